@@ -186,4 +186,4 @@ def test_text_from_outside_cannot_rewrite_the_terminal(run, here, write_skill):
     for args in (["list"], ["show", "odd"], ["doctor"], ["prompt"]):
         result = run(*args, "--skills", "skills")
         assert not {"\x1b", "\u202e"} & set(result.output), args
-    assert "around" in run("list", "skills", "--skills", "skills").stdout.splitlines()[0]
+    assert "around" in run("list", "skills", "--skills", "skills").stdout.splitlines()[1]

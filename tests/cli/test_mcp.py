@@ -100,7 +100,7 @@ def test_the_skills_of_a_server_are_listed(run, here, a_config_folder_of_its_own
         f"args = [{str(LYING)!r}, {str(here / 'lies.json')!r}]\n"
     )
     result = run("mcp", "skills", "docs")
-    assert result.stdout.split() == ["pdf", "Split", "pages."]
+    assert result.stdout.split() == ["pdf", "ok", "Split", "pages."]
     assert "1 skill" in result.stderr
     (shape,) = json.loads(run("mcp", "skills", "docs", "--json").stdout)
     assert (shape["source"], shape["path"]) == ("mcp:docs", "skill://docs/pdf")
@@ -109,9 +109,9 @@ def test_the_skills_of_a_server_are_listed(run, here, a_config_folder_of_its_own
 def test_the_tools_of_a_server_are_listed(run, offers):
     offers("a", "b")
     result = run("mcp", "tools", "box")
-    assert [line.split()[:2] for line in result.stdout.splitlines()] == [
-        ["a", "Told."],
-        ["b", "Told."],
+    assert [line.split()[:3] for line in result.stdout.splitlines()] == [
+        ["a", "ok", "Told."],
+        ["b", "ok", "Told."],
     ]
     first = json.loads(run("mcp", "tools", "box", "--json").stdout)[0]
     assert (first["name"], first["server_name"], first["state"]) == ("a", "a", "ok")

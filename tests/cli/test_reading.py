@@ -49,8 +49,9 @@ def test_a_list_holds_also_what_failed_and_what_is_shadowed(run, skills):
 def test_a_list_in_text_names_the_state_of_what_is_not_well(run, skills):
     lines = run("list", "skills", "--skills", "skills").stdout.splitlines()
     assert [line.split() for line in lines] == [
+        ["name", "status", "source", "description"],
         ["bad", "failed", "skills"],
-        ["pdf", "skills", "Reads", "PDF", "files."],
+        ["pdf", "ok", "skills", "Reads", "PDF", "files."],
     ]
 
 
@@ -347,7 +348,7 @@ def test_a_long_list_tells_state_groups_and_place(run, here, toolkit, write_skil
     lines = [line.split() for line in run("list", "--long", *sources).stdout.splitlines()]
     assert ["pdf", "ok", "skills", "skills/pdf", "Reads", "PDF", "files."] in lines
     place = "plugins/demo/tools.py"
-    assert ["echo", "ok", "demo", "demo", place, "Say", "it", "again."] in lines
+    assert ["echo", "not", "run", "demo", "demo", place, "Say", "it", "again."] in lines
     contents = ["2", "tools", "0", "skills"]
     assert ["demo", "ok", "demo", "active", *contents, "Shows", "how."] in lines
 

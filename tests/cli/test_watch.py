@@ -41,6 +41,37 @@ def test_a_broken_edit_is_stale_with_the_reason_and_its_mend_recovers(armed, her
     assert json.loads(watch.until('"recovered"'))["generation"] == stale["generation"] + 1
 
 
+SOURCES = ("--skills", "skills", "--plugins", "plugins")
+
+
+def test_it_begins_with_the_errors_and_tells_one_fault_once(start, here, write_skill, write_plugin):
+    write_skill(here / "skills", "bad", text="no frontmatter")
+    write_plugin(here / "plugins", "demo", tools="x = 1")
+    watch = start("watch", *SOURCES)
+    assert watch.until("error", "stderr").startswith(
+        "skills/bad/SKILL.md:1: error[skill-no-frontmatter]"
+    )
+    watch.until("^watching", "stderr")
+    (here / "plugins" / "demo" / "tools.py").write_text("import nothing_of_that_name\n")
+    line = watch.until("nothing_of_that_name", "stderr")
+    assert line.startswith("plugins/demo/tools.py:1: error[plugin-import-failed]")
+    write_skill(here / "skills", "late")
+    watch.until("added skill late")
+    watch.process.send_signal(signal.SIGTERM)
+    told = [*watch.rest("stdout"), *watch.rest("stderr")]
+    assert not [line for line in told if "nothing_of_that_name" in line]
+
+
+def test_what_happened_to_a_plugin_is_one_line(armed, here, toolkit):
+    watch = armed()
+    (here / "plugins" / "demo").rename(here / "gone")
+    line = watch.until("removed plugin demo")
+    assert "with " in line
+    assert "tool echo" in line
+    watch.process.send_signal(signal.SIGTERM)
+    assert not [line for line in watch.rest("stdout") if "removed" in line]
+
+
 def test_json_is_one_event_a_line_and_nothing_else_on_stdout(armed, here, write_skill, toolkit):
     write_skill(here / "skills", "pdf")
     watch = armed("--json")

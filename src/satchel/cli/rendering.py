@@ -65,14 +65,16 @@ def diagnostic_line(item: Diagnostic) -> str:
     return one_line(f"{location_text(item)}: {item.severity}[{item.code}]: {item.message}{fix}")
 
 
-def table(rows: Sequence[Sequence[str]], console: Console) -> None:
+def table(rows: Sequence[Sequence[str]], console: Console, header: Sequence[str] = ()) -> None:
     """Write rows in aligned columns, cut to the width of the terminal.
 
-    The first column is a name. The second is coloured if it is a state.
+    The first column is a name, which is never cut. The second is coloured if it is a state.
     """
     if not rows:
         return
     cells = [[one_line(cell) for cell in row] for row in rows]
+    if header:
+        cells.insert(0, [*header])
     widths = _fit([max(map(len, column)) for column in zip(*cells, strict=True)], console)
     for row in cells:
         styles: list[dict[str, Any]] = [{} for _ in row]
@@ -86,12 +88,25 @@ def table(rows: Sequence[Sequence[str]], console: Console) -> None:
 
 
 def _fit(widths: list[int], console: Console) -> list[int]:
-    """Shrink the widest column until all fit, but none below 16 characters."""
+    """Shrink the widest column but the first until all fit, then leave out the last ones.
+
+    None is shrunk below 16 characters.
+    """
     if console.columns is None:
         return widths
-    available = console.columns - len(_GAP) * (len(widths) - widths.count(0) - 1)
+    name, *others = widths
+    shown = len(others)
+    while True:
+        available = console.columns - name - len(_GAP) * sum(width > 0 for width in others[:shown])
+        fitting = _shrunk(others[:shown], available)
+        if sum(fitting) <= available or shown <= 1:
+            return [name, *fitting, *([0] * (len(others) - shown))]
+        shown -= 1
+
+
+def _shrunk(widths: list[int], available: int) -> list[int]:
     fitting = list(widths)
-    while sum(fitting) > available and max(fitting) > _MIN_WIDTH:
+    while sum(fitting) > available and max(fitting, default=0) > _MIN_WIDTH:
         widest = fitting.index(max(fitting))
         others = max((width for at, width in enumerate(fitting) if at != widest), default=0)
         excess = sum(fitting) - available
@@ -102,10 +117,11 @@ def _fit(widths: list[int], console: Console) -> list[int]:
 
 
 def status_label(entry: "Entry") -> str:
-    """Return an entry's state, or `""` if it is ok."""
+    """Return an entry's state in words."""
     if any(item.code == "plugin-not-enabled" for item in entry.diagnostics):
         return "available, not enabled"
-    return "" if entry.state == "ok" else str(entry.state)
+    is_read_only = getattr(entry, "tool", entry) is None and entry.state == "ok"
+    return "not run" if is_read_only else str(entry.state)
 
 
 _MISSING_TOOL_CODES = frozenset({"tool-state-missing", "tool-unfit", "contract-unfit"})

@@ -1,6 +1,6 @@
 """Convert records to JSON. The fields are an interface, described in docs/reference/json.md."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,13 +47,19 @@ _FIELDS_OF_KIND: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def shown(kind: str, entry: Any, signature: str | None) -> Json:
-    """Return the JSON of `show` for one entry."""
+def shown(
+    kind: str, entry: Any, signature: str | None = None, parameters: Sequence[Json] = ()
+) -> Json:
+    """Return the JSON of `show` for one entry; the last two are of a tool."""
     record = {"kind": kind, **_entry(kind, entry)}
     if kind == "skill":
         record |= _skill_details(entry)
     elif kind == "tool":
-        record |= {"signature": signature, "contract": contract_of(entry)}
+        record |= {
+            "signature": signature,
+            "parameters": [*parameters],
+            "contract": contract_of(entry),
+        }
     elif kind == "plugin":
         contribution = entry.contribution
         record |= {

@@ -111,6 +111,13 @@ def selection_schema() -> Schema:
             "skills": _object(
                 {"first": _list(f"Skills that the prompt describes first. {patterns}")}
             ),
+            "sources": _object(
+                {
+                    "skills": _list("Folders of skills."),
+                    "plugins": _list("Folders of plugins; only in your own file."),
+                    "entry-points": _list("Installed plugins; only in your own file."),
+                }
+            ),
             "find_folders": {
                 "type": "integer",
                 "minimum": 1,

@@ -1,5 +1,7 @@
 """`satchel list`: list all entries of the catalog, including failed ones."""
 
+import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -7,13 +9,17 @@ import click
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED, contract_lines, contract_size
-from satchel.cli.rendering import count, relative, status_label, summary, table
+from satchel.cli.rendering import count, relative, short_path, status_label, summary, table
 from satchel.cli.serializer import KINDS, contracts, entries_of, listed, plugin_in_full
+from satchel.text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from satchel.catalog import Catalog, Entry
 
 _CONTRACTS = "contracts"
+_LONG_SOURCE = 16
 _PLUGIN_PARTS = ("tool", "group", "skill", "server", "command", "field")
 
 
@@ -43,8 +49,11 @@ def command(
             records = {f"{kind}s": _records(kind, catalog, long=long) for kind in kinds}
             console.json(records[what] if what else records)
         else:
+            roots = _short_roots(catalog, kinds)
             for kind in kinds:
-                _section(kind, catalog, console, with_title=what is None, long=long)
+                _section(kind, catalog, console, roots, with_title=what is None, long=long)
+            for path, label in roots.items():
+                console.out(f"{label} is {one_line(short_path(path))}")
         console.say(", ".join(count(len(entries_of(catalog, kind)), kind) for kind in kinds))
     summary(catalog, console)
 
@@ -55,35 +64,55 @@ def _records(kind: str, catalog: "Catalog", *, long: bool) -> list[dict[str, Any
     return listed(catalog, kind)
 
 
+def _short_roots(catalog: "Catalog", kinds: Iterable[str]) -> dict[str, str]:
+    """Return a short name for each source that is a long path, so that it is written once."""
+    sources = dict.fromkeys(entry.source for kind in kinds for entry in entries_of(catalog, kind))
+    paths = [source for source in sources if os.sep in source and len(source) > _LONG_SOURCE]
+    names = [os.path.basename(path.rstrip(os.sep)) for path in paths]
+    return {
+        path: name
+        for path, name in zip(paths, names, strict=True)
+        if name and names.count(name) == 1 and name not in sources
+    }
+
+
 def _section(
-    kind: str, catalog: "Catalog", console: Console, *, with_title: bool, long: bool
+    kind: str,
+    catalog: "Catalog",
+    console: Console,
+    roots: "Mapping[str, str]",
+    *,
+    with_title: bool,
+    long: bool,
 ) -> None:
     """Write the table of one kind."""
     entries = entries_of(catalog, kind)
     if not entries:
         return
+    header: tuple[str, ...] = ("name", "status", "source", "description")
     rows: list[tuple[str, ...]] = [
-        (entry.name, status_label(entry), entry.source, entry.description) for entry in entries
+        (entry.name, status_label(entry), roots.get(entry.source, entry.source), entry.description)
+        for entry in entries
     ]
     if long:
-        row = _LONG_ROWS.get(kind, _long_row)
+        header, row = _LONG_ROWS.get(kind, (_LONG_HEADER, _long_row))
         rows = list(map(row, entries, _records(kind, catalog, long=True)))
     if with_title:
         console.out(console.paint(f"{kind}s", underline=True))
-    table(rows, console)
+    table(rows, console, header)
     if with_title:
         console.out()
 
 
 def _long_row(entry: "Entry", record: dict[str, Any]) -> tuple[str, ...]:
     groups, path = ", ".join(record["groups"]), relative(entry.path)
-    return entry.name, status_label(entry) or "ok", entry.source, groups, path, entry.description
+    return entry.name, status_label(entry), entry.source, groups, path, entry.description
 
 
 def _group_row(entry: "Entry", record: dict[str, Any]) -> tuple[str, ...]:
     active = "active" if record["active"] else "inactive"
     parts = count(len(record["tools"]), "tool"), count(len(record["skills"]), "skill")
-    state = status_label(entry) or "ok"
+    state = status_label(entry)
     return entry.name, state, entry.source, active, *parts, entry.description
 
 
@@ -92,7 +121,7 @@ def _plugin_row(entry: "Entry", record: dict[str, Any]) -> tuple[str, ...]:
     sizes = ((len(record[f"{part}s"]), part) for part in _PLUGIN_PARTS)
     return (
         entry.name,
-        status_label(entry) or "ok",
+        status_label(entry),
         record["version"],
         entry.source,
         ", ".join(count(size, part) for size, part in sizes if size),
@@ -100,7 +129,14 @@ def _plugin_row(entry: "Entry", record: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-_LONG_ROWS = {"group": _group_row, "plugin": _plugin_row}
+_LONG_HEADER = ("name", "status", "source", "groups", "path", "description")
+_LONG_ROWS = {
+    "group": (
+        ("name", "status", "source", "active", "tools", "skills", "description"),
+        _group_row,
+    ),
+    "plugin": (("name", "status", "version", "source", "contents", "import"), _plugin_row),
+}
 
 
 def _list_contracts(catalog: "Catalog", console: Console, *, long: bool, as_json: bool) -> None:
@@ -120,5 +156,6 @@ def _list_contracts(catalog: "Catalog", console: Console, *, long: bool, as_json
                 for tool, record in zip(tools, records, strict=True)
             ],
             console,
+            ("tool", "status", "source", "contract"),
         )
     console.say(count(len(records), "contract"))

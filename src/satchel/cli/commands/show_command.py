@@ -1,7 +1,8 @@
 """`satchel show`: print everything about one entry."""
 
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -16,7 +17,7 @@ from satchel.names import near_misses
 from satchel.text import one_line, visible
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, Entry
+    from satchel.catalog import Catalog, Entry, ToolEntry
 
 _MAX_FILES = 20
 
@@ -35,7 +36,7 @@ def command(
     """
     catalog = sources.open(run_code=run).catalog
     entries = _entries_named(catalog, name, (kind,) if kind else KINDS)
-    records = [shown(kind, entry, _signature(kind, entry)) for kind, entry in entries]
+    records = [_record(kind, entry) for kind, entry in entries]
     if as_json:
         console.json(records)
         return
@@ -58,26 +59,32 @@ def _entries_named(
     return entries
 
 
-def _signature(kind: str, entry: "Entry") -> str | None:
-    """Read a tool's signature from its source, without running it."""
-    if kind != "tool" or not entry.path.endswith(".py"):
-        return None
+def _record(kind: str, entry: "Entry") -> dict[str, Any]:
+    """Return the JSON of an entry; the signature of a tool is read from its source."""
+    if kind != "tool":
+        return shown(kind, entry)
     # Lazy: only a tool has a signature.
+    from satchel.cli.tool_parameters import parameters_of
     from satchel.formats.declared_tools import declared_tools
     from satchel.sources.file_reader import UnreadableFileError, read_regular
 
-    try:
-        source, _ = read_regular(entry.path, satchel.Limits().plugin_source)
-    except UnreadableFileError:
-        return None
-    declared = declared_tools(source, entry.path).value or ()
-    return next((tool.signature for tool in declared if tool.name == entry.name), None)
+    source, declared = b"", None
+    if entry.path.endswith(".py"):
+        with suppress(UnreadableFileError):
+            source, _ = read_regular(entry.path, satchel.Limits().plugin_source)
+        tools = declared_tools(source, entry.path).value or ()
+        declared = next((tool for tool in tools if tool.name == entry.name), None)
+    parameters = parameters_of(
+        cast("ToolEntry", entry), source, declared.function if declared else ""
+    )
+    return shown(kind, entry, declared.signature if declared else None, parameters)
 
 
 def _write(entry: "Entry", record: dict[str, Any], console: Console) -> None:
     state = console.paint(entry.state, fg=COLOURS[entry.state])
     console.out(f"{record['kind']} {console.paint(one_line(entry.name), bold=True)}: {state}")
     console.labelled(_fields(record))
+    _write_parameters(record.get("parameters", ()), console)
     if record["kind"] == "tool":
         # Without its code, a tool may have a contract that is not known.
         is_loaded = getattr(entry, "tool", None) is not None
@@ -89,6 +96,16 @@ def _write(entry: "Entry", record: dict[str, Any], console: Console) -> None:
         if text and text.strip():
             console.out(f"\n{visible(text).strip()}")
     console.out()
+
+
+def _write_parameters(parameters: Iterable[dict[str, Any]], console: Console) -> None:
+    from satchel.cli.tool_parameters import parameter_line  # lazy: only a tool has parameters
+
+    lines = [parameter_line(parameter) for parameter in parameters]
+    width = max((len(name) for name, _ in lines), default=0)
+    for at, (name, text) in enumerate(lines):
+        label = "" if at else "parameters"
+        console.out(f"  {label:13} {one_line(name):{width}}  {one_line(text)}")
 
 
 def _fields(record: dict[str, Any]) -> list[tuple[str, str]]:

@@ -3,8 +3,9 @@
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import click
 from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.console import Console
 from satchel.cli.listing_report import listing_report
-from satchel.cli.rendering import count, diagnostic_line, summary
+from satchel.cli.rendering import count, diagnostic_line
 from satchel.cli.serializer import KINDS, entries_of
 from satchel.diagnostics import Severity
 from satchel.text import one_line
@@ -21,6 +22,7 @@ from satchel.text import one_line
 if TYPE_CHECKING:
     import satchel
     from satchel.catalog import Catalog, Change
+    from satchel.diagnostics import Diagnostic
 
     ChangeQueue = SimpleQueue["Change | None"]
     """The changes in their order; `None` ends the watch."""
@@ -46,11 +48,11 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
         app.subscribe(changes.put)
         first = app.catalog
         (_loaded_as_json if as_json else _loaded_as_text)(app, first, console)
-        summary(first, console)
+        _say_problems(first, (), console)
         with app.watching():
             folders = one_line(", ".join((*sources.skills, *sources.plugins)))
             console.say(f"watching {folders or 'the conventional folders'}, press Ctrl-C to stop")
-            write = _change_as_json if as_json else _change_as_text
+            write = _changes_as_json if as_json else _changes_as_text
             _follow(app, first, changes, console, write)
 
 
@@ -77,26 +79,61 @@ def _follow(
     catalog: "Catalog",
     changes: "ChangeQueue",
     console: Console,
-    write: "Callable[[Change, Console], None]",
+    write: "Callable[[Sequence[Change], Catalog, Console], None]",
 ) -> None:
-    """Write each change, and each new error or warning once."""
+    """Write the changes of each catalog, and each new error or warning once."""
     first, form = catalog.generation, _say_form(app, None, console)
     while not console.is_gone:
-        try:
-            change = changes.get(timeout=_POLL_SECONDS)
-            if change is None:
-                return
-            if change.generation > first:
-                write(change, console)
-        except Empty:
-            pass
+        batch = _next_batch(changes)
+        if batch is None:
+            return
+        batch = [change for change in batch if change.generation > first]
         before, catalog = catalog, app.catalog
+        if batch:
+            write(batch, catalog, console)
         if catalog is not before:
             form = _say_form(app, form, console)
-            earlier = set(before.diagnostics)
-            for item in catalog.diagnostics:
-                if item not in earlier and item.severity is not Severity.INFO:
-                    console.say(diagnostic_line(item))
+            _say_problems(catalog, before.diagnostics, console)
+
+
+def _next_batch(changes: "ChangeQueue") -> "list[Change] | None":
+    """Wait for changes and return all that are there; `None` if the watch is to end."""
+    batch: list[Change] = []
+    try:
+        change = changes.get(timeout=_POLL_SECONDS)
+        while change is not None:
+            batch.append(change)
+            change = changes.get_nowait()
+    except Empty:
+        return batch
+    # What came before the end is still written.
+    if batch:
+        changes.put(None)
+        return batch
+    return None
+
+
+def _without_told(batch: "Iterable[Change]", catalog: "Catalog") -> "list[Change]":
+    """Leave the reason out of changes whose diagnostic is written in full below them."""
+    told = [item.message for item in catalog.diagnostics if item.severity is not Severity.INFO]
+    return [
+        replace(change, message=change.message.partition(": ")[0])
+        if any(change.message.endswith(f": {message}") for message in told)
+        else change
+        for change in batch
+    ]
+
+
+def _say_problems(catalog: "Catalog", told: "Iterable[Diagnostic]", console: Console) -> None:
+    """Write the errors and warnings that were not told, each fault once."""
+    known = {(item.code, item.message) for item in told}
+    for item in catalog.diagnostics:
+        # That the last good version serves is in the line of the change.
+        if item.code == "last-good":
+            continue
+        if item.severity is not Severity.INFO and (item.code, item.message) not in known:
+            known.add((item.code, item.message))
+            console.say(diagnostic_line(item))
 
 
 def _say_form(app: "satchel.Satchel", last: object, console: Console) -> object:
@@ -113,8 +150,7 @@ def _loaded_as_json(app: "satchel.Satchel", catalog: "Catalog", console: Console
     # Lazy: not needed for `--help`.
     from satchel.catalog import loaded_events
 
-    for change in loaded_events(catalog):
-        _change_as_json(change, console)
+    _changes_as_json(loaded_events(catalog), catalog, console)
     console.say(_size(app, catalog))
 
 
@@ -134,8 +170,9 @@ def _size(app: "satchel.Satchel", catalog: "Catalog") -> str:
     return f"prompt {characters}, {count(len(catalog.tools), 'tool')}"
 
 
-def _change_as_json(change: "Change", console: Console) -> None:
-    console.out(json.dumps(change.as_dict()))
+def _changes_as_json(changes: "Iterable[Change]", _catalog: "Catalog", console: Console) -> None:
+    for change in changes:
+        console.out(json.dumps(change.as_dict()))
 
 
 _COLOURS = {
@@ -147,7 +184,22 @@ _COLOURS = {
 }
 
 
-def _change_as_text(change: "Change", console: Console) -> None:
-    event = console.paint(change.event, fg=_COLOURS.get(change.event))
-    text = one_line(f"{change.kind} {change.name} ({change.source}) {change.message}")
-    console.out(f"{time.strftime('%H:%M:%S')} {event} {text}")
+def _changes_as_text(changes: "Sequence[Change]", catalog: "Catalog", console: Console) -> None:
+    """Write a line for each cause: a plugin's line names what happened to its parts as well."""
+    changes = _without_told(changes, catalog)
+    plugins = {(change.event, change.name): change for change in changes if change.kind == "plugin"}
+    parts: dict[tuple[str, str], list[str]] = {}
+    for change in changes:
+        plugin = plugins.get((change.event, change.source))
+        if plugin is not None and change is not plugin:
+            parts.setdefault((change.event, change.source), []).append(
+                f"{change.kind} {change.name}"
+            )
+    for change in changes:
+        if change.kind != "plugin" and (change.event, change.source) in parts:
+            continue
+        with_parts = parts.get((change.event, change.name)) if change.kind == "plugin" else None
+        rest = f"with {', '.join(with_parts)}" if with_parts else ""
+        event = console.paint(change.event, fg=_COLOURS.get(change.event))
+        text = f"{change.kind} {change.name} ({change.source}) {change.message} {rest}"
+        console.out(f"{time.strftime('%H:%M:%S')} {event} {one_line(text)}")

@@ -1,0 +1,135 @@
+"""The parameters of a tool for `satchel show`, from its schema or from its source."""
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from satchel.tools.docstrings import read_docstring
+
+if TYPE_CHECKING:
+    from satchel.catalog import ToolEntry
+
+Parameter = dict[str, Any]
+
+
+def parameters_of(entry: "ToolEntry", source: bytes, function: str) -> list[Parameter]:
+    """Return what is known of each parameter, in order; `source` counts if no code was run."""
+    if entry.tool is not None:
+        return _from_schema(entry.tool)
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function:
+            return _from_source(node)
+    return []
+
+
+def parameter_line(parameter: Parameter) -> tuple[str, str]:
+    """Return the name of a parameter, and what `show` prints about it."""
+    facts = [parameter["type"], "required" if parameter["required"] else "optional"]
+    if parameter["hidden"]:
+        facts[1] = "hidden from the model"
+    about = f": {parameter['description']}" if parameter["description"] else ""
+    return parameter["name"], ", ".join(filter(None, facts)) + about
+
+
+def _from_schema(tool: Any) -> list[Parameter]:
+    try:
+        schema = tool.parameters
+        properties, required = schema.get("properties", {}), schema.get("required", ())
+        shown = [
+            _parameter(
+                name,
+                _type_of(part),
+                str(part.get("description", "")) if isinstance(part, dict) else "",
+                is_required=name in required,
+            )
+            for name, part in properties.items()
+        ]
+    except Exception:  # the tool's class may raise anything
+        return []
+    hidden = sorted(getattr(tool, "hidden", ()))
+    return [*shown, *(_parameter(name, "", "", is_required=True, hidden=True) for name in hidden)]
+
+
+def _type_of(schema: Any) -> str:
+    """Return the type of a value in a word or two."""
+    if not isinstance(schema, dict):
+        return ""
+    if "enum" in schema:
+        return "one of " + ", ".join(map(str, schema["enum"]))
+    if options := schema.get("anyOf"):
+        return " or ".join(dict.fromkeys(filter(None, map(_type_of, options))))
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    kind = schema.get("type", "")
+    if kind == "array" and (item := _type_of(schema.get("items"))):
+        return f"array of {item}"
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+def _from_source(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Parameter]:
+    _, about = read_docstring(ast.get_docstring(function))
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    first_default = len(positional) - len(arguments.defaults)
+    pairs = [(argument, at >= first_default) for at, argument in enumerate(positional)]
+    pairs += [
+        (argument, default is not None)
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
+    hidden = _hidden_names(function)
+    return [
+        _parameter(
+            argument.arg,
+            ast.unparse(argument.annotation) if argument.annotation else "",
+            " ".join(about.get(argument.arg, "").split()),
+            is_required=not has_default,
+            hidden=argument.arg in hidden,
+        )
+        for argument, has_default in pairs
+        if argument.arg not in {"self", "cls"}
+    ]
+
+
+def _hidden_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Return the parameters that decorators hide: state fields and presets."""
+    calls = [node for node in function.decorator_list if isinstance(node, ast.Call)]
+    values = [
+        keyword.value
+        for call in calls
+        for keyword in call.keywords
+        if keyword.arg in {"state", "presets"}
+    ]
+    texts = [
+        part.value
+        for value in values
+        for part in (
+            value.elts
+            if isinstance(value, ast.List | ast.Tuple)
+            else value.keys
+            if isinstance(value, ast.Dict)
+            else []
+        )
+        if isinstance(part, ast.Constant)
+    ]
+    hidden = {text for text in texts if isinstance(text, str)}
+    contexts = (
+        argument.arg
+        for argument in (*function.args.args, *function.args.kwonlyargs)
+        if argument.annotation and ast.unparse(argument.annotation).endswith("ToolContext")
+    )
+    return hidden.union(contexts)
+
+
+def _parameter(
+    name: str, kind: str, description: str, *, is_required: bool, hidden: bool = False
+) -> Parameter:
+    return {
+        "name": name,
+        "type": kind,
+        "description": " ".join(description.split()),
+        "required": is_required,
+        "hidden": hidden,
+    }
