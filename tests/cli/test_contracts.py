@@ -74,9 +74,10 @@ def show(run):
 def test_each_tool_with_a_contract_is_a_line(run, plugin):
     plugin()
     result = run("list", "contracts", "--run", "--plugins", "plugins")
-    (line,) = result.stdout.splitlines()
-    assert line.split(maxsplit=2) == [
+    _, line = result.stdout.splitlines()
+    assert line.split(maxsplit=3) == [
         "search",
+        "ok",
         "documents",
         "2 rules, 2 config keys, 2 reads, 3 effects",
     ]
@@ -104,7 +105,7 @@ def test_that_there_is_none_is_said(run, plugin):
 def test_what_is_switched_off_says_so(run, plugin):
     plugin()
     run("disable", "search", "--plugins", "plugins")
-    (line,) = run("list", "contracts", "--run", "--plugins", "plugins").stdout.splitlines()
+    _, line = run("list", "contracts", "--run", "--plugins", "plugins").stdout.splitlines()
     assert line.split()[:3] == ["search", "disabled", "documents"]
 
 

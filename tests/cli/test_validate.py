@@ -26,7 +26,7 @@ def test_all_problems_are_told_at_once_with_paths_from_here(run, bad):
     assert all(line.startswith("skills/bad/SKILL.md:") for line in lines)
     for code in ("skill-name-shape", "skill-description-missing", "skill-field-unknown"):
         assert any(f"error[{code}]" in line for line in lines)
-    assert result.stderr == f"1 checked: {len(lines) - 1} errors, 1 warning\n"
+    assert result.stderr == f"1 skill, 0 plugins checked: {len(lines) - 1} errors, 1 warning\n"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_each_real_skill_gets_its_verdict(shared):
     assert len(files) > 500
     for file in files:
         found = check(str(file))
-        assert found.units == 1, file
+        assert found.skills == 1, file
         assert all(it.where.path.startswith(str(file.parent)) for it in found.problems), file
 
 
@@ -148,7 +148,7 @@ def open_plugin(here, write_skill):
 def test_an_open_plugin_to_the_letter_is_silence(run, open_plugin, path):
     result = run("validate", open_plugin / path)
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "2 checked: 0 errors, 0 warnings\n"
+    assert result.stderr.endswith(" checked: 0 errors, 0 warnings\n")
 
 
 def test_an_author_of_an_open_plugin_hears_of_everything_as_an_error(run, open_plugin, write_skill):
@@ -219,3 +219,17 @@ def test_a_plugin_inside_an_open_plugin_brings_its_own_skills(
 ):
     write_skill(write_plugin(open_plugin, "inner") / "skills", "Loud")
     assert "error[skill-name-shape]" in run("validate", open_plugin).stdout
+
+
+def test_the_manifest_of_a_package_needs_no_name(run, here):
+    run("new", "plugin", "acme-maps", "--package")
+    manifest = here / "acme-maps/src/acme_maps/toolkit.yaml"
+    text = manifest.read_text()
+    manifest.write_text("".join(line for line in text.splitlines(True) if "name: " not in line[:6]))
+    for path in ("acme-maps", "acme-maps/src/acme_maps"):
+        result = run("validate", path)
+        assert result.exit_code == 0, result.output
+        assert result.stderr == "1 skill, 1 plugin checked: 0 errors, 0 warnings\n"
+    assert "acme-maps: 1 call, 0 failed" in run("test", "acme-maps").stderr
+    (here / "acme-maps/pyproject.toml").unlink()
+    assert "plugin-field-missing" in run("validate", "acme-maps").stdout

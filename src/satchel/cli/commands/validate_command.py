@@ -56,7 +56,8 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     _write(findings, output_format, console)
     errors = sum(item.severity is Severity.ERROR for item in findings)
     warnings = sum(item.severity is Severity.WARNING for item in findings)
-    units = sum(checked.units for checked in checks)
+    skills = count(sum(checked.skills for checked in checks), "skill")
+    units = f"{skills}, {count(len(plugins), 'plugin')}"
     console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if has_error(findings) else 0
 
@@ -78,9 +79,9 @@ def _may_have_contracts(plugin: "PluginFinding") -> bool:
 
 
 class Checked(NamedTuple):
-    """The number of skills and plugins at a path, and their diagnostics before `strictly`."""
+    """The skills and plugins at a path, and their diagnostics before `strictly`."""
 
-    units: int
+    skills: int
     problems: list[Diagnostic]
     plugins: "list[PluginFinding]"
 
@@ -119,10 +120,9 @@ def check(path: str) -> Checked:
         problems += (*plugin_scan.diagnostics, *_never_loaded(plugin_scan, limits))
     for skill in skills.values():
         problems += skill.problems
-    units = len(skills) + len(plugins)
-    if not units and not has_error(strictly(problems)):
+    if not (skills or plugins) and not has_error(strictly(problems)):
         problems.append(_nothing_found(path))
-    return Checked(units, problems, plugins)
+    return Checked(len(skills), problems, plugins)
 
 
 def _scan_plugins(
