@@ -11,8 +11,8 @@ from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
 _SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-_PLUGIN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
+TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+PLUGIN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 
 SKILL_NAME_LENGTH = 64
 """Longest skill name of the Agent Skills format, in characters."""
@@ -104,7 +104,7 @@ def _has_odd_part(name: str) -> bool:
 
 def tool_name_fault(name: str) -> str:
     """Return why model providers would reject a tool name, or `""`."""
-    if _TOOL_NAME.fullmatch(name):
+    if TOOL_NAME.fullmatch(name):
         return ""
     return (
         "must start with a letter or '_' and continue with letters, digits, '_' or '-', "
@@ -116,7 +116,7 @@ def plugin_name_fault(name: str) -> str:
     """Return why a name is invalid for a plugin or group, or `""`."""
     if name == BASIC_GROUP:
         return "is reserved for the group that is always active"
-    if _PLUGIN_NAME.fullmatch(name):
+    if PLUGIN_NAME.fullmatch(name):
         return ""
     return "must be at most 64 letters, digits, '.', '_' or '-', with a letter or digit at each end"
 

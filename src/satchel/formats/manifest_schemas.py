@@ -1,22 +1,37 @@
 """JSON Schemas of the files that people write, for editors.
 
-`satchel schema --manifest` prints them. The readers stay the authority: a schema has the same
-fields, and describes them.
+`satchel schema --manifest` prints them. The readers stay the authority: a schema has their fields
+and patterns, and takes what they take without a diagnostic. What concerns two fields, such as a
+name given twice, only the readers find.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from satchel.formats.config_fields import TYPES
-from satchel.formats.mcp_json import MCP_SCHEMAS
-from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
+from satchel.formats.config_fields import FIELD_NAME
+from satchel.formats.mcp_json import (
+    BARE_COMMAND,
+    CWD,
+    HEADER_NAME,
+    HEADER_VALUE,
+    MCP_SCHEMAS,
+    PLUGIN_DATA,
+    PLUGIN_ROOT,
+)
+from satchel.formats.open_plugin_manifest import OPEN_NAME, PLUGIN_SCHEMAS
+from satchel.formats.toolkit_manifest import ISOLATIONS, REQUIREMENT
+from satchel.names import BASIC_GROUP, PLUGIN_NAME, TOOL_NAME
 
 Schema = dict[str, Any]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_OPEN_NAME = "^(?!.*(?:--|\\.\\.))[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?$"
-_NAME = "^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$"
+_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]{0,63}"
+_MODULE = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
+_REFERENCE = rf"(?:{_MODULE}:)?{_IDENTIFIER}"
+_INSIDE = r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\s\\:](?:[^\\:]*[^\s\\:])?"
+_URL = r"[Hh][Tt][Tt][Pp][Ss]?://[^\s#]+"
 
 
 def toolkit_schema() -> Schema:
@@ -24,56 +39,84 @@ def toolkit_schema() -> Schema:
     group = _object(
         {
             "name": _name("The group's name, in a list of groups."),
-            "description": _text("What the group is for; the model sees it."),
-            "notes": _text("How to use the group, or the name of a .md or .txt file with that."),
+            "description": _scalar("What the group is for; the model sees it."),
+            "notes": _scalar("How to use the group, or the name of a .md or .txt file with that."),
             "active": _switch("Whether the group is active in a new session."),
-            "tools": _texts("Names of the plugin's tools."),
-            "skills": _texts("Names of the plugin's skills."),
-            "requires": _texts("Configuration keys without which it is unavailable."),
+            "tools": _words("Names of the plugin's tools."),
+            "skills": _words("Names of the plugin's skills."),
+            "requires": _words("Configuration keys without which it is unavailable."),
         }
     )
     tool = _object(
         {
-            "name": _text("The name that the model sees."),
-            "function": _text("NAME or module:NAME of a function or a Tool."),
-            "contract": _text("module:NAME of its contract."),
+            "name": _shaped("The name that the model sees.", TOOL_NAME),
+            "function": _shaped("NAME or module:NAME of a function or a Tool.", _REFERENCE),
+            "contract": _shaped("module:NAME of its contract.", _REFERENCE),
         }
     )
-    return _top(
+    served = {
+        "type": "array",
+        "items": {
+            "anyOf": [
+                _shaped("A tool's name.", TOOL_NAME),
+                {**tool, "anyOf": [{"required": ["name"]}, {"required": ["function"]}]},
+            ]
+        },
+    }
+    contract = _shaped("module:NAME of a contract.", _REFERENCE)
+    contracts = _shaped("The same, with commas.", rf"{_REFERENCE}(?:\s*,\s*{_REFERENCE})*")
+    requirement = _shaped("A requirement, such as httpx>=0.28.", REQUIREMENT)
+    schema = _top(
         "toolkit.yaml",
         {
             "name": _name("The plugin's name. A package has that of its entry point."),
             "version": _scalar("The plugin's version."),
-            "description": _text("What the plugin is for."),
-            "author": _text("Who wrote it."),
-            "license": _text("Its license, such as MIT."),
-            "homepage": _text("Where to read more."),
-            "keywords": _texts("Words to find it by."),
-            "notes": _text("How to use the plugin, or the name of a .md or .txt file with that."),
+            "description": _scalar("What the plugin is for."),
+            "author": _scalar("Who wrote it."),
+            "license": _scalar("Its license, such as MIT."),
+            "homepage": _scalar("Where to read more."),
+            "keywords": _words("Words to find it by."),
+            "notes": _scalar("How to use the plugin, or the name of a .md or .txt file with that."),
             "active": _switch("Whether the plugin's own group is active in a new session."),
-            "groups": _named(group, "Tool groups, by name."),
+            "groups": _named("group", _group_name(), "Tool groups, by name."),
             "tools": _any_of(
                 "The module with the tools, or a list of the tools to serve.",
-                {"type": "string"},
-                {"type": "array", "items": {"anyOf": [{"type": "string"}, tool]}},
+                _shaped("The module.", _MODULE),
+                served,
+                _NOTHING,
             ),
-            "skills": _text("The folder with the skills; `skills` without it."),
-            "config": _named(_config_field(), "Fields of the configuration, by name."),
-            "isolation": _choice("Where its code runs.", "none", "process"),
+            "skills": _any_of(
+                "The folder with the skills; `skills` without it.",
+                {"type": "string", "pattern": _whole(_INSIDE)},
+                _NOTHING,
+            ),
+            "config": _named("field", _whole(FIELD_NAME), "Fields of the configuration, by name."),
+            "isolation": _choice("Where its code runs.", *ISOLATIONS, None),
             "dependencies": {
-                "type": "array",
-                "items": {"type": "string"},
+                "type": ["array", "null"],
+                "items": requirement,
                 "description": "Requirements, such as httpx>=0.28, for its own process.",
             },
             "contract": _any_of(
                 "module:NAME of one contract, or a list of them.",
-                {"type": "string"},
-                {"type": "array", "items": {"type": "string"}},
+                contracts,
+                {"type": "array", "items": contract},
+                _NOTHING,
             ),
-            "setup": _text("The module whose setup(ctx) runs at installation."),
+            "setup": _any_of(
+                "The module whose setup(ctx) runs at installation.",
+                {"type": "string", "pattern": _whole(_MODULE)},
+                _NOTHING,
+            ),
             "requires": {"description": "Reserved for later versions."},
         },
     )
+    return {
+        **schema,
+        "$defs": {"group": group, "field": _config_field()},
+        "if": {"properties": {"dependencies": {"type": "array"}}, "required": ["dependencies"]},
+        "then": {"properties": {"isolation": {"const": "process"}}, "required": ["isolation"]},
+    }
 
 
 def selection_schema() -> Schema:
@@ -81,12 +124,12 @@ def selection_schema() -> Schema:
     patterns = "Names, source:name, sources or globs; skill:, tool:, group: or plugin: before one."
     server = _object(
         {
-            "command": _text("The program of a local server."),
-            "args": _texts("Its arguments."),
+            "command": _shaped("The program of a local server.", r".*\S.*"),
+            "args": _list("Its arguments."),
             "env": _texts_by_name("Its environment variables; ${NAME} stands for one of yours."),
             "cwd": _text("Its working folder."),
-            "url": _text("The address of a remote server."),
-            "headers": _texts_by_name("Headers of each request; ${NAME} stands for a variable."),
+            "url": _shaped("The address of a remote server.", _URL),
+            "headers": _headers("Headers of each request; ${NAME} stands for a variable."),
             "transport": _choice("The protocol of a remote server.", "http", "sse"),
             "group": _any_of(
                 "The tool groups that its tools are in.",
@@ -103,6 +146,8 @@ def selection_schema() -> Schema:
             "pin": _choice("What happens when a tool changes.", "hold", "warn", "off"),
         }
     )
+    reached = [{"required": ["command"]}, {"required": ["url"]}]
+    folders = {"type": "array", "items": {"type": "string", "pattern": r"\S"}}
     return _top(
         "satchel.toml",
         {
@@ -113,9 +158,15 @@ def selection_schema() -> Schema:
             ),
             "sources": _object(
                 {
-                    "skills": _list("Folders of skills."),
-                    "plugins": _list("Folders of plugins; only in your own file."),
-                    "entry-points": _list("Installed plugins; only in your own file."),
+                    "skills": {**folders, "description": "Folders of skills."},
+                    "plugins": {
+                        **folders,
+                        "description": "Folders of plugins; only in your own file.",
+                    },
+                    "entry-points": {
+                        **folders,
+                        "description": "Installed plugins; only in your own file.",
+                    },
                 }
             ),
             "find_folders": {
@@ -125,7 +176,8 @@ def selection_schema() -> Schema:
             },
             "mcp": {
                 "type": "object",
-                "additionalProperties": server,
+                "propertyNames": {"pattern": _group_name()},
+                "additionalProperties": {**server, "oneOf": reached},
                 "description": "MCP servers, by name.",
             },
             "config": {
@@ -144,7 +196,7 @@ def open_plugin_schema() -> Schema:
         "plugin.json",
         {
             "$schema": _choice("The version of the format.", *PLUGIN_SCHEMAS),
-            "name": {**_text("The plugin's name."), "pattern": _OPEN_NAME},
+            "name": _shaped("The plugin's name.", OPEN_NAME),
             "version": _text("The plugin's version."),
             "description": _text("What the plugin is for."),
             "homepage": _text("Where to read more."),
@@ -152,7 +204,11 @@ def open_plugin_schema() -> Schema:
             "license": _text("Its license, such as MIT."),
             "author": author,
             "keywords": _list("Words to find it by."),
-            "extensions": {"type": "object", "description": "Data for single clients."},
+            "extensions": {
+                "type": "object",
+                "additionalProperties": {"type": "object"},
+                "description": "Data for single clients, by client.",
+            },
         },
     )
     return {**schema, "required": ["$schema", "name"]}
@@ -163,17 +219,23 @@ def mcp_schema() -> Schema:
     local = _object(
         {
             "type": _choice("A program on this machine.", "stdio"),
-            "command": _text("The program: a name on the PATH, or a path below ${PLUGIN_ROOT}."),
+            "command": _shaped(
+                "The program: a name on the PATH, or a path that begins with ./",
+                rf"\./.*|{_portable(BARE_COMMAND)}",
+            ),
             "args": _list("Its arguments."),
-            "env": _texts_by_name("Its environment variables."),
-            "cwd": _text("Its working folder: ./..., ${PLUGIN_ROOT} or ${PLUGIN_DATA}."),
+            "env": {
+                **_texts_by_name("Its environment variables."),
+                "propertyNames": {"not": {"enum": [PLUGIN_ROOT, PLUGIN_DATA]}},
+            },
+            "cwd": _shaped("Its working folder: ./..., ${PLUGIN_ROOT} or ${PLUGIN_DATA}.", CWD),
         }
     )
     remote = _object(
         {
             "type": _choice("The protocol.", "streamable-http", "sse"),
-            "url": _text("The address."),
-            "headers": _texts_by_name("Headers of each request."),
+            "url": _shaped("The address.", _URL),
+            "headers": _headers("Headers of each request."),
         }
     )
     servers = {
@@ -208,19 +270,55 @@ MANIFEST_SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
 
 
 def _config_field() -> Schema:
-    return _object(
-        {
-            "name": _text("The key, in a list of fields."),
-            "type": _choice("The type of the value; `string` without it.", *TYPES),
-            "description": _text("What it is for."),
-            "default": _scalar("The value if none is given; a secret has none."),
-            "required": _switch("Whether a missing value is an error."),
-            "min": _scalar("The smallest number, or the fewest characters."),
-            "max": _scalar("The largest number, or the most characters."),
-            "options": _texts("The values of a choice."),
-            "must_exist": _switch("Whether a path must exist."),
-        }
-    )
+    """Return the schema of a field; its type decides which keys it has."""
+    whole, number = {"type": "integer"}, {"type": "number"}
+    length = {"type": "integer", "minimum": 0}
+    option = {"type": ["string", "number", "boolean"], "pattern": r"[^\s,]"}
+    options = {**option, "type": ["array", *option["type"]], "items": option, "minItems": 1}
+    kinds: list[tuple[Schema, Schema]] = [
+        (
+            _choice("Text; also without a type.", "string", None),
+            {**_bounds(length), **_default(_scalar(""))},
+        ),
+        (_choice("Text that is never shown.", "secret"), _bounds(length)),
+        (_choice("A whole number.", "integer"), {**_bounds(whole), **_default(whole)}),
+        (_choice("A number.", "float"), {**_bounds(number), **_default(number)}),
+        (_choice("True or false.", "boolean"), _default(_switch(""))),
+        (
+            _choice("One of the options.", "choice"),
+            {
+                "options": {**options, "description": "The values of a choice."},
+                **_default(_scalar("")),
+            },
+        ),
+        (
+            _choice("A path.", "path"),
+            {"must_exist": _switch("Whether the path must exist."), **_default(_scalar(""))},
+        ),
+    ]
+    return {"anyOf": [_field_of(kind, keys) for kind, keys in kinds]}
+
+
+def _field_of(kind: Schema, keys: Schema) -> Schema:
+    common = {
+        "name": _shaped("The key, in a list of fields.", FIELD_NAME),
+        "type": kind,
+        "description": _scalar("What it is for."),
+        "required": _switch("Whether a missing value is an error."),
+    }
+    needed = [] if None in kind["enum"] else ["type"]
+    return {**_object({**common, **keys}), "required": [*needed, *{"options"} & keys.keys()]}
+
+
+def _bounds(number: Schema) -> Schema:
+    return {
+        "min": {**number, "description": "The smallest number, or the fewest characters."},
+        "max": {**number, "description": "The largest number, or the most characters."},
+    }
+
+
+def _default(value: Schema) -> Schema:
+    return {"default": {**value, "description": "The value if none is given."}}
 
 
 # ---- parts of schemas ----------------------------------------------------------------------------
@@ -238,19 +336,38 @@ def _text(description: str) -> Schema:
     return {"type": "string", "description": description}
 
 
+def _portable(pattern: str | re.Pattern[str]) -> str:
+    """Return a pattern for JavaScript, which has neither possessive quantifiers nor `Z`."""
+    text = pattern if isinstance(pattern, str) else pattern.pattern
+    return re.sub(r"(\\[sS][*+])\+", r"\1", text).replace(r"\Z", "$")
+
+
+def _whole(pattern: str | re.Pattern[str]) -> str:
+    return f"^(?:{_portable(pattern)})$"
+
+
+def _shaped(description: str, pattern: str | re.Pattern[str]) -> Schema:
+    return {"type": "string", "pattern": _whole(pattern), "description": description}
+
+
+def _group_name() -> str:
+    return f"^(?!{BASIC_GROUP}$){_portable(PLUGIN_NAME)}$"
+
+
 def _name(description: str) -> Schema:
-    return {"type": "string", "pattern": _NAME, "description": description}
+    return {"type": "string", "pattern": _group_name(), "description": description}
 
 
 def _scalar(description: str) -> Schema:
-    return {"type": ["string", "number", "boolean"], "description": description}
+    """Return the schema of a text in YAML, which may look like a number, or of nothing."""
+    return {"type": ["string", "number", "boolean", "null"], "description": description}
 
 
 def _switch(description: str) -> Schema:
-    return {"enum": [True, False, "yes", "no", "on", "off"], "description": description}
+    return {"enum": [True, False, "yes", "no", "on", "off", None], "description": description}
 
 
-def _choice(description: str, *options: str) -> Schema:
+def _choice(description: str, *options: str | None) -> Schema:
     return {"enum": [*options], "description": description}
 
 
@@ -263,6 +380,16 @@ def _texts(description: str) -> Schema:
     return _any_of(description, {"type": "array", "items": {"type": "string"}}, {"type": "string"})
 
 
+def _words(description: str) -> Schema:
+    """Return the schema of a list of texts in YAML, or of one text with commas, or of nothing."""
+    item = {"type": ["string", "number", "boolean"]}
+    return {
+        "type": ["array", "string", "number", "boolean", "null"],
+        "items": item,
+        "description": description,
+    }
+
+
 def _texts_by_name(description: str) -> Schema:
     return {
         "type": "object",
@@ -271,16 +398,37 @@ def _texts_by_name(description: str) -> Schema:
     }
 
 
+def _headers(description: str) -> Schema:
+    return {
+        "type": "object",
+        "propertyNames": {"pattern": _whole(HEADER_NAME)},
+        "additionalProperties": {"type": "string", "pattern": _whole(HEADER_VALUE)},
+        "description": description,
+    }
+
+
 def _any_of(description: str, *schemas: Schema) -> Schema:
     return {"anyOf": [*schemas], "description": description}
 
 
-def _named(item: Schema, description: str) -> Schema:
-    """Return the schema of a mapping by name, or of a list of items with a name."""
-    nullable = {"anyOf": [item, {"type": "null"}]}
-    listed = {**item, "required": ["name"]}
+def _named(what: str, names: str, description: str) -> Schema:
+    """Return the schema of a mapping by name, of a list of items with a name, or of nothing.
+
+    The schema of an item is in the `$defs`.
+    """
+    item = {"$ref": f"#/$defs/{what}"}
+    nullable = {"anyOf": [item, _NOTHING]}
+    listed = {"allOf": [item], "required": ["name"]}
     return _any_of(
         description,
-        {"type": "object", "additionalProperties": nullable},
+        {
+            "type": "object",
+            "propertyNames": {"pattern": names},
+            "additionalProperties": nullable,
+        },
         {"type": "array", "items": listed},
+        _NOTHING,
     )
+
+
+_NOTHING: Schema = {"type": "null"}

@@ -31,8 +31,8 @@ _FIELDS = {
     "streamable-http": _REMOTE,
     "sse": _REMOTE,
 }
-_CWD = re.compile(r"\./.*|\$\{PLUGIN_(?:ROOT|DATA)\}(?:/.*)?", re.DOTALL)
-_BARE_COMMAND = re.compile(r"(?!\.\.?\Z)[^\s/\\\x00-\x1f\x7f]+")
+CWD = re.compile(r"\./.*|\$\{PLUGIN_(?:ROOT|DATA)\}(?:/.*)?", re.DOTALL)
+BARE_COMMAND = re.compile(r"(?!\.\.?\Z)[^\s/\\\x00-\x1f\x7f]+")
 _LABEL = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 # Strict, so that every URL parser sees the same host.
 _URL = re.compile(
@@ -43,8 +43,8 @@ _URL = re.compile(
     re.IGNORECASE | re.VERBOSE | re.ASCII,
 )
 _USER = re.compile(r"https?://[^/?]*@", re.IGNORECASE)
-_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_HEADER_VALUE = re.compile(r"(?:[!-~\x80-\xff](?:[ \t!-~\x80-\xff]*[!-~\x80-\xff])?)?")
+HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+HEADER_VALUE = re.compile(r"(?:[!-~\x80-\xff](?:[ \t!-~\x80-\xff]*[!-~\x80-\xff])?)?")
 
 _LAST_PORT = 65_535
 _IPV6 = 6
@@ -212,11 +212,11 @@ def _server(
 
 def _stdio(name: str, entry: _Entry) -> McpServerManifest:
     command, cwd = entry.text("command", required=True), entry.text("cwd")
-    if command and not command.startswith("./") and not _BARE_COMMAND.fullmatch(command):
+    if command and not command.startswith("./") and not BARE_COMMAND.fullmatch(command):
         entry.report(
             "command", f"has {quoted(command)} for 'command'; write one name, or a path ./"
         )
-    if "cwd" in entry.values and not _CWD.fullmatch(cwd):
+    if "cwd" in entry.values and not CWD.fullmatch(cwd):
         entry.report("cwd", f"has {quoted(cwd)} for 'cwd'; begin with ./ or ${{PLUGIN_ROOT}}")
     env = entry.mapping("env")
     for reserved in (PLUGIN_ROOT, PLUGIN_DATA):
@@ -246,7 +246,7 @@ def _remote(name: str, transport: str, entry: _Entry) -> McpServerManifest:
 
 def is_header(name: str, value: str) -> bool:
     """Return whether this is a valid HTTP header."""
-    return bool(_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value))
+    return bool(HEADER_NAME.fullmatch(name) and HEADER_VALUE.fullmatch(value))
 
 
 def _url_fault(url: str) -> str:

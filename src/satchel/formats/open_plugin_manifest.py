@@ -16,7 +16,7 @@ PLUGIN_SCHEMAS: Mapping[str, str] = MappingProxyType(
 )
 """The known schemas of `plugin.json`, each with its version of the format."""
 
-_NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
+OPEN_NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 _TEXTS = ("version", "description", "homepage", "repository", "license")
 _AUTHOR = ("name", "email", "url")
 _FIELDS = ("$schema", "name", *_TEXTS, "author", "keywords", "extensions")
@@ -161,7 +161,7 @@ def _name(top: JsonFields) -> str:
         top.report("plugin-field-missing", "name", "no name is given", "Add a name.")
         return ""
     name = top.text("name")
-    if isinstance(top.values["name"], str) and not _NAME.fullmatch(name):
+    if isinstance(top.values["name"], str) and not OPEN_NAME.fullmatch(name):
         message = (
             f"the name {quoted(name)} must be 1 to 64 lowercase letters, digits, '-' or '.', "
             "with a "

@@ -34,7 +34,7 @@ _FIELDS = ("name", *_TEXTS, *_PARTS, *_PROCESS)
 _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "requires")
 # Reserved for later versions; a manifest may have them already.
 _LATER_FIELDS = frozenset({"requires"})
-_ISOLATIONS = ("none", "process")
+ISOLATIONS = ("none", "process")
 _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
 # The fields that an open plugin has in its plugin.json.
 _CORE_FIELDS = frozenset({"name", *_TEXTS, "keywords"}) - {"notes"}
@@ -44,8 +44,8 @@ _STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
 _WORD = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _VERSION = r"(?:===|~=|==|!=|<=|>=|<|>)\s*+[A-Za-z0-9._*+!-]+"
 _VERSIONS = rf"{_VERSION}(?:\s*+,\s*+{_VERSION})*"
-_MARKER = r";\s*+[^\n;]+"
-_REQUIREMENT = re.compile(
+_MARKER = r";\s*+[^\s;][^\n;]*"
+REQUIREMENT = re.compile(
     rf"{_WORD}\s*+(?:\[\s*+{_WORD}(?:\s*+,\s*+{_WORD})*\s*+\]\s*+)?"
     rf"(?:(?:\(\s*+{_VERSIONS}\s*+\)|{_VERSIONS})?\s*+(?:{_MARKER})?"
     rf"|@\s*+https://\S+(?:\s++{_MARKER})?)"
@@ -271,7 +271,7 @@ def _dependencies(top: ManifestBlock, isolation: str) -> tuple[str, ...]:
         return ()
     items = [item.strip() if isinstance(item, str) else "" for item in given]
     for number, (item, text) in enumerate(zip(given, items, strict=True)):
-        if not _REQUIREMENT.fullmatch(text):
+        if not REQUIREMENT.fullmatch(text):
             shown = quoted(text) if isinstance(item, str) else yaml_type_name(item)
             message = f"{shown} is not a requirement"
             fix = "Write a name and versions, such as 'httpx>=0.28'."
@@ -285,9 +285,9 @@ def _dependencies(top: ManifestBlock, isolation: str) -> tuple[str, ...]:
 
 def _isolation(top: ManifestBlock) -> str:
     word = top.text("isolation", default="none")
-    if word not in _ISOLATIONS:
+    if word not in ISOLATIONS:
         message = f"'isolation' is {quoted(word)}"
-        top.report_invalid("isolation", message, f"Write one of {', '.join(_ISOLATIONS)}.")
+        top.report_invalid("isolation", message, f"Write one of {', '.join(ISOLATIONS)}.")
     return word
 
 
