@@ -443,3 +443,19 @@ def test_without_a_folder_the_file_tools_are_left_out():
     names = ["execute_python_code", "execute_shell_command", "get_today_date"]
     assert list(app.catalog.tools) == names
     assert problem_codes(app) == ["tool-state-missing"] * 3
+
+
+def test_values_given_in_code_can_be_changed_on_a_live_satchel(plugins, config):
+    config("demo", "API_KEY=file\n")
+    app = Satchel(plugins=[plugins], config={"demo": {"api_key": "code"}})
+    assert say(app, "fetch", city="a").startswith("a code")
+    step = app.session().step()
+    app.configure("demo", api_key="new")
+    assert say(app, "fetch", city="a").startswith("a new")
+    assert asyncio.run(step.call("fetch", {"city": "a"})).text.startswith("a code")
+    app.configure("demo", api_key=None)
+    assert say(app, "fetch", city="a").startswith("a file")
+    app.configure("unknown", x=1)
+    app.close()
+    with pytest.raises(ConflictError):
+        app.configure("demo", api_key="late")

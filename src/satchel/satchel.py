@@ -661,6 +661,20 @@ class Satchel:
             self._config = replace(self._config, roots=roots)
             self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
+    def configure(self, plugin: str, **values: Any) -> None:
+        """Change values of a plugin's configuration; they win over the environment and all files.
+
+        `plugin` need not be loaded yet. A value of `None` removes what was given in code before, so
+        that the environment and the files count again. A plugin with a startup is started anew.
+        """
+        self._require_open()
+        with self._lock:
+            given = {**self._config.plugin_values.get(plugin, {}), **_values(plugin, values)}
+            kept = {key: value for key, value in given.items() if value is not None}
+            plugin_values = {**self._config.plugin_values, plugin: kept}
+            self._config = replace(self._config, plugin_values=plugin_values)
+            self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+
     def close(self) -> None:
         """Release everything: the catalog becomes empty, and plugins are shut down.
 

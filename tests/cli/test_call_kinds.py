@@ -147,9 +147,10 @@ def test_what_is_no_text_is_named_in_a_line(call):
     assert content[4]["type"] == "resource_link"
 
 
-def test_nothing_is_nothing(call):
+def test_nothing_is_said_as_a_model_reads_it(call):
     result = call("nothing")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    said = "Done. The tool returned no value.\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (0, said, "")
 
 
 @pytest.mark.parametrize(

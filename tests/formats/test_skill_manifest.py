@@ -312,9 +312,13 @@ def test_a_skill_that_names_no_groups_switches_on_none(line):
     assert with_field(line).value.groups == ()
 
 
-@pytest.mark.parametrize(
-    "key", ["disable-model-invocation", "groups", "include_tools", "adk_additional_tools"]
-)
+def test_a_field_of_other_clients_that_satchel_uses_says_so():
+    (found,) = with_field("disable-model-invocation: true").diagnostics
+    assert (found.severity, found.code) == (Severity.INFO, "skill-field-foreign")
+    assert "Satchel uses it, too" in found.message
+
+
+@pytest.mark.parametrize("key", ["groups", "include_tools", "adk_additional_tools"])
 def test_a_field_beyond_the_format_is_reported_as_one_that_is_heeded(key):
     (found,) = with_field(f"{key}: true").diagnostics
     assert (found.severity, found.code) == (Severity.INFO, "skill-field-unknown")

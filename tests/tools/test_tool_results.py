@@ -26,7 +26,7 @@ from satchel.tools import (
     failure,
     to_result,
 )
-from satchel.tools.tool_results import _is_flat, text_of, to_json
+from satchel.tools.tool_results import _is_flat, result_of_nothing, text_of, to_json
 
 
 class Point(pydantic.BaseModel):
@@ -64,6 +64,8 @@ class Odd(str, Enum):  # noqa: UP042 - its str() is not its value
 def test_nothing_becomes_an_empty_text():
     assert to_result(None) == ToolResult()
     assert to_result(None).text == ""
+    assert result_of_nothing("7").text == "Done. The tool returned no value."
+    assert result_of_nothing("7").call_id == "7"
     assert to_result("") == ToolResult()
 
 

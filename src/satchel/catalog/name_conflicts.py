@@ -80,10 +80,14 @@ def _is_hidden(skill: SkillEntry) -> bool:
 
 def _shadowed_diagnostic(kind: str, winner: Entry, loser: Entry) -> Diagnostic:
     own_address = next((name for name in loser.addresses if name not in winner.addresses), None)
+    one, other = (
+        (f"{kind} {loser.name!r}", "another of this name")
+        if loser.source == winner.source
+        else (f"{kind} {loser.name!r} of {loser.source!r}", f"that of {winner.source!r}")
+    )
     return make_diagnostic(
         f"{kind}-shadowed",
         Where(loser.path),
-        f"{kind} {loser.name!r} of {loser.source!r} is shadowed by that of {winner.source!r} "
-        f"({winner.path})",
+        f"{one} is shadowed by {other} ({winner.path})",
         "rename one of the two" + (f", or ask for {own_address!r}" if own_address else ""),
     )

@@ -33,7 +33,8 @@ _EXTRA_FIELDS = ("disable-model-invocation", *_GROUP_FIELDS)
 _FOREIGN_FIELDS = frozenset(
     {
         # Claude Code
-        *("agent", "argument-hint", "arguments", "context", "disallowed-tools", "effort", "hooks"),
+        *("agent", "argument-hint", "arguments", "context", "disable-model-invocation"),
+        *("disallowed-tools", "effort", "hooks"),
         *("model", "paths", "shell", "user-invocable", "version", "when_to_use"),
         # Cursor, VS Code, OpenCode, Hermes and catalogs of skills
         *("alwaysApply", "applyTo", "author", "category", "dependencies", "globs", "homepage"),
@@ -345,7 +346,8 @@ def _report_unknown(fields: _Fields) -> None:
     for key in values:
         if key not in KNOWN_FIELDS:
             if key in _FOREIGN_FIELDS:
-                message = f"{quoted(key)} is a field of other clients; Satchel only keeps it"
+                use = "uses it, too" if key in _EXTRA_FIELDS else "only keeps it"
+                message = f"{quoted(key)} is a field of other clients; Satchel {use}"
                 fields.report("skill-field-foreign", key, message, "")
                 continue
             near = near_misses(key, unused, most=1)

@@ -10,7 +10,7 @@ from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
 from satchel.tools.argument_reading import read_arguments
-from satchel.tools.tool_results import FinalResult
+from satchel.tools.tool_results import FinalResult, result_of_nothing
 
 if TYPE_CHECKING:
     import asyncio
@@ -98,6 +98,8 @@ class FunctionRun:
         self._may_continue = False
         if isinstance(outcome, FinalResult):
             return outcome.with_id(owner.call_id)
+        if outcome is None:
+            return result_of_nothing(owner.call_id)
         if not hasattr(outcome, "__anext__"):
             return limit_result(to_result(outcome, owner.call_id), owner.limits)
         self.so_far = ChunkAccumulator(owner.limits)

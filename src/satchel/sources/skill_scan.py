@@ -479,5 +479,8 @@ def _wrong_case(entry: FolderEntry) -> Diagnostic:
 def _unreadable(path: str, folder: FolderContent) -> Diagnostic:
     reasons = [item.message for item in folder.diagnostics if item.where.path == path]
     reason = reasons[0] if reasons else "is a folder" if os.path.isdir(path) else "cannot be read"
+    is_link = reason.startswith("is a link")
     fix = f"make {SKILL_FILE} a regular file inside the skill"
+    if is_link:
+        fix = f"correct the link, or {fix}"
     return make_diagnostic("skill-unreadable", Where(path), reason, fix)

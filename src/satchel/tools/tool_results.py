@@ -11,6 +11,8 @@ from satchel.tools.content_blocks import BLOCKS, Block, Text
 from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.fast_construction import construct_fast
 
+NO_VALUE = "Done. The tool returned no value."
+"""What a model reads of `None`. An empty answer looks like a failure; some providers refuse it."""
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
@@ -71,6 +73,11 @@ def text_of(content: tuple[Block, ...]) -> str:
 def failure(code: str, text: str, call_id: str | None = None) -> ToolResult:
     """Return an error result; the model reads `text`."""
     return ToolResult(content=(Text(text),), is_error=True, error_code=code, call_id=call_id)
+
+
+def result_of_nothing(call_id: str | None = None) -> ToolResult:
+    """Return the result of a tool that returned `None`: the model reads that it is done."""
+    return construct_fast(ToolResult, content=(Text(NO_VALUE),), call_id=call_id)
 
 
 def to_result(value: Any, call_id: str | None = None) -> ToolResult:
