@@ -67,6 +67,12 @@ def test_the_keys_of_satchel_toml_are_those_that_the_reader_names():
         assert known <= fields(SATCHEL)
 
 
+def test_an_editor_shows_a_sentence_in_place_of_a_pattern():
+    shown = TOOLKIT["properties"]["dependencies"]["items"]["patternErrorMessage"]
+    assert shown == "It is not valid here. Expected: A requirement, such as httpx>=0.28."
+    assert "letters and digits" in TOOLKIT["properties"]["name"]["patternErrorMessage"]
+
+
 @pytest.mark.parametrize("schema", MANIFEST_SCHEMAS)
 def test_every_field_is_described_in_a_schema_that_is_valid(schema):
     made = MANIFEST_SCHEMAS[schema]()

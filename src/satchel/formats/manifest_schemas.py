@@ -30,6 +30,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]{0,63}"
 _MODULE = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
 _REFERENCE = rf"(?:{_MODULE}:)?{_IDENTIFIER}"
+_NAME_RULE = f"A name is letters and digits, with . _ - between them, and is not {BASIC_GROUP}."
 _INSIDE = r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\s\\:](?:[^\\:]*[^\s\\:])?"
 _URL = r"[Hh][Tt][Tt][Pp][Ss]?://[^\s#]+"
 
@@ -87,7 +88,7 @@ def toolkit_schema() -> Schema:
             ),
             "skills": _any_of(
                 "The folder with the skills; `skills` without it.",
-                {"type": "string", "pattern": _whole(_INSIDE)},
+                _shaped("A folder inside this one.", _INSIDE),
                 _NOTHING,
             ),
             "config": _named("field", _whole(FIELD_NAME), "Fields of the configuration, by name."),
@@ -105,7 +106,7 @@ def toolkit_schema() -> Schema:
             ),
             "setup": _any_of(
                 "The module whose setup(ctx) runs at installation.",
-                {"type": "string", "pattern": _whole(_MODULE)},
+                _shaped("A module of this folder.", _MODULE),
                 _NOTHING,
             ),
             "requires": {"description": "Reserved for later versions."},
@@ -347,7 +348,13 @@ def _whole(pattern: str | re.Pattern[str]) -> str:
 
 
 def _shaped(description: str, pattern: str | re.Pattern[str]) -> Schema:
-    return {"type": "string", "pattern": _whole(pattern), "description": description}
+    # Editors show the last text in place of the pattern.
+    return {
+        "type": "string",
+        "pattern": _whole(pattern),
+        "description": description,
+        "patternErrorMessage": f"It is not valid here. Expected: {description}",
+    }
 
 
 def _group_name() -> str:
@@ -355,7 +362,12 @@ def _group_name() -> str:
 
 
 def _name(description: str) -> Schema:
-    return {"type": "string", "pattern": _group_name(), "description": description}
+    return {
+        "type": "string",
+        "pattern": _group_name(),
+        "description": description,
+        "patternErrorMessage": _NAME_RULE,
+    }
 
 
 def _scalar(description: str) -> Schema:
