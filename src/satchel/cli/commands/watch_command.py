@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 # A catalog without a changed entry, such as for a missing folder, sends no change: poll for it.
 _POLL_SECONDS = 0.5
+_SETTLE_SECONDS = 0.2
+_LONGEST_BATCH = 1.0
+"""Seconds after which changes are written though more are coming."""
 
 
 @click.command("watch", cls=CatalogCommand)
@@ -53,7 +56,7 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
             folders = one_line(", ".join((*sources.skills, *sources.plugins)))
             console.say(f"watching {folders or 'the conventional folders'}, press Ctrl-C to stop")
             write = _changes_as_json if as_json else _changes_as_text
-            _follow(app, first, changes, console, write)
+            _follow(app, first, changes, console, write, settle=0.0 if as_json else _SETTLE_SECONDS)
 
 
 @contextmanager
@@ -80,11 +83,13 @@ def _follow(
     changes: "ChangeQueue",
     console: Console,
     write: "Callable[[Sequence[Change], Catalog, Console], None]",
+    *,
+    settle: float,
 ) -> None:
     """Write the changes of each catalog, and each new error or warning once."""
     first, form = catalog.generation, _say_form(app, None, console)
     while not console.is_gone:
-        batch = _next_batch(changes)
+        batch = _next_batch(changes, settle)
         if batch is None:
             return
         batch = [change for change in batch if change.generation > first]
@@ -96,14 +101,18 @@ def _follow(
             _say_problems(catalog, before.diagnostics, console)
 
 
-def _next_batch(changes: "ChangeQueue") -> "list[Change] | None":
-    """Wait for changes and return all that are there; `None` if the watch is to end."""
+def _next_batch(changes: "ChangeQueue", settle: float) -> "list[Change] | None":
+    """Wait for changes and return those that come together; `None` if the watch is to end."""
     batch: list[Change] = []
     try:
         change = changes.get(timeout=_POLL_SECONDS)
+        latest = time.monotonic() + _LONGEST_BATCH
         while change is not None:
             batch.append(change)
-            change = changes.get_nowait()
+            if settle and time.monotonic() > latest:
+                return batch
+            # The changes of one catalog come one by one, but within microseconds.
+            change = changes.get(timeout=settle) if settle else changes.get_nowait()
     except Empty:
         return batch
     # What came before the end is still written.
