@@ -394,7 +394,19 @@ def test_skills_that_come_first_are_described_in_a_listing_of_names(
         assert described(session) == ["skill-111", "skill-222"]
 
 
-@pytest.mark.parametrize("text", ["skills = 1", "[skills]\nlast = []", "[skills]\nfirst = 'pdf'"])
+def test_a_typo_below_a_table_costs_only_itself(tmp_path, write_skill, write_choices):
+    write_skill(tmp_path, "pdf")
+    write_choices("disable = ['pdf']\n\n[skills]\nfrist = ['pdf']\n\n[sources]\nskill = ['a']\n")
+    with Satchel(skills=tmp_path) as app:
+        problems = [item for item in app.catalog.diagnostics if item.code == "choices-unknown"]
+        assert [(item.where.line, item.message, item.fix) for item in problems] == [
+            (4, "the key 'frist' below [skills] is unknown", "did you mean 'first'?"),
+            (7, "the key 'skill' below [sources] is unknown", "did you mean 'skills'?"),
+        ]
+        assert "pdf" not in app.catalog.skills
+
+
+@pytest.mark.parametrize("text", ["skills = 1", "[skills]\nfirst = 'pdf'", "[skills]\nfirst = [1]"])
 def test_a_table_of_skills_that_is_no_such_table_is_reported(write_choices, text):
     write_choices(text)
     with Satchel() as app:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import translate
 from shlex import quote
+from types import MappingProxyType
 from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
@@ -39,10 +40,13 @@ CONFIG = "config"
 SKILLS, FIRST = "skills", "first"
 """The key of the table about the skill prompt; its only key is `first`."""
 FIND_FOLDERS = "find_folders"
+"""The key of the number of folders to search, in the user's file."""
 SOURCES = "sources"
 """The key of the table with folders and installed plugins to read."""
 SOURCE_KEYS = ("skills", "plugins", "entry-points")
 """Its keys; a project's file has only the first, because code needs the user's trust."""
+_LISTS = MappingProxyType({SKILLS: (FIRST,), SOURCES: SOURCE_KEYS})
+"""The tables whose values are lists of texts, with their keys."""
 MCP = "mcp"
 """The key of the table with MCP servers."""
 KINDS = ("skill", "tool", "group", "plugin")
@@ -337,7 +341,10 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         if fault := _fault(key, table, empty.scope):
             return _broken(empty, before, f"{key!r} {fault}", _line_of(key, text))
     enable, disable = (SelectionPatterns(tuple(table.get(key, ()))) for key in KEYS)
-    unknown = tuple(_unknown(empty.path, key, text, keys) for key in table if key not in keys)
+    unknown = [_unknown(empty.path, key, text, keys) for key in table if key not in keys]
+    for name, known in _LISTS.items():
+        below = (key for key in table.get(name, {}) if key not in known)
+        unknown += [_unknown(empty.path, key, text, known, name) for key in below]
     config = table.get(CONFIG, {}) if CONFIG in keys else {}
     return replace(
         empty,
@@ -348,45 +355,39 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         first_skills=tuple(table.get(SKILLS, {}).get(FIRST, ())),
         sources=table.get(SOURCES, {}),
         find_folders=table.get(FIND_FOLDERS) if FIND_FOLDERS in keys else None,
-        diagnostics=unknown,
+        diagnostics=tuple(unknown),
     )
 
 
 def _fault(key: str, table: Mapping[str, Any], scope: Precedence) -> str:
     """Return what is wrong with the value of a key, or `""`."""
-    if key == SOURCES:
-        return _sources_fault(table.get(key, {}), scope)
+    if key in _LISTS:
+        return _lists_fault(key, table.get(key, {}), scope)
     if key in KEYS:
         return "" if _is_list_of_texts(table.get(key, [])) else "is not a list of texts"
     if key == FIND_FOLDERS:
         number = table.get(key, 1)
         is_valid = isinstance(number, int) and not isinstance(number, bool) and number > 0
         return "" if is_valid else "is not a positive number"
-    if key == SKILLS:
-        return _skills_fault(table.get(key, {}))
     tables = table.get(key, {})
     is_valid = isinstance(tables, dict) and all(isinstance(v, dict) for v in tables.values())
     owners = "plugins'" if key == CONFIG else "servers'"
     return "" if is_valid else f"is not a table of the {owners} tables"
 
 
-def _skills_fault(value: object) -> str:
-    """Return what is wrong with the table `[skills]`, or `""`."""
-    if not isinstance(value, dict) or not value.keys() <= {FIRST}:
-        return "is not a table with the key 'first'"
-    is_valid = _is_list_of_texts(value.get(FIRST, []))
-    return "" if is_valid else "has a 'first' that is not a list of texts"
-
-
-def _sources_fault(value: object, scope: Precedence) -> str:
-    """Return what is wrong with the table `[sources]`, or `""`."""
-    if not isinstance(value, dict) or not value.keys() <= set(SOURCE_KEYS):
-        return f"is not a table with the keys {', '.join(SOURCE_KEYS)}"
-    if scope is Precedence.PROJECT and not value.keys() <= {SKILLS}:
+def _lists_fault(table: str, value: object, scope: Precedence) -> str:
+    """Return what is wrong with a table of lists, or `""`; unknown keys are only reported."""
+    if not isinstance(value, dict):
+        return "is not a table"
+    known = _LISTS[table]
+    if table == SOURCES and scope is Precedence.PROJECT and value.keys() & set(known[1:]):
         return "may only have 'skills' in a project: plugins are code, which only the user enables"
-    for key, texts in value.items():
-        if not (_is_list_of_texts(texts) and all(map(str.strip, texts))):
+    for key in known:
+        texts = value.get(key, [])
+        if not _is_list_of_texts(texts):
             return f"has {key!r}, which is not a list of texts"
+        if table == SOURCES and not all(map(str.strip, texts)):
+            return f"has {key!r} with an empty name"
     return ""
 
 
@@ -422,29 +423,24 @@ def _broken(
         + (" and [config.PLUGIN]" if empty.scope is Precedence.PROJECT else "")
         + ", nothing else",
     )
-    return replace(
-        empty,
-        enable=last_good.enable,
-        disable=last_good.disable,
-        config=last_good.config,
-        servers=last_good.servers,
-        first_skills=last_good.first_skills,
-        find_folders=last_good.find_folders,
-        sources=last_good.sources,
-        diagnostics=(error,),
-    )
+    return replace(last_good, stamp=empty.stamp, digest=empty.digest, diagnostics=(error,))
 
 
-def _unknown(path: str, key: str, text: str, keys: Sequence[str]) -> Diagnostic:
+def _unknown(path: str, key: str, text: str, keys: Sequence[str], table: str = "") -> Diagnostic:
+    """Report an unknown key at the top, or in a table."""
+    below = f" below [{table}]" if table else ""
     near = near_misses(key, keys)
     return make_diagnostic(
         "choices-unknown",
         Where(path, _line_of(key, text)),
-        f"the key {shorten(one_line(key), 100)!r} is unknown",
-        f"did you mean {near[0]!r}?"
-        if near
-        else f"the keys are {', '.join(keys[:-1])} and {keys[-1]}",
+        f"the key {shorten(one_line(key), 100)!r}{below} is unknown",
+        f"did you mean {near[0]!r}?" if near else f"the keys are {_listed(keys)}",
     )
+
+
+def _listed(keys: Sequence[str]) -> str:
+    *others, last = keys
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _line_of(key: str, text: str) -> int | None:
