@@ -692,7 +692,7 @@ class Satchel:
         if self._servers is not None:
             self._servers.close()
         self._workers.close()
-        self._shared.close()
+        self._shared.background_loop.stop()
         for lifecycle in lifecycles:
             lifecycle.end()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from satchel.background_loop import LazyEventLoop
 from satchel.groups import (
     active_in,
     digest_catalog,
@@ -15,16 +16,15 @@ from satchel.groups import (
 from satchel.prompt import render_sections
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, CatalogStore, EntryFilter
+    from satchel.catalog import Catalog, CatalogStore, EntryFilter, SkillEntry
     from satchel.groups import (
         Activation,
         CatalogDigest,
         View,
     )
-    from satchel.prompt import SkillPrompt
+    from satchel.prompt import PromptListing, SkillPrompt
     from satchel.runtime import ScopedMiddleware
     from satchel.runtime.error_results import ErrorText
-    from satchel.runtime.event_loop_thread import EventLoopThread, LazyEventLoop
     from satchel.search import SearchHit, SearchIndex
     from satchel.settings import Limits
     from satchel.tools import Tool
@@ -68,7 +68,14 @@ class CatalogCache(Memo):
     waiting for the garbage collector.
     """
 
-    __slots__ = ("_previous_digest", "catalog", "middleware", "schemas")
+    __slots__ = (
+        "_previous_digest",
+        "catalog",
+        "last_listings",
+        "listings",
+        "middleware",
+        "schemas",
+    )
 
     def __init__(self, catalog: Catalog, before: CatalogCache | None = None) -> None:
         """Start with the schemas that the cache `before` has for tools that still exist."""
@@ -78,6 +85,9 @@ class CatalogCache(Memo):
             item for plugin in catalog.plugins.values() for item in plugin.contribution.middleware
         )
         self._previous_digest = before.known_digest if before else None
+        self.listings: dict[Hashable, tuple[Sequence[SkillEntry], PromptListing]] = {}
+        """The skill listings that were made, with the skills that they list."""
+        self.last_listings = before.listings if before else {}
         served = {id(entry.tool) for entry in catalog.all_tools}
         # A copy: sessions in other threads may add to it at the same time.
         kept = before.schemas.copy().items() if before else ()
@@ -177,20 +187,8 @@ class SharedState:
         self.middleware: tuple[ScopedMiddleware, ...] = ()
         self.newest = CatalogCache(store.current)
         self._index: SearchIndex | None = None
-        self._loops: dict[str, LazyEventLoop] = {}
-
-    @property
-    def background_loop(self) -> EventLoopThread:
-        """The loop for hosts that have none; its thread starts with the first use."""
-        from satchel.runtime.event_loop_thread import LazyEventLoop  # lazy: most have a loop
-
-        # Two threads get the same one: only `get` starts a thread.
-        return self._loops.setdefault("calls", LazyEventLoop("satchel-calls", _PATIENCE)).get()
-
-    def close(self) -> None:
-        """End the calls that run for hosts without a loop."""
-        for loop in self._loops.values():
-            loop.stop()
+        self.background_loop = LazyEventLoop("satchel-calls", _PATIENCE)
+        """The loop for hosts that have none."""
 
     @property
     def catalog(self) -> Catalog:

@@ -158,9 +158,10 @@ LATE_IMPORTS = {
     "session/caller.py: satchel.contracts.Contracts": "needed only with contracts",
     "session/caller.py: satchel.prompt.ToolGuideEntry": "needed only by a planner",
     "session/caller.py: satchel.prompt.render_guide": "needed only by a planner",
+    "background_loop.py: satchel.runtime.event_loop_thread.EventLoopThread": ("it loads asyncio"),
+    "loader/reconcile_pass.py: satchel.sources.empty_root": "few folders bring nothing",
     "session/caller.py: satchel.session.sync_calls.run_sync": "most hosts have a loop",
     "session/caller.py: satchel.session.sync_calls.stream_sync": "most hosts have a loop",
-    "shared.py: satchel.runtime.event_loop_thread.LazyEventLoop": "most hosts have a loop",
     "session/lazy_dispatcher.py: satchel.session.calls.CallDispatcher": "needed only with calls",
     "session/loaded_skills.py: satchel.runtime.skill_scripts.scripts_of": (
         "needed only by a loaded skill"

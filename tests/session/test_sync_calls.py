@@ -2,8 +2,10 @@
 
 import asyncio
 import contextvars
+import gc
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -97,6 +99,22 @@ def test_chunks_come_as_they_are_made(app):
     rest = list(items)
     assert rest[0].text == "two"
     assert rest[-1].text == "onetwo"
+
+
+def test_a_stream_that_nobody_reads_starts_nothing(app):
+    started = []
+
+    @app.register_tool
+    async def count():
+        """Count."""
+        started.append(1)
+        yield "one"
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        app.session().stream_sync("count")
+        gc.collect()
+    assert started == []
 
 
 def test_leaving_a_stream_early_ends_the_tool(app):
@@ -194,6 +212,8 @@ def test_a_key_gives_one_step_until_the_next_key(tmp_path, write_skill):
         assert "late" in {change.name for change in second.changes}
         assert session.step(key=2).changes == second.changes
         assert session.step() is not second
+        session.load_state_dict(session.state_dict())
+        assert session.step(key=2) is not second
 
 
 def test_interrupting_the_wait_cancels_the_call(app):

@@ -9,8 +9,9 @@ from satchel.formats import read_plugin
 from satchel.settings import Limits
 from satchel.setup.pip_packages import PipPackage
 from satchel.sources import MANIFEST_FILE
-from satchel.sources.distributions import ENTRY_POINT_GROUP
+from satchel.sources.distributions import ENTRY_POINT_GROUP, split_entry_point
 from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.project_entry_points import project_entry_points
 
 if TYPE_CHECKING:
     from satchel.formats import ConfigField
@@ -32,9 +33,6 @@ def declared_fields(package: PipPackage) -> Fields:
 
 
 def _project_fields(folder: str) -> Fields:
-    # Lazy: most plugins are folders.
-    import tomllib
-
     def read(file: str) -> bytes | None:
         try:
             data, _ = read_regular(os.path.join(folder, *file.split("/")), Limits().plugin_source)
@@ -42,11 +40,7 @@ def _project_fields(folder: str) -> Fields:
             return None
         return data
 
-    try:
-        table = tomllib.loads((read("pyproject.toml") or b"").decode())
-    except ValueError:
-        return {}
-    points = _table(table, "project", "entry-points", ENTRY_POINT_GROUP)
+    points = project_entry_points(read("pyproject.toml") or b"")
     return {
         **_manifest_fields(points, read),
         **_manifest_fields(points, lambda file: read(f"src/{file}")),
@@ -88,7 +82,7 @@ def _parse_entry_points(text: str) -> Mapping[str, str]:
 def _manifest_fields(points: Mapping[str, Any], read: ReadFile) -> Fields:
     fields = {}
     for name, value in points.items():
-        package = str(value).partition("[")[0].partition(":")[0].strip().split(".")
+        package = split_entry_point(str(value))[0].split(".")
         # toolkit.yaml is in the package of the entry point, or in a parent package.
         for depth in range(len(package), 0, -1):
             file = "/".join((*package[:depth], MANIFEST_FILE))
@@ -98,9 +92,3 @@ def _manifest_fields(points: Mapping[str, Any], read: ReadFile) -> Fields:
                     fields[name] = manifest.config
                 break
     return fields
-
-
-def _table(table: Any, *keys: str) -> Mapping[str, Any]:
-    for key in keys:
-        table = table.get(key) if isinstance(table, dict) else None
-    return table if isinstance(table, dict) else {}

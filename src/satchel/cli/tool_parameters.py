@@ -3,6 +3,7 @@
 import ast
 from typing import TYPE_CHECKING, Any
 
+from satchel.formats.python_source import Function, arguments_of, statements_of, texts_in
 from satchel.tools.docstrings import read_docstring
 
 if TYPE_CHECKING:
@@ -15,14 +16,10 @@ def parameters_of(entry: "ToolEntry", source: bytes, function: str) -> list[Para
     """Return what is known of each parameter, in order; `source` counts if no code was run."""
     if entry.tool is not None:
         return _from_schema(entry.tool)
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function:
-            return _from_source(node)
-    return []
+    functions = (node for node in statements_of(source) or () if isinstance(node, Function))
+    # As in the module's namespace, a later definition replaces an earlier one.
+    found = [node for node in functions if node.name == function]
+    return _from_source(found[-1]) if found else []
 
 
 def parameter_line(parameter: Parameter) -> tuple[str, str]:
@@ -69,58 +66,32 @@ def _type_of(schema: Any) -> str:
     return " or ".join(kind) if isinstance(kind, list) else str(kind)
 
 
-def _from_source(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Parameter]:
+def _from_source(function: Function) -> list[Parameter]:
     _, about = read_docstring(ast.get_docstring(function))
-    arguments = function.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    first_default = len(positional) - len(arguments.defaults)
-    pairs = [(argument, at >= first_default) for at, argument in enumerate(positional)]
-    pairs += [
-        (argument, default is not None)
-        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    ]
     hidden = _hidden_names(function)
     return [
         _parameter(
             argument.arg,
             ast.unparse(argument.annotation) if argument.annotation else "",
-            " ".join(about.get(argument.arg, "").split()),
+            about.get(argument.arg, ""),
             is_required=not has_default,
             hidden=argument.arg in hidden,
         )
-        for argument, has_default in pairs
-        if argument.arg not in {"self", "cls"}
+        for argument, has_default in arguments_of(function)
     ]
 
 
-def _hidden_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """Return the parameters that decorators hide: state fields and presets."""
-    calls = [node for node in function.decorator_list if isinstance(node, ast.Call)]
-    values = [
-        keyword.value
-        for call in calls
-        for keyword in call.keywords
-        if keyword.arg in {"state", "presets"}
-    ]
-    texts = [
-        part.value
-        for value in values
-        for part in (
-            value.elts
-            if isinstance(value, ast.List | ast.Tuple)
-            else value.keys
-            if isinstance(value, ast.Dict)
-            else []
-        )
-        if isinstance(part, ast.Constant)
-    ]
-    hidden = {text for text in texts if isinstance(text, str)}
+def _hidden_names(function: Function) -> set[str]:
+    """Return the parameters that the model does not see: state fields, presets and the context."""
+    calls = (node for node in function.decorator_list if isinstance(node, ast.Call))
+    keywords = [keyword for call in calls for keyword in call.keywords]
+    listed = (item.value for item in keywords if item.arg in {"state", "presets"})
     contexts = (
         argument.arg
-        for argument in (*function.args.args, *function.args.kwonlyargs)
+        for argument, _ in arguments_of(function)
         if argument.annotation and ast.unparse(argument.annotation).endswith("ToolContext")
     )
-    return hidden.union(contexts)
+    return {name for value in listed for name in texts_in(value)}.union(contexts)
 
 
 def _parameter(

@@ -8,10 +8,12 @@ from dataclasses import field
 from satchel.formats.example_checks import example_faults
 from satchel.formats.python_source import (
     Function,
+    arguments_of,
     full_name,
     imported_names,
     read_python,
     statements_of,
+    texts_in,
 )
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
 from satchel.lazy_dataclass import dataclass
@@ -133,16 +135,10 @@ def _groups(call: ast.Call | None) -> tuple[str, ...]:
 
 def _needs(function: Function, call: ast.Call | None) -> tuple[str, ...]:
     """Return the parameters without a default that the decorator lists as state."""
-    listed = [keyword.value for keyword in call.keywords if keyword.arg == "state"] if call else []
-    elements = listed[0].elts if listed and isinstance(listed[0], ast.List | ast.Tuple) else []
-    names = [item.value for item in elements if isinstance(item, ast.Constant)]
-    arguments = function.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    required = positional[: len(positional) - len(arguments.defaults)]
-    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    required += [argument for argument, default in pairs if default is None]
-    without_default = {argument.arg for argument in required}
-    return tuple(name for name in names if isinstance(name, str) and name in without_default)
+    keywords = call.keywords if call else []
+    listed = [name for item in keywords if item.arg == "state" for name in texts_in(item.value)]
+    required = {argument.arg for argument, has_default in arguments_of(function) if not has_default}
+    return tuple(name for name in listed if name in required)
 
 
 def _signature(function: Function) -> str:

@@ -73,3 +73,22 @@ def full_name(node: ast.expr, names: dict[str, str]) -> str:
         rest = f".{node.attr}{rest}"
         node = node.value
     return names.get(node.id, "") + rest if isinstance(node, ast.Name) else ""
+
+
+def arguments_of(function: Function) -> list[tuple[ast.arg, bool]]:
+    """Return the parameters of a function, each with whether it has a default."""
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    first_default = len(positional) - len(arguments.defaults)
+    pairs = [(argument, at >= first_default) for at, argument in enumerate(positional)]
+    keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return pairs + [(argument, default is not None) for argument, default in keyword_only]
+
+
+def texts_in(node: ast.expr) -> list[str]:
+    """Return the texts in a list or tuple, or the keys of a dict, as far as they are constants."""
+    match node:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(keys=parts):
+            values = (part.value for part in parts if isinstance(part, ast.Constant))
+            return [value for value in values if isinstance(value, str)]
+    return []

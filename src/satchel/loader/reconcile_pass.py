@@ -27,7 +27,6 @@ from satchel.loader.wanted_servers import declared_servers
 from satchel.names import near_misses
 from satchel.sources import (
     RootKind,
-    empty_root,
     installed_folders,
     normalized,
     scan_distributions,
@@ -347,6 +346,8 @@ def _nothing_found(scan: SkillScan | PluginScan) -> Iterable[Diagnostic]:
     """Report a folder that brings nothing, unless the scan has a reason already."""
     if scan.findings or scan.place.optional or scan.diagnostics:
         return
+    from satchel.sources import empty_root  # lazy: few folders bring nothing
+
     if found := empty_root(scan.place):
         yield found
 

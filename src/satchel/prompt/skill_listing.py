@@ -1,8 +1,7 @@
 """The skill listing of the prompt: the fullest form that fits into its budget."""
 
-import math
 import os
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
@@ -146,14 +145,11 @@ def _list_in_lines(skills: Sequence[PromptedSkill], page: "_Page") -> PromptList
     if _render_if_all_fit(skills, lambda some: render(shortest, some), page) is None:
         return None
     needed = max(len(page.description(skill, longest)) for skill in skills)
-    listing = _in_lines(render(shortest), skills, shortest)
-    for length in takewhile(needed.__gt__, _steps(shortest, _LENGTH_STEP)):
-        text = render(length)
-        if not page.fits(text):
-            return listing
-        listing = _in_lines(text, skills, length)
-    text = render(longest)
-    return _in_lines(text, skills) if page.fits(text) else listing
+    if page.fits(text := render(longest)):
+        return _in_lines(text, skills)
+    lengths = [*takewhile(needed.__gt__, _steps(shortest, _LENGTH_STEP))] or [shortest]
+    length = _last_that(lengths, lambda length: page.fits(render(length)))
+    return _in_lines(render(length), skills, length)
 
 
 def _in_lines(
@@ -176,19 +172,15 @@ def _list_names(
     """
     ranked, likely = _ranked(skills, first)
     half = page.half()
-    described = (
-        _largest(0, likely, lambda n: half.fits(_with_names(ranked, n, half)(0))) if likely else 0
-    ) or 0
+    described = _last_that(_counts(0, likely), lambda n: half.fits(_with_names(ranked, n, half)(0)))
     others = len(ranked) - described
     write = _with_names(ranked, described, page)
-    named = _most_names(write, others, page)
+    named = _last_that(_counts(0, others), lambda n: page.fits(write(n)))
     if named == others:
-        most = _largest(
-            described,
-            len(ranked),
-            lambda n: page.fits(_with_names(ranked, n, page)(len(ranked) - n)),
+        counts = _counts(described, len(ranked) - 1)
+        described = _last_that(
+            counts, lambda n: page.fits(_with_names(ranked, n, page)(len(ranked) - n))
         )
-        described = max(described, _step_down(most or 0))
         named = len(ranked) - described
         write = _with_names(ranked, described, page)
     return PromptListing(
@@ -201,20 +193,6 @@ def _list_names(
 
 
 _FIRST, _GROUPED, _OTHER = 0, 1, 2
-
-
-def _most_names(write: Callable[[int], str], others: int, page: "_Page") -> int:
-    """Return the largest step of names that fits, beginning with a guess."""
-    candidates = [*takewhile(others.__gt__, _steps(1, _COUNT_STEP)), others]
-    sample = min(_FIRST_TRY, others)
-    a_name = (page.size(write(sample)) - page.size(write(0))) / max(sample, 1)
-    guess = sample + page.room(write(sample)) / max(a_name, 1)
-    at = max(bisect_right(candidates, guess) - 1, 0)
-    while at + 1 < len(candidates) and page.fits(write(candidates[at + 1])):
-        at += 1
-    while at >= 0 and not page.fits(write(candidates[at])):
-        at -= 1
-    return candidates[at] if at >= 0 else 0
 
 
 def _ranked(
@@ -293,15 +271,8 @@ class _Page:
         return replace(self, share=self.share * 2)
 
     def fits(self, text: str) -> bool:
-        return self.room(text) >= 0
-
-    def room(self, text: str) -> float:
-        """Return how much of the budget a text leaves."""
         budget = self.prompt.budget
-        return math.inf if budget is None else budget - self.size(text) * self.share
-
-    def size(self, text: str) -> int:
-        return self.prompt.measure(text)
+        return budget is None or self.prompt.measure(text) * self.share <= budget
 
     def full_item(self, skill: PromptedSkill) -> str:
         template = self.prompt.template
@@ -400,19 +371,13 @@ def _steps(start: int, factor: float) -> Iterator[int]:
         start = max(int(start * factor), start + 1)
 
 
-def _step_down(number: int) -> int:
-    """Return the largest step that is not larger."""
-    return max(takewhile(number.__ge__, _steps(1, _COUNT_STEP)), default=0)
+def _counts(low: int, high: int) -> list[int]:
+    """Return `low`, the steps above it, and `high`."""
+    steps = takewhile(high.__gt__, _steps(1, _COUNT_STEP))
+    return [low, *(step for step in steps if step > low), *([high] if high > low else [])]
 
 
-def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int | None:
-    """Return the largest number from `low` to `high` that fits, or `None` if none does.
-
-    It doubles the number, then bisects.
-    """
-    if high < low or not fits(low):
-        return None
-    while low < high:
-        middle = min((low + high + 1) // 2, max(2 * low, 1))
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
+def _last_that(numbers: Sequence[int], fits: Callable[[int], bool]) -> int:
+    """Return the last of ascending numbers that fits; the first needs not be tried."""
+    # In steps, so that most tries are short texts.
+    return numbers[bisect_left(numbers, True, lo=1, key=lambda number: not fits(number)) - 1]

@@ -1,6 +1,5 @@
 """Messages of Anthropic's Messages API."""
 
-from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +12,7 @@ from satchel.provider_messages.message_parts import (
     words_for,
 )
 from satchel.tools import Image, ToolCall, ToolResult
-from satchel.tools.content_blocks import Block
+from satchel.tools.content_blocks import Block, base64_text
 
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
@@ -54,5 +53,4 @@ def _part(block: Block) -> Message | None:
 
 
 def _source(data: bytes, mime_type: str) -> Message:
-    encoded = b64encode(data).decode("ascii")
-    return {"type": "base64", "media_type": mime_type, "data": encoded}
+    return {"type": "base64", "media_type": mime_type, "data": base64_text(data)}

@@ -1,6 +1,5 @@
 """Contents of Google's Gemini API."""
 
-from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,7 +14,7 @@ from satchel.provider_messages.message_parts import (
     words_for,
 )
 from satchel.tools import Audio, Image, ToolCall, ToolResult
-from satchel.tools.content_blocks import Block
+from satchel.tools.content_blocks import Block, base64_text
 
 _TAKEN = ("image/", "audio/", "video/", "text/", "application/pdf")
 """The types of data that the models take; the API refuses others."""
@@ -62,4 +61,4 @@ def _inline(block: Block) -> Message | None:
         return None
     if not kind.startswith(_TAKEN):
         return None
-    return {"inlineData": {"mimeType": kind, "data": b64encode(data).decode("ascii")}}
+    return {"inlineData": {"mimeType": kind, "data": base64_text(data)}}

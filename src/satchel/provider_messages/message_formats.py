@@ -1,10 +1,11 @@
 """From a provider's message to calls, and from results to the provider's messages."""
 
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType, ModuleType
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any
 
 from satchel.errors import NotFoundError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 from satchel.provider_messages import (
     anthropic_messages,
@@ -16,14 +17,29 @@ from satchel.provider_messages import (
 from satchel.provider_messages.message_parts import Message
 from satchel.tools import ToolCall, ToolResult
 
-_PROVIDERS: Mapping[str, ModuleType] = MappingProxyType(
+Pair = tuple[ToolCall, ToolResult]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFormat:
+    """How a provider's messages are read and written."""
+
+    read_calls: Callable[[Any], list[ToolCall]]
+    write_results: Callable[[Iterable[Pair]], list[Message]]
+
+
+_FORMATS: Mapping[str, MessageFormat] = MappingProxyType(
     {
-        "openai": openai_messages,
-        "openai-strict": openai_messages,
-        "openai-responses": responses_messages,
-        "anthropic": anthropic_messages,
-        "gemini": gemini_messages,
-        "mcp": mcp_messages,
+        **dict.fromkeys(
+            ("openai", "openai-strict"),
+            MessageFormat(openai_messages.read_calls, openai_messages.write_results),
+        ),
+        "openai-responses": MessageFormat(
+            responses_messages.read_calls, responses_messages.write_results
+        ),
+        "anthropic": MessageFormat(anthropic_messages.read_calls, anthropic_messages.write_results),
+        "gemini": MessageFormat(gemini_messages.read_calls, gemini_messages.write_results),
+        "mcp": MessageFormat(mcp_messages.read_calls, mcp_messages.write_results),
     }
 )
 
@@ -34,8 +50,7 @@ def calls_in(message: Any, dialect: str = "openai") -> list[ToolCall]:
     `message` is what the provider sent, as its library returns it or as JSON. Raises
     `NotFoundError` for an unknown dialect.
     """
-    read = cast("Callable[[Any], list[ToolCall]]", _messages_of(dialect).read_calls)
-    return read(message)
+    return _format_of(dialect).read_calls(message)
 
 
 def result_messages(
@@ -47,11 +62,10 @@ def result_messages(
     provider cannot take becomes words that say so. Raises `NotFoundError` for an unknown dialect,
     and `ValueError` unless there is one result for each call.
     """
-    write = _messages_of(dialect).write_results
-    return cast("list[Message]", write(list(zip(calls, results, strict=True))))
+    return _format_of(dialect).write_results(list(zip(calls, results, strict=True)))
 
 
-def _messages_of(dialect: str) -> ModuleType:
-    if dialect not in _PROVIDERS:
-        raise NotFoundError("dialect", dialect, near_misses(dialect, _PROVIDERS))
-    return _PROVIDERS[dialect]
+def _format_of(dialect: str) -> MessageFormat:
+    if dialect not in _FORMATS:
+        raise NotFoundError("dialect", dialect, near_misses(dialect, _FORMATS))
+    return _FORMATS[dialect]

@@ -1,11 +1,10 @@
 """What the messages of all providers are made of."""
 
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from satchel.tools import Audio, Image, Resource, ResourceLink, Text, ToolCall, ToolResult
-from satchel.tools.content_blocks import Block
+from satchel.tools.content_blocks import Block, base64_text
 
 Message = dict[str, Any]
 NOTHING_SAID = "(no output)"
@@ -44,14 +43,9 @@ def call_of(name: Any, arguments: Any, call_id: Any) -> ToolCall:
     )
 
 
-def base64_of(block: Image | Audio) -> str:
-    """Return the bytes of a block as text."""
-    return b64encode(block.data).decode("ascii")
-
-
 def data_url(data: bytes, mime_type: str) -> str:
     """Return bytes as a `data:` address."""
-    return f"data:{mime_type};base64,{b64encode(data).decode('ascii')}"
+    return f"data:{mime_type};base64,{base64_text(data)}"
 
 
 def file_of(block: Block) -> tuple[bytes, str] | None:

@@ -5,7 +5,6 @@ from typing import Any
 
 from satchel.provider_messages.message_parts import (
     Message,
-    base64_of,
     call_of,
     data_url,
     file_of,
@@ -14,7 +13,7 @@ from satchel.provider_messages.message_parts import (
     words_for,
 )
 from satchel.tools import Audio, Image, ToolCall, ToolResult
-from satchel.tools.content_blocks import Block
+from satchel.tools.content_blocks import Block, base64_text
 
 _SOUNDS = {
     **dict.fromkeys(("audio/wav", "audio/x-wav", "audio/wave"), "wav"),
@@ -59,7 +58,10 @@ def _part(block: Block) -> Message | None:
             "image_url": {"url": data_url(block.data, block.mime_type)},
         }
     if isinstance(block, Audio) and (kind := _SOUNDS.get(block.mime_type)):
-        return {"type": "input_audio", "input_audio": {"data": base64_of(block), "format": kind}}
+        return {
+            "type": "input_audio",
+            "input_audio": {"data": base64_text(block.data), "format": kind},
+        }
     if (file := file_of(block)) and file[1] == "application/pdf":
         return {
             "type": "file",

@@ -7,7 +7,6 @@ until the other loop has started the work; and it ends only when all its work ha
 import asyncio
 import os
 import threading
-import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
@@ -82,27 +81,3 @@ class EventLoopThread:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         finally:
             self._loop.close()
-
-
-class LazyEventLoop:
-    """An event loop in a thread that starts with the first use, in each process anew."""
-
-    def __init__(self, name: str, patience: float) -> None:
-        self._name, self._patience = name, patience
-        self._lock = threading.Lock()
-        self._thread: EventLoopThread | None = None
-
-    def get(self) -> EventLoopThread:
-        """Return the running loop."""
-        with self._lock:
-            if self._thread is None or self._thread.is_elsewhere:
-                self._thread = EventLoopThread(self._name)
-                weakref.finalize(self, self._thread.stop, self._patience)
-            return self._thread
-
-    def stop(self) -> None:
-        """Cancel what still runs there, and end the thread if there is one."""
-        with self._lock:
-            thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.stop(self._patience)

@@ -73,7 +73,7 @@ class CallDispatcher:
     @property
     def background_loop(self) -> EventLoopThread:
         """The loop of the satchel for hosts without one."""
-        return self._shared.background_loop
+        return self._shared.background_loop.get()
 
     @staticmethod
     def call_of(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import compress
+from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Any
 
 from satchel.contracts import variables_in
@@ -16,7 +18,7 @@ from satchel.shared import PackedValue
 from satchel.sources.selection import SelectionPatterns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable, Sequence
 
     from satchel.catalog import SkillEntry
     from satchel.groups import View, ViewDigest
@@ -127,32 +129,56 @@ def _listing_and_tools(
     has_tasks = open_work.tasks or any(entry.tool and entry.tool.background for entry in view.tools)
     open_work = replace(open_work, tasks=has_tasks)
 
+    # Few groups have skills, so most views list the same ones.
+    key = ("listing", active & catalog.groups_of_skills, options, style, open_work, likely)
+
     def render() -> tuple[PromptListing, OwnTools]:
-        listing = _listing(shared_view, options, style, likely)
+        listing = _listing(shared_view, options, style, likely, key)
         makers = own_tool_makers(catalog, view, options, listing, open_work)
         return listing, OwnTools(makers)
 
-    # Few groups have skills, so most views list the same ones.
-    key = ("listing", active & catalog.groups_of_skills, options, style, open_work, likely)
     return shared_view.cache.get_or_make(key, render)
 
 
 def _listing(
-    shared_view: SharedView, options: SessionOptions, style: SkillPrompt, likely: frozenset[str]
+    shared_view: SharedView,
+    options: SessionOptions,
+    style: SkillPrompt,
+    likely: frozenset[str],
+    key: Hashable,
 ) -> PromptListing:
-    skills = shared_view.view.model_skills
+    """List the skills; after an edit that the prompt does not show, the last listing is reused."""
+    skills, cache = shared_view.view.model_skills, shared_view.cache
     if not options.skill_tools:
         # A model can read a skill without a folder only by the session's own tools.
         skills = tuple(skill for skill in skills if skill.access.has_folder)
     searchable = options.search is not False
     pinned = (*style.first, *shared_view.catalog.first_skills)
-    return render_skills(
-        skills,
-        style,
-        can_load=options.skill_tools,
-        can_search=searchable,
-        first=lambda: likely | _matching(pinned, skills),
-    )
+    key = (key, pinned)
+    last = cache.last_listings.get(key)
+    if last is not None and _read_alike(last[0], skills):
+        listing = last[1]
+    else:
+        listing = render_skills(
+            skills,
+            style,
+            can_load=options.skill_tools,
+            can_search=searchable,
+            first=lambda: likely | _matching(pinned, skills),
+        )
+    cache.listings[key] = (skills, listing)
+    return listing
+
+
+_SHOWN = attrgetter("name", "description", "folder", "scope", "groups", "source")
+
+
+def _read_alike(before: Sequence[SkillEntry], now: Sequence[SkillEntry]) -> bool:
+    """Return whether the prompt says the same of both; most skills are the same objects."""
+    if len(before) != len(now):
+        return False
+    changed = compress(zip(before, now, strict=True), map(is_not, before, now))
+    return all(_SHOWN(one) == _SHOWN(other) for one, other in changed)
 
 
 def _matching(patterns: tuple[str, ...], skills: Iterable[SkillEntry]) -> frozenset[str]:

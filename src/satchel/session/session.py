@@ -232,7 +232,7 @@ class Session(CallApi):
         from satchel.session.saved_state import restore_state  # lazy: most are not restored
 
         diagnostics, seen = restore_state(self._conversation, state, strict=strict)
-        self._history = StepHistory(seen=seen)
+        self._history, self._keyed_step = StepHistory(seen=seen), None
         return diagnostics
 
     # ---- calls ----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ or hang in the next.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import aclosing, suppress
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -44,13 +44,16 @@ def stream_sync(loop: EventLoopThread, items: AsyncIterator[T]) -> Iterator[T]:
         finally:
             queue.put(None)
 
-    return _drain(loop, pump(), queue)
+    return _drain(loop, pump, queue)
 
 
 def _drain(
-    loop: EventLoopThread, pump: Coroutine[Any, Any, None], queue: "SimpleQueue[T | None]"
+    loop: EventLoopThread,
+    pump: Callable[[], Coroutine[Any, Any, None]],
+    queue: "SimpleQueue[T | None]",
 ) -> Iterator[T]:
-    future = loop.begin(pump)
+    """Yield from the queue; a generator, so nothing starts before the first item is asked for."""
+    future = loop.begin(pump())
     try:
         while (item := queue.get()) is not None:
             yield item

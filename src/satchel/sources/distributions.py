@@ -72,9 +72,14 @@ class DistributionFinding:
 
     @property
     def _parts(self) -> tuple[str, str]:
-        # The format is "module:attribute [extra]"; extras are obsolete and ignored.
-        module, _, attribute = self.value.partition("[")[0].partition(":")
-        return module.strip(), attribute.strip()
+        return split_entry_point(self.value)
+
+
+def split_entry_point(value: str) -> tuple[str, str]:
+    """Return the module and the attribute of an entry point."""
+    # The format is "module:attribute [extra]"; extras are obsolete and ignored.
+    module, _, attribute = value.partition("[")[0].partition(":")
+    return module.strip(), attribute.strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.sources.folder_reader import is_folder, is_skipped, list_folder
 from satchel.sources.plugin_formats import format_of
 from satchel.sources.search_roots import RootKind, SearchRoot
+from satchel.sources.skill_scan import SKILL_FILE
 
-_SKILL_FILE = "SKILL.md"
 _MOST_LOOKED_AT = 100
 """How many folders are searched for the other kind."""
 
@@ -36,7 +36,7 @@ def _cause(root: SearchRoot, folders: list[str], *, is_empty: bool) -> tuple[str
     if not holds_skills and any(map(_has_skill, (root.path, *folders))):
         return "brings no plugins: it has skills", "name it as a folder of skills"
     if holds_skills:
-        message = f"brings no skills: no folder in it has a {_SKILL_FILE}"
+        message = f"brings no skills: no folder in it has a {SKILL_FILE}"
         return message, "name the folder that has the folders of skills, or one skill's folder"
     for path in folders:
         unreadable: list[Diagnostic] = []
@@ -51,4 +51,4 @@ def _cause(root: SearchRoot, folders: list[str], *, is_empty: bool) -> tuple[str
 
 
 def _has_skill(folder: str) -> bool:
-    return os.path.lexists(os.path.join(folder, _SKILL_FILE))
+    return os.path.lexists(os.path.join(folder, SKILL_FILE))

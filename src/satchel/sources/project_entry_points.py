@@ -1,14 +1,14 @@
-"""The name of a plugin in the sources of a package, from the project's pyproject.toml."""
+"""The entry points of a project that is not installed, from its pyproject.toml."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from satchel.settings import MIB
-from satchel.sources.distributions import ENTRY_POINT_GROUP
+from satchel.sources.distributions import ENTRY_POINT_GROUP, split_entry_point
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 
 _MOST_LEVELS = 4
-_PROJECT_FILE = "pyproject.toml"
 
 
 def entry_point_of(folder: str) -> str:
@@ -19,26 +19,27 @@ def entry_point_of(folder: str) -> str:
     above = folder
     for _ in range(_MOST_LEVELS):
         above = os.path.dirname(above)
-        path = os.path.join(above, _PROJECT_FILE)
-        if os.path.isfile(path):
-            return _matching(path, os.path.relpath(folder, above))
+        try:
+            data, _status = read_regular(os.path.join(above, "pyproject.toml"), MIB)
+        except UnreadableFileError:
+            continue
+        package = os.path.relpath(folder, above).removeprefix(f"src{os.sep}").replace(os.sep, ".")
+        for name, value in project_entry_points(data).items():
+            if f"{split_entry_point(str(value))[0]}.".startswith(f"{package}."):
+                return name
+        break
     return ""
 
 
-def _matching(path: str, package: str) -> str:
+def project_entry_points(data: bytes) -> Mapping[str, Any]:
+    """Return the plugins that a pyproject.toml declares, by name; empty if it cannot be read."""
     # Lazy: few plugins are packages that are not installed.
     import tomllib
 
     try:
-        data, _ = read_regular(path, MIB)
         table: Any = tomllib.loads(data.decode())
-    except (UnreadableFileError, ValueError):
-        return ""
+    except ValueError:
+        return {}
     for key in ("project", "entry-points", ENTRY_POINT_GROUP):
         table = table.get(key) if isinstance(table, dict) else None
-    wanted = package.removeprefix(f"src{os.sep}").replace(os.sep, ".")
-    for name, value in table.items() if isinstance(table, dict) else ():
-        module = str(value).partition("[")[0].partition(":")[0].strip()
-        if module == wanted or module.startswith(f"{wanted}."):
-            return str(name)
-    return ""
+    return table if isinstance(table, dict) else {}

@@ -26,7 +26,7 @@ class Image:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as JSON, in the shape of MCP."""
-        return {"type": "image", "data": _base64(self.data), "mimeType": self.mime_type}
+        return {"type": "image", "data": base64_text(self.data), "mimeType": self.mime_type}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Audio:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as JSON, in the shape of MCP."""
-        return {"type": "audio", "data": _base64(self.data), "mimeType": self.mime_type}
+        return {"type": "audio", "data": base64_text(self.data), "mimeType": self.mime_type}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Resource:
         if isinstance(self.content, str):
             content = {"text": self.content}
         else:
-            content = {"blob": _base64(self.content)}
+            content = {"blob": base64_text(self.content)}
         fields = _without_none(uri=self.uri, mimeType=self.mime_type)
         return {"type": "resource", "resource": fields | content}
 
@@ -81,7 +81,8 @@ Block = Text | Image | Audio | Resource | ResourceLink
 BLOCKS = (Text, Image, Audio, Resource, ResourceLink)
 
 
-def _base64(data: bytes) -> str:
+def base64_text(data: bytes) -> str:
+    """Return bytes as text, for JSON."""
     return b64encode(data).decode()
 
 

@@ -53,10 +53,6 @@ def command(
 def _callable(app: "satchel.Satchel", name: str) -> "ToolEntry":
     """Return the served tool of that name. Raises `SatchelError` with the reason if none is."""
     diagnostics = app.catalog.diagnostics
-    rejections = [item for item in diagnostics if f"tool {name!r} is left out" in item.message]
-    if name not in app.catalog.tools and rejections:
-        first = rejections[0]
-        raise SatchelError(first.message, where=str(first.where), fix=first.fix)
     try:
         entry = app.catalog.tool(name)
     except NotFoundError as problem:
