@@ -264,10 +264,10 @@ def test_the_form_of_the_listing_is_said_with_what_would_change_it(run, here, wr
     assert (listing["form"], listing["described"], listing["left_out"]) == ("lines", 50, 0)
     assert said.startswith(
         f"skill listing: 50 skills in lines, descriptions cut at {listing['cut_at']} characters; "
-        "the budget is 3,000 characters; give it a budget of "
+        "the budget is 3,000 characters; "
     )
-    assert said.endswith(" for all descriptions in full or disable skills or put them into groups")
-    budget = re.search("budget of ([0-9,]+) ", said)[1].replace(",", "")
+    assert said.endswith("; you can also disable skills, or put them into groups")
+    budget = re.search("; ([0-9,]+) would show all", said)[1].replace(",", "")
     full = run("prompt", "--skills", "skills", "--budget", budget)
     assert "skill listing: 50 skills in full" in full.stderr
     for number in range(300):
@@ -275,7 +275,7 @@ def test_the_form_of_the_listing_is_said_with_what_would_change_it(run, here, wr
     said, listing = reports()
     assert listing["form"] == "names"
     assert f"of 300 skills, {listing['described']} have a description, " in said
-    assert "satchel.toml, [skills] first" in said
+    assert "[skills] first in satchel.toml" in said
     checks = json.loads(run("doctor", "--skills", "skills", "--json").stdout)["checks"]
     assert "300 skills in lines" in checks[-1]["message"]
 

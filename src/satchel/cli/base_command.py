@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Body = Callable[..., Any]
 
 _EMPTY = "source-empty"
-_SAID = "satchel.said"
+_WRITTEN_LINES = "satchel.written-lines"
 """The key in `Context.meta` of the lines that were written already."""
 
 
@@ -59,7 +59,7 @@ class Sources:
         click.get_current_context().call_on_close(app.close)
         if servers:
             app.wait_for_mcp_servers()
-        _say_what_is_not_read(self, app, {root.path for root in roots})
+        _write_unread_folders(self, app, {root.path for root in roots})
         return app
 
     @property
@@ -102,18 +102,18 @@ class Sources:
         return read_selection(selection_path(), project).files
 
 
-def _say_what_is_not_read(sources: Sources, app: "satchel.Satchel", read: set[str]) -> None:
+def _write_unread_folders(sources: Sources, app: "satchel.Satchel", read: set[str]) -> None:
     """Write to stderr, once a command, which folders bring nothing and which are not read."""
     from satchel.cli.rendering import diagnostic_line
 
     lines = [diagnostic_line(item) for item in app.catalog.diagnostics if item.code == _EMPTY]
     if not (sources.project or sources.skills or sources.plugins):
         lines += _unread_folders(read, claude=sources.claude)
-    said = click.get_current_context().meta.setdefault(_SAID, set())
+    written = click.get_current_context().meta.setdefault(_WRITTEN_LINES, set())
     for line in lines:
-        if line not in said:
+        if line not in written:
             click.echo(line, err=True)
-    said.update(lines)
+    written.update(lines)
 
 
 def _unread_folders(read: set[str], *, claude: bool) -> list[str]:

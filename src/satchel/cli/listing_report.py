@@ -24,12 +24,12 @@ def listing_report(session: "Session") -> str:
     session.skill_style = replace(style, budget=None)
     needed = style.measure(session.step().skill_prompt())
     session.skill_style = style
-    wishes = [f"give it a budget of {needed:,} {unit} for all descriptions in full"]
+    hints = [f"{needed:,} would show all descriptions in full"]
     if _is_cut(listing):
-        wishes.append("disable skills or put them into groups")
+        hints.append("you can also disable skills, or put them into groups")
     if listing.form is ListingForm.NAMES:
-        wishes.append("name the most important ones in satchel.toml, [skills] first")
-    return f"{what}; the budget is {style.budget:,} {unit}; {' or '.join(wishes)}"
+        hints.append("[skills] first in satchel.toml chooses which skills are described")
+    return f"{what}; the budget is {style.budget:,} {unit}; {'; '.join(hints)}"
 
 
 def _form(listing: "PromptListing") -> str:

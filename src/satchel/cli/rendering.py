@@ -120,8 +120,11 @@ def status_label(entry: "Entry") -> str:
     """Return an entry's state in words."""
     if any(item.code == "plugin-not-enabled" for item in entry.diagnostics):
         return "available, not enabled"
-    is_read_only = getattr(entry, "tool", entry) is None and entry.state == "ok"
-    return "not run" if is_read_only else str(entry.state)
+    # Lazy: not needed for `--help`.
+    from satchel.catalog import ToolEntry
+
+    is_unknown = isinstance(entry, ToolEntry) and entry.tool is None and entry.state == "ok"
+    return "not run" if is_unknown else str(entry.state)
 
 
 _MISSING_TOOL_CODES = frozenset({"tool-state-missing", "tool-unfit", "contract-unfit"})

@@ -1,4 +1,4 @@
-"""What the skill prompt tells the model about its listing, for each form."""
+"""The instruction of the skill prompt for each form of the listing."""
 
 from enum import StrEnum
 

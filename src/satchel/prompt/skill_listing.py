@@ -7,7 +7,6 @@ from dataclasses import field, replace
 from functools import cache
 from itertools import takewhile
 from operator import attrgetter
-from pathlib import PurePath
 from typing import Any, Protocol
 
 from satchel.lazy_dataclass import dataclass
@@ -35,8 +34,9 @@ _BESIDE_NAMES = 100
 # Lengths and numbers move in steps, so that most edits change only the line of their skill.
 _LENGTH_STEP = 1.25
 _COUNT_STEP = 1.1
-# The number of skills in the first try; each further try doubles it.
-_FIRST_TRY = 64
+# The number of skills in the first try: about as many as ever fit. Each further try doubles it.
+_FIRST_IN_FULL = 64
+_FIRST_IN_LINES = 512
 
 
 class PromptedSkill(Protocol):
@@ -108,7 +108,7 @@ def render_skills(
 
 
 def _by_name(skills: Sequence[PromptedSkill]) -> Sequence[PromptedSkill]:
-    """Sort skills by name, whatever the capitals. Those of a catalog mostly are sorted so."""
+    """Sort skills by name, ignoring case. Those of a catalog usually are in this order."""
     names = [*map(attrgetter("name"), skills)]
     folded = [*map(str.casefold, names)]
     if folded == sorted(folded) and len(set(folded)) == len(folded):
@@ -127,7 +127,7 @@ def _list_in_full(skills: Sequence[PromptedSkill], page: "_Page") -> PromptListi
     def render(some: Sequence[PromptedSkill]) -> str:
         return page.write(ListingForm.FULL, [page.full_item(skill) for skill in some])
 
-    text = _render_if_all_fit(skills, render, page)
+    text = _render_if_all_fit(skills, render, page, _FIRST_IN_FULL)
     if text is None:
         return None
     return PromptListing(text=text, total=len(skills), described=len(skills))
@@ -142,7 +142,10 @@ def _list_in_lines(skills: Sequence[PromptedSkill], page: "_Page") -> PromptList
         return page.write(ListingForm.LINES, lines, is_cut=length < longest)
 
     shortest = min(_MIN_DESCRIPTION, longest)
-    if _render_if_all_fit(skills, lambda some: render(shortest, some), page) is None:
+    at_least = _render_if_all_fit(
+        skills, lambda some: render(shortest, some), page, _FIRST_IN_LINES
+    )
+    if at_least is None:
         return None
     needed = max(len(page.description(skill, longest)) for skill in skills)
     if page.fits(text := render(longest)):
@@ -329,7 +332,7 @@ class _Page:
     def _short_name(self, skill: PromptedSkill) -> str:
         if self.model.can_load:
             return self.escaped(skill.name)
-        return self.path(PurePath(skill.folder).name)
+        return self.path(os.path.basename(skill.folder))
 
     def _fill(self, template: str, skill: PromptedSkill, length: int) -> str:
         return template.format(
@@ -343,7 +346,7 @@ def _title(groups: tuple[str, ...], source: str) -> str:
     """Return what the names of some skills stand under."""
     group = next((name for name in groups if name != BASIC_GROUP), "")
     # The name of a folder is enough: where it is does not help, and not every reader may know.
-    return f"group {group}" if group else PurePath(source).name or source
+    return f"group {group}" if group else os.path.basename(source) or source
 
 
 # ---- numbers -------------------------------------------------------------------------------------
@@ -353,9 +356,10 @@ def _render_if_all_fit(
     skills: Sequence[PromptedSkill],
     render: Callable[[Sequence[PromptedSkill]], str],
     page: _Page,
+    count: int,
 ) -> str | None:
     """Return the text if it fits. Parts are tried first: of very many, few are written."""
-    count, text = _FIRST_TRY, None
+    text = None
     while text is None or count < 2 * len(skills):
         text = render(skills[:count])
         if not page.fits(text):

@@ -60,9 +60,10 @@ def render_step(
         )
 
     step = rendered(frozenset())
-    if step.listing.form is ListingForm.NAMES and loaded:
-        return rendered(frozenset(skill.name for skill in loaded))
-    return step
+    # Only a listing that leaves something out depends on what was loaded.
+    if step.listing.form is not ListingForm.NAMES:
+        return step
+    return rendered(frozenset(skill.name for skill in loaded))
 
 
 def schemas(

@@ -114,7 +114,7 @@ _REASONS = {
 
 
 def _why_unusable(name: str, catalog: Catalog) -> str:
-    """Return what the model can tell the user about a tool that cannot be called, or `""`."""
+    """Return why a tool cannot be called, for the model; `""` for any other tool."""
     states = {Status.HELD, Status.FAILED}
     entry = next((item for item in catalog.all_tools if item.name == name), None)
     if entry is None or entry.state not in states or not entry.diagnostics:

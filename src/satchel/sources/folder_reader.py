@@ -347,7 +347,7 @@ def missing(place: SearchRoot) -> Diagnostic:
     message = "is not a folder" if os.path.exists(place.path) else "does not exist"
     fix = "create it, or name another folder"
     item = make_diagnostic("source-missing", Where(place.path), message, fix)
-    # Somebody named this folder; a folder that a plugin's manifest names is only a warning.
+    # The user or the host named it. A missing folder of a manifest is only a warning.
     return replace(item, severity=Severity.ERROR)
 
 

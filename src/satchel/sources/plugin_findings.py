@@ -73,7 +73,7 @@ class PluginFinding:
 
     @property
     def unit(self) -> str:
-        """Return what tells it apart; plugins of a marketplace may share a folder."""
+        """Return its unique key: plugins of a marketplace may share a folder."""
         return f"{self.path}#{self.listed.name}" if self.listed else self.path
 
     @property

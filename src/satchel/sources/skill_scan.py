@@ -97,11 +97,11 @@ class SkillFinding:
     def problems(self) -> tuple[Diagnostic, ...]:
         """Return the diagnostics of the manifest and of the other files."""
         # That of an unreadable SKILL.md already says what is wrong with the file.
-        told = {item.where.path for item in self.diagnostics if item.code == "skill-unreadable"}
+        covered = {item.where.path for item in self.diagnostics if item.code == "skill-unreadable"}
         others = (
             item
             for item in self.folder.diagnostics
-            if item.where.path not in told or item.code not in UNREADABLE
+            if item.where.path not in covered or item.code not in UNREADABLE
         )
         return (*self.diagnostics, *others, *_inner_skills(self.path, self.files))
 

@@ -125,15 +125,15 @@ def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
 
 
 def _cases(catalog: "Catalog") -> list[DoctorCase]:
-    """Return the diagnostics by entry, worst case first; each is told of one entry only."""
-    told = dict.fromkeys(catalog.source_diagnostics)
-    cases = [DoctorCase("source", None, tuple(worst_first(told)))]
+    """Return the diagnostics by entry, worst case first; each is listed under one entry only."""
+    reported = dict.fromkeys(catalog.source_diagnostics)
+    cases = [DoctorCase("source", None, tuple(worst_first(reported)))]
     # Plugins first: their problems explain those of their tools and skills.
     for kind in reversed(KINDS):
         for entry in entries_of(catalog, kind):
-            new = dict.fromkeys(item for item in entry.diagnostics if item not in told)
+            new = dict.fromkeys(item for item in entry.diagnostics if item not in reported)
             cases.append(DoctorCase(kind, entry, tuple(worst_first(new))))
-            told |= new
+            reported |= new
     cases = [case for case in cases if case.diagnostics]
     return sorted(cases, key=lambda case: _SEVERITIES.index(case.diagnostics[0].severity))
 

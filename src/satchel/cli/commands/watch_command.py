@@ -51,12 +51,12 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
         app.subscribe(changes.put)
         first = app.catalog
         (_loaded_as_json if as_json else _loaded_as_text)(app, first, console)
-        _say_problems(first, (), console)
+        _write_problems(first, (), console)
         with app.watching():
             folders = one_line(", ".join((*sources.skills, *sources.plugins)))
             console.say(f"watching {folders or 'the conventional folders'}, press Ctrl-C to stop")
             write = _changes_as_json if as_json else _changes_as_text
-            _follow(app, first, changes, console, write, settle=0.0 if as_json else _SETTLE_SECONDS)
+            _follow(app, first, changes, console, write)
 
 
 @contextmanager
@@ -83,13 +83,11 @@ def _follow(
     changes: "ChangeQueue",
     console: Console,
     write: "Callable[[Sequence[Change], Catalog, Console], None]",
-    *,
-    settle: float,
 ) -> None:
     """Write the changes of each catalog, and each new error or warning once."""
-    first, form = catalog.generation, _say_form(app, None, console)
+    first, form = catalog.generation, _write_form(app, None, console)
     while not console.is_gone:
-        batch = _next_batch(changes, settle)
+        batch = _next_batch(changes)
         if batch is None:
             return
         batch = [change for change in batch if change.generation > first]
@@ -97,11 +95,11 @@ def _follow(
         if batch:
             write(batch, catalog, console)
         if catalog is not before:
-            form = _say_form(app, form, console)
-            _say_problems(catalog, before.diagnostics, console)
+            form = _write_form(app, form, console)
+            _write_problems(catalog, before.diagnostics, console)
 
 
-def _next_batch(changes: "ChangeQueue", settle: float) -> "list[Change] | None":
+def _next_batch(changes: "ChangeQueue") -> "list[Change] | None":
     """Wait for changes and return those that come together; `None` if the watch is to end."""
     batch: list[Change] = []
     try:
@@ -109,10 +107,10 @@ def _next_batch(changes: "ChangeQueue", settle: float) -> "list[Change] | None":
         latest = time.monotonic() + _LONGEST_BATCH
         while change is not None:
             batch.append(change)
-            if settle and time.monotonic() > latest:
+            if time.monotonic() > latest:
                 return batch
             # The changes of one catalog come one by one, but within microseconds.
-            change = changes.get(timeout=settle) if settle else changes.get_nowait()
+            change = changes.get(timeout=_SETTLE_SECONDS)
     except Empty:
         return batch
     # What came before the end is still written.
@@ -122,20 +120,26 @@ def _next_batch(changes: "ChangeQueue", settle: float) -> "list[Change] | None":
     return None
 
 
-def _without_told(batch: "Iterable[Change]", catalog: "Catalog") -> "list[Change]":
+def _without_reasons(batch: "Iterable[Change]", catalog: "Catalog") -> "list[Change]":
     """Leave the reason out of changes whose diagnostic is written in full below them."""
-    told = [item.message for item in catalog.diagnostics if item.severity is not Severity.INFO]
+    messages = [item.message for item in catalog.diagnostics if item.severity is not Severity.INFO]
     return [
-        replace(change, message=change.message.partition(": ")[0])
-        if any(change.message.endswith(f": {message}") for message in told)
+        replace(change, message=_without_state(change))
+        if any(change.message.endswith(f": {message}") for message in messages)
         else change
         for change in batch
     ]
 
 
-def _say_problems(catalog: "Catalog", told: "Iterable[Diagnostic]", console: Console) -> None:
-    """Write the errors and warnings that were not told, each fault once."""
-    known = {(item.code, item.message) for item in told}
+def _without_state(change: "Change") -> str:
+    """Return the state at the start of a reason, unless the event has the same name."""
+    state = change.message.partition(": ")[0]
+    return "" if state == change.event else state
+
+
+def _write_problems(catalog: "Catalog", earlier: "Iterable[Diagnostic]", console: Console) -> None:
+    """Write the new errors and warnings, each fault once."""
+    known = {(item.code, item.message) for item in earlier}
     for item in catalog.diagnostics:
         # That the last good version serves is in the line of the change.
         if item.code == "last-good":
@@ -145,7 +149,7 @@ def _say_problems(catalog: "Catalog", told: "Iterable[Diagnostic]", console: Con
             console.say(diagnostic_line(item))
 
 
-def _say_form(app: "satchel.Satchel", last: object, console: Console) -> object:
+def _write_form(app: "satchel.Satchel", last: object, console: Console) -> object:
     """Say how skills are listed in the prompt, if that changed since `last`."""
     session = app.session()
     listing = session.step().skill_listing
@@ -195,7 +199,7 @@ _COLOURS = {
 
 def _changes_as_text(changes: "Sequence[Change]", catalog: "Catalog", console: Console) -> None:
     """Write a line for each cause: a plugin's line names what happened to its parts as well."""
-    changes = _without_told(changes, catalog)
+    changes = _without_reasons(changes, catalog)
     plugins = {(change.event, change.name): change for change in changes if change.kind == "plugin"}
     parts: dict[tuple[str, str], list[str]] = {}
     for change in changes:
