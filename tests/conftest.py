@@ -71,6 +71,19 @@ def write_skill(skill_text) -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
+def write_files() -> Callable[..., Path]:
+    """Return a function that writes files into a folder, by their paths in it."""
+
+    def write(folder: Path, files: dict[str, str]) -> Path:
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        return folder
+
+    return write
+
+
+@pytest.fixture(scope="session")
 def write_plugin() -> Callable[..., Path]:
     """Return a function that writes a plugin: its manifest and, by keyword, its modules."""
 

@@ -8,16 +8,12 @@ from satchel import Satchel, Settings
 
 
 @pytest.fixture
-def extension(tmp_path):
+def extension(tmp_path, write_files):
     """Write an extension with these files."""
 
     def write(files=(), **fields):
-        folder = tmp_path / "plugins" / "demo"
         manifest = {"gemini-extension.json": json.dumps({"name": "demo", "version": "1"} | fields)}
-        for path, text in (manifest | dict(files)).items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text)
-        return folder
+        return write_files(tmp_path / "plugins" / "demo", manifest | dict(files))
 
     return write
 

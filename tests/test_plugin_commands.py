@@ -9,16 +9,12 @@ from satchel import Satchel, Settings
 
 
 @pytest.fixture
-def bundle(tmp_path):
+def bundle(tmp_path, write_files):
     """Write a Claude bundle with these files."""
 
     def write(files, name="demo", **fields):
-        folder = tmp_path / "plugins" / name
         manifest = {".claude-plugin/plugin.json": json.dumps({"name": name} | fields)}
-        for path, text in (manifest | files).items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text)
-        return folder
+        return write_files(tmp_path / "plugins" / name, manifest | files)
 
     return write
 
