@@ -198,6 +198,7 @@ def test_configured_values_are_never_shown(plugins, config, package, monkeypatch
     app = Satchel(plugins=[plugins], entry_points=["sender"], config=codes)
 
     def send_too(token: str) -> int:
+        """Send more."""
         return len(token)
 
     app.register_tool(send_too, state=["token"])
@@ -289,7 +290,14 @@ groups:
     tools: [fetch]
     skills: [surfing]
 """
-FETCH = "from satchel import tool\n@tool\ndef fetch() -> str:\n    return 'fetched'\n"
+FETCH = """
+from satchel import tool
+
+@tool
+def fetch() -> str:
+    "Fetch a page."
+    return "fetched"
+"""
 
 
 @pytest.fixture

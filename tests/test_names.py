@@ -10,6 +10,7 @@ from satchel.names import (
     group_names,
     near_misses,
     plugin_name_fault,
+    sentence_of,
     skill_name_fault,
     tidy_name,
     tool_name_fault,
@@ -183,3 +184,17 @@ def test_names_are_enabled_and_disabled_by_patterns(enable, disable, enabled):
     patterns = NamePatterns(enable, disable)
     assert [name for name in ("read_file", "write_file") if patterns.enables(name)] == enabled
     assert patterns.enables_all is (len(enabled) == 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("get_user_name", "Get user name."),
+        ("getUserName", "Get user name."),
+        ("HTTPServer-start", "Http server start."),
+        ("_", ""),
+        ("żółw", "Żółw."),
+    ],
+)
+def test_a_name_is_written_as_a_sentence(name, sentence):
+    assert sentence_of(name) == sentence

@@ -207,6 +207,7 @@ def test_the_host_wins_over_a_plugin_and_the_loser_stays_reachable(tmp_path, wri
         from satchel import tool
         @tool
         def shout(text: str) -> str:
+            "Say it loud."
             return "plugin"
     """
     write_plugin(tmp_path, "loud", tools=source)
@@ -393,6 +394,7 @@ def test_a_group_of_a_folder_holds_tools_and_skills(tmp_path, write_plugin, writ
         from satchel import tool
         @tool(group="geo")
         def route() -> str:
+            "Find the way."
             return "left"
     """
     folder = write_plugin(tmp_path / "plugins", "demo", manifest, tools=source)

@@ -31,7 +31,8 @@ def call(app, name, /, **arguments):
 
 def codes(app) -> list[str]:
     # What others installed here is no matter of these tests.
-    return [it.code for it in app.catalog.diagnostics if it.code != "plugin-not-enabled"]
+    others = {"plugin-not-enabled", "tool-undescribed"}
+    return [it.code for it in app.catalog.diagnostics if it.code not in others]
 
 
 def refusing(name="say", text="Say.", schema=None, **parts) -> ToolContract:

@@ -301,6 +301,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
             "Two contracts fill one {{VARIABLE}} from different keys; the first is used.", _W, _W
         ),
         "tool-example-unfit": DiagnosticRule("An example is not a valid call of its tool.", _I, _E),
+        "tool-undescribed": DiagnosticRule(
+            "The description of a tool says no more than its name.", _I, _W
+        ),
         "tool-state-missing": DiagnosticRule(
             "A tool needs a value that is not configured.", _E, _E
         ),

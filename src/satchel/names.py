@@ -140,3 +140,17 @@ def near_misses(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ..
     by_fold = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
     matches = difflib.get_close_matches(name.casefold(), by_fold, n=most, cutoff=0.6)
     return tuple(by_fold[fold] for fold in matches)
+
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def split_camel_case(text: str) -> str:
+    """Insert spaces between the words of camelCase names."""
+    return _HUMP.sub(" ", text)
+
+
+def sentence_of(name: str) -> str:
+    """Return a name in snake_case or camelCase as a sentence: `get_name` is "Get name."."""
+    words = re.sub(r"[\W_]+", " ", split_camel_case(name)).strip().lower()
+    return f"{words[:1].upper()}{words[1:]}." if words else ""

@@ -112,7 +112,7 @@ from satchel import hookimpl, tool
 
 @tool(state=["api_key"])
 def ask(api_key: str) -> str:
-    "Ask."
+    "Ask somebody."
     return api_key
 """
 

@@ -40,7 +40,9 @@ def bare(): ...
             line=5,
             digest="",
         ),
-        DeclaredTool(name="bare", description="", signature="()", groups=(), line=14, digest=""),
+        DeclaredTool(
+            name="bare", description="Bare.", signature="()", groups=(), line=14, digest=""
+        ),
     )
 
 

@@ -9,6 +9,7 @@ NOTED = """
 
     @tool
     def {tool}(text: str) -> str:
+        "Write the text down."
         return text
 
     NOTE = ToolContract(name="{tool}", schema={{"text": "str - t"}}, description="Note.",
@@ -31,7 +32,7 @@ def told(app) -> list[tuple[str, str]]:
     return [
         (it.code, it.where.path)
         for it in app.catalog.diagnostics
-        if it.code != "plugin-not-enabled"
+        if it.code not in {"plugin-not-enabled", "tool-undescribed"}
     ]
 
 

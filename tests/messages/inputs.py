@@ -90,6 +90,9 @@ PLUGINS: dict[str, dict[str, str]] = {
     "other-folder": {"toolkit.yaml": "name: another\n"},
     "nearly": {"toolkit.yml": "name: nearly\n"},
     "syntax": {"tools.py": "def broken(:\n"},
+    "undescribed": {
+        "tools.py": "from satchel import tool\n\n@tool\ndef say_hello() -> str: return 'hello'\n"
+    },
     "raises": {"tools.py": "import no_such_module\n"},
     "slow": {"tools.py": "import time\ntime.sleep(3)\n"},
     "hook": {"tools.py": "from satchel import hookimpl\n" + BY_HOOK.format(body="return 3")},

@@ -544,7 +544,8 @@ def test_a_background_task_ends_by_the_contract_that_it_began_with():
 
 
 def codes(app: Satchel) -> list[str]:
-    return [it.code for it in app.catalog.diagnostics if it.code != "plugin-not-enabled"]
+    others = {"plugin-not-enabled", "tool-undescribed"}
+    return [it.code for it in app.catalog.diagnostics if it.code not in others]
 
 
 def remembering(notes: str = "Known: {{DOCS}}", preserve: bool = False, **options) -> Satchel:
@@ -656,6 +657,7 @@ def test_sections_of_plugins_are_filled(tmp_path, write_plugin):
 
         @tool
         def note(text: str) -> str:
+            "Write the text down."
             return text
 
         @hookimpl

@@ -80,7 +80,7 @@ def test_what_is_given_at_registration_wins_over_the_decorator():
     def fn(): ...
 
     made = FunctionTool(fn, name="sky", description="", group="air", timeout=1)
-    assert (made.name, made.description, made.group, made.timeout) == ("sky", "", "air", 1)
+    assert (made.name, made.description, made.group, made.timeout) == ("sky", "Sky.", "air", 1)
 
 
 def test_a_tool_may_name_several_groups():
@@ -89,6 +89,13 @@ def test_a_tool_may_name_several_groups():
 
     assert FunctionTool(fn).group == ["maps", "geo"]
     assert FunctionTool(fn, group=("air",)).group == ("air",)
+
+
+def test_a_tool_without_a_description_is_described_by_its_name():
+    def get_user_name(): ...
+
+    assert FunctionTool(get_user_name).description == "Get user name."
+    assert FunctionTool(get_user_name, description="\u200b").description == "Get user name."
 
 
 def test_invisible_characters_are_removed_from_a_description():

@@ -24,7 +24,7 @@ from satchel.catalog.disable_rules import (
 from satchel.catalog.name_conflicts import resolve_plugins, resolve_skills, resolve_tools
 from satchel.diagnostics import Where, has_error, make_diagnostic
 from satchel.lazy_dataclass import dataclass
-from satchel.names import BASIC_GROUP, SESSION_TOOLS
+from satchel.names import BASIC_GROUP, SESSION_TOOLS, sentence_of
 from satchel.sources.search_roots import Precedence
 
 if TYPE_CHECKING:
@@ -296,9 +296,19 @@ def _tool_entry(
         tool=tool.tool,
         contract=tool.contract,
         diagnostics=(
+            *((_undescribed(tool),) if tool.description == sentence_of(tool.name) else ()),
             *tool.diagnostics,
             *((_replaces_builtin(plugin, tool),) if tool.name in SESSION_TOOLS else ()),
         ),
+    )
+
+
+def _undescribed(tool: ToolContribution) -> Diagnostic:
+    return make_diagnostic(
+        "tool-undescribed",
+        Where(tool.path),
+        f"the description of tool {tool.name!r} says no more than its name",
+        "Write a docstring that says what the tool does and when to use it.",
     )
 
 

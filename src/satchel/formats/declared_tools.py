@@ -17,7 +17,7 @@ from satchel.formats.python_source import (
 )
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
 from satchel.lazy_dataclass import dataclass
-from satchel.names import group_names
+from satchel.names import group_names, sentence_of
 from satchel.text import one_line
 
 _EXAMPLE_FIX = 'Write the arguments of each as a model would, such as [{"city": "Oslo"}].'
@@ -103,9 +103,10 @@ def _tool(function: Function, names: dict[str, str], *, is_chosen: bool) -> Decl
 def _declared(function: Function, call: ast.Call | None) -> DeclaredTool:
     options = dict(_text_options(call)) if call else {}
     first_paragraph = one_line((ast.get_docstring(function) or "").split("\n\n")[0])
+    name = options.get("name", function.name)
     return DeclaredTool(
-        name=options.get("name", function.name),
-        description=options.get("description", first_paragraph),
+        name=name,
+        description=options.get("description", first_paragraph) or sentence_of(name),
         signature=_signature(function),
         groups=_groups(call),
         needs=_needs(function, call),

@@ -5,12 +5,11 @@ from dataclasses import field, replace
 from threading import Lock
 
 from satchel.lazy_dataclass import dataclass
-from satchel.names import near_misses
+from satchel.names import near_misses, split_camel_case
 from satchel.search.search_terms import (
     name_terms,
     normalize_text,
     query_terms,
-    split_camel_case,
     without_stop_words,
 )
 

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from itertools import pairwise
 
+from satchel.names import split_camel_case
 from satchel.text import visible
 
 MOST_TERMS = 32
@@ -19,7 +20,6 @@ _CJK = (
 )
 _CJK_LETTER = re.compile(f"[{_CJK}]")
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 # Stop words. In a small catalog they may be as rare as the words that matter.
 _STOP_WORDS = frozenset(
@@ -36,11 +36,6 @@ def normalize_text(text: str) -> str:
     """Return a text for the index: case-folded, with spaces around each CJK character."""
     folded = _folded(text[:_LONGEST_TEXT])
     return folded if folded.isascii() else _CJK_LETTER.sub(r" \g<0> ", folded)
-
-
-def split_camel_case(text: str) -> str:
-    """Insert spaces between the words of camelCase names."""
-    return _HUMP.sub(" ", text)
 
 
 def name_terms(name: str) -> tuple[str, ...]:

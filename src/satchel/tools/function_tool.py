@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from satchel.errors import DefinitionError
-from satchel.names import tool_name_fault
+from satchel.names import sentence_of, tool_name_fault
 from satchel.text import visible
 from satchel.tools.argument_model import ArgumentModel
 from satchel.tools.base_tool import Tool
@@ -72,7 +72,8 @@ class FunctionTool(Tool):
             raise DefinitionError("parameters must be a JSON Schema", where=place)
         if not isinstance(description, str):
             raise DefinitionError("the description of a tool must be a string", where=place)
-        self.description = visible(description)
+        # Some providers refuse an empty description, and models ignore such a tool.
+        self.description = visible(description) or sentence_of(self.name)
         self._signature = signature_of(fn)
         self.runner = _runner_of(fn, option("blocking"))
         self._contexts = tuple(p.name for p in self._signature.parameters if is_context(fn, p))
