@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from satchel.session.session_options import SessionOptions
     from satchel.session.session_state import SkillContent
     from satchel.session.step import Step, StepChanges
+    from satchel.session.step_plan import StepPlan
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -17,7 +18,8 @@ else:
             "session_options": "SessionOptions",
             "session_state": "SkillContent",
             "step": "Step StepChanges",
+            "step_plan": "StepPlan",
         },
     )
 
-__all__ = ["Session", "SessionOptions", "SkillContent", "Step", "StepChanges"]
+__all__ = ["Session", "SessionOptions", "SkillContent", "Step", "StepChanges", "StepPlan"]

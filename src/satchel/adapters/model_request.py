@@ -1,0 +1,134 @@
+"""What all adapters share: one request to a model, its tools and prompt, and the calls it makes."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from threading import Lock
+from typing import Any
+
+from satchel.lazy_dataclass import dataclass
+from satchel.session import Session, Step, StepPlan
+from satchel.tools import ToolCall, ToolChunk, ToolContext, ToolResult
+
+_log = logging.getLogger("satchel.adapters")
+
+SessionSource = Session | Callable[[Any], Session]
+"""A session, or a function from what the framework tells of a run to the session of that run.
+
+One agent that serves several users needs the function: with one session, what one user's model
+switches on would be on for all.
+"""
+
+OnChunk = Callable[[ToolChunk], Any]
+"""Gets each chunk of a running tool."""
+
+
+def session_of(source: SessionSource, context: Any) -> Session:
+    """Return the session of a run. Raises `TypeError` if the function returns something else."""
+    session = source if isinstance(source, Session) else source(context)
+    if not isinstance(session, Session):
+        raise TypeError(f"a session is expected, not {type(session).__name__}")
+    return session
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool as frameworks want to hear of it."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON Schema, of type object."""
+
+
+class ModelRequest:
+    """One request to a model: the tools and the prompt of one step, and the calls of the answer.
+
+    A framework that asks for the tools first and runs calls later keeps this object until then, so
+    that all are of the same step.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.step: Step = session.step()
+        self._lock = Lock()  # frameworks without a loop run calls in threads
+        self._plan: StepPlan | None = None
+
+    def prompt(self, before: str | None = None) -> str:
+        """Return the prompt of the step, after the host's own."""
+        return "\n\n".join(part for part in (before, self.step.prompt()) if part)
+
+    def tools(self, taken: Collection[str] = ()) -> list[OfferedTool]:
+        """Return the tools. One with a name in `taken`, the host's own, is left out and logged."""
+        offered = []
+        for schema in self.step.schemas("mcp"):
+            if schema["name"] in taken:
+                _log.warning("the host's own tool %r hides that of Satchel", schema["name"])
+                continue
+            offered.append(
+                OfferedTool(schema["name"], schema.get("description", ""), schema["inputSchema"])
+            )
+        return offered
+
+    async def run(
+        self,
+        call: ToolCall,
+        message: Iterable[ToolCall] = (),
+        *,
+        on_chunk: OnChunk | None = None,
+        approved: bool = False,
+        messages: Sequence[Any] = (),
+    ) -> ToolResult:
+        """Run a call of the model's answer.
+
+        `message` has all calls of the answer, as rules may be about several; without it, the call
+        is judged alone.
+        """
+        plan, place = self._place(call, list(message), messages)
+        if on_chunk is None:
+            return await plan.run(place, approved=approved)
+        items: Any = plan.stream(place, approved=approved)
+        async with aclosing(items):
+            async for item in items:
+                if isinstance(item, ToolResult):
+                    return item
+                on_chunk(item)
+        raise AssertionError("a call yields a result last")
+
+    def stream(
+        self,
+        call: ToolCall,
+        message: Iterable[ToolCall] = (),
+        *,
+        approved: bool = False,
+        messages: Sequence[Any] = (),
+    ) -> AsyncIterator[ToolChunk | ToolResult]:
+        """Run a call as `run` does; yield each chunk, and last the result."""
+        plan, place = self._place(call, list(message), messages)
+        return plan.stream(place, approved=approved)
+
+    def needs_approval(self, call: ToolCall) -> bool:
+        """Return whether `approve` would ask before a call."""
+        return self.step.needs_approval(call)
+
+    def run_sync(
+        self, call: ToolCall, message: Iterable[ToolCall] = (), *, messages: Sequence[Any] = ()
+    ) -> ToolResult:
+        """Run a call as `run` does, for frameworks without an event loop."""
+        plan, place = self._place(call, list(message), messages)
+        return plan.run_sync(place)
+
+    def _place(
+        self, call: ToolCall, message: list[ToolCall], messages: Sequence[Any]
+    ) -> tuple[StepPlan, int]:
+        """Return the plan of a message, made once, and the place of the call in it."""
+        calls = message if any(_is_same(item, call) for item in message) else [call]
+        with self._lock:
+            plan = self._plan
+            if plan is None or list(plan.calls) != calls:
+                context = ToolContext(messages=messages)
+                self._plan = plan = self.step.plan(calls, context=context)
+        return plan, next(at for at, item in enumerate(calls) if _is_same(item, call))
+
+
+def _is_same(one: ToolCall, other: ToolCall) -> bool:
+    return one.id == other.id if one.id or other.id else one == other

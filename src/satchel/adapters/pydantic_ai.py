@@ -1,0 +1,120 @@
+"""Skills and tools for agents of pydantic-ai: `Agent(model, toolsets=[toolset(session)])`."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai import ApprovalRequired, BinaryContent, CustomEvent, RunContext, ToolFailed
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_core import SchemaValidator, core_schema
+
+from satchel.adapters.model_request import ModelRequest, SessionSource, session_of
+from satchel.provider_messages.message_parts import words_for
+from satchel.tools import Audio, Image, ToolCall, ToolResult
+from satchel.tools.content_blocks import Block
+
+
+def toolset(source: SessionSource, *, approvals: bool = False) -> "SatchelToolset":
+    """Return a toolset with the skills and tools of a session, and their prompt as instructions.
+
+    A function as `source` gets the `RunContext` of each run. With `approvals`, a call that needs
+    approval ends the run with `DeferredToolRequests`, as pydantic-ai does for its own tools; use
+    it with `approve()`. Chunks of a tool arrive as `ToolChunkEvent`s.
+    """
+    return SatchelToolset(source, approvals=approvals)
+
+
+@dataclass(kw_only=True)
+class ToolChunkEvent(CustomEvent):
+    """A part of a result, while its tool runs."""
+
+    text: str
+
+
+class SatchelToolset(AbstractToolset[Any]):
+    """A toolset; each run has its own copy with the session of that run."""
+
+    def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
+        self._source, self._approvals = source, approvals
+        self._request: ModelRequest | None = None
+
+    @property
+    def id(self) -> str:
+        """The id that pydantic-ai asks for."""
+        return "satchel"
+
+    async def for_run(self, ctx: RunContext[Any]) -> "SatchelToolset":
+        """Return a toolset for one run, so that two runs do not share a step."""
+        return SatchelToolset(session_of(self._source, ctx), approvals=self._approvals)
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """Begin a step: this is asked first, once for each request to the model."""
+        request = self._request = ModelRequest(session_of(self._source, ctx))
+        # The session checks arguments itself: it converts more, and says what is wrong.
+        validator = SchemaValidator(core_schema.dict_schema())
+        return {
+            item.name: SatchelTool(
+                toolset=self,
+                max_retries=1,
+                args_validator=validator,
+                tool_def=ToolDefinition(
+                    name=item.name,
+                    description=item.description,
+                    parameters_json_schema=dict(item.parameters),
+                ),
+                request=request,
+            )
+            for item in request.tools()
+        }
+
+    async def get_instructions(self, ctx: RunContext[Any]) -> str:
+        """Return the prompt of the step."""
+        request = self._request or ModelRequest(session_of(self._source, ctx))
+        return request.prompt()
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Run a call of the step that offered the tool. Raises `ToolFailed` for a failure."""
+        assert isinstance(tool, SatchelTool)
+        call = ToolCall(name=name, arguments=tool_args, id=ctx.tool_call_id or "")
+        if self._approvals and not ctx.tool_call_approved and tool.request.needs_approval(call):
+            raise ApprovalRequired
+        items = tool.request.stream(
+            call, _calls_in(ctx), messages=ctx.messages, approved=ctx.tool_call_approved
+        )
+        async for item in items:
+            if isinstance(item, ToolResult):
+                return _value_of(item)
+            await ctx.emit(ToolChunkEvent(text=item.text))
+        raise AssertionError("a call yields a result last")
+
+
+@dataclass(kw_only=True)
+class SatchelTool(ToolsetTool[Any]):
+    """A tool, with the request that it was offered in."""
+
+    request: ModelRequest
+
+
+def _calls_in(ctx: RunContext[Any]) -> list[ToolCall]:
+    """Return the calls of the model's last message."""
+    return [
+        ToolCall(name=part.tool_name, arguments=part.args or {}, id=part.tool_call_id)
+        for part in getattr(ctx.messages[-1], "parts", ())
+        if part.part_kind == "tool-call"
+    ]
+
+
+def _value_of(result: ToolResult) -> Any:
+    if result.is_error:
+        raise ToolFailed(result.text)
+    if any(isinstance(block, Image | Audio) for block in result.content):
+        return [_part(block) for block in result.content]
+    return "\n".join(map(words_for, result.content))
+
+
+def _part(block: Block) -> Any:
+    if isinstance(block, Image | Audio):
+        return BinaryContent(block.data, media_type=block.mime_type)
+    return words_for(block)

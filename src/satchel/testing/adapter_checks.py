@@ -1,0 +1,455 @@
+"""Checks that every adapter to an agent framework must pass, with a scripted model.
+
+An adapter's test gives an `AgentHost`, which runs the framework's own agent on a `ScriptedModel`.
+Each check is a coroutine of the host; `CHECKS` has all of them by name.
+"""
+
+import asyncio
+import base64
+import gc
+import logging
+import tempfile
+import threading
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from satchel.errors import ToolError
+from satchel.runtime.middleware import approve
+from satchel.satchel import Satchel
+from satchel.session import Session, Step, StepPlan
+from satchel.testing.sample_files import write_plugin, write_skill
+from satchel.tools import Image, ToolCall
+
+PATIENCE = 60.0
+"""Seconds for one run of an agent."""
+
+TOGETHER = 0.95
+"""Seconds within which two calls of half a second end if they run at the same time."""
+
+CANCELLED = 0.1
+"""Seconds within which a tool learns that the host's task was cancelled."""
+
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+TOOLS = '''
+import asyncio
+from pathlib import Path
+from satchel import tool
+
+VERSION = "old"
+
+@tool
+async def version_after_the_edit() -> str:
+    """Wait until the file was edited, then tell the version of this code."""
+    while not Path(__file__).with_name("edited").exists():
+        await asyncio.sleep(0.01)
+    return VERSION
+'''
+
+NEW_TOOL = '''
+@tool
+def multiply(a: int, b: int) -> int:
+    """Multiply two integers."""
+    return a * b
+'''
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What the model reads of one call."""
+
+    text: str
+    is_error: bool | None = None
+    """`None` if the framework has no sign for an error."""
+    media: int = 0
+    """How many pictures it was given."""
+
+
+@dataclass(frozen=True)
+class SeenRequest:
+    """What one request to the model contained."""
+
+    tools: tuple[str, ...]
+    prompt: str
+    at: float
+
+
+Turn = Sequence[ToolCall] | Callable[[], Sequence[ToolCall]]
+
+
+class ScriptedModel:
+    """Answers each request with the next calls of a script, then with the text `done`."""
+
+    def __init__(self, *turns: Turn) -> None:
+        self._turns = list(turns)
+        self.requests: list[SeenRequest] = []
+        self.answers: dict[str, Answered] = {}
+        """What the model read of each call, by the call's id; the host fills it in."""
+        self.chunks: list[str] = []
+        """The texts of the chunks that reached the host; it fills them in."""
+
+    def answer(self, tools: Collection[str], prompt: str | None) -> list[ToolCall]:
+        """Return the calls of the next answer; none if the model is done."""
+        number = len(self.requests)
+        self.requests.append(SeenRequest(tuple(tools), prompt or "", time.monotonic()))
+        turn = self._turns[number] if number < len(self._turns) else ()
+        calls = turn() if callable(turn) else turn
+        return [
+            call if call.id else call.changed(id=f"call_{number}_{at}")
+            for at, call in enumerate(calls)
+        ]
+
+
+class AgentHost(Protocol):
+    """Runs the agent of a framework."""
+
+    name: str
+    cannot: Mapping[str, str]
+    """The checks that the framework cannot pass, each with the reason."""
+    own_tool: str
+    """The name of a tool that every agent has beside those of Satchel. It returns "own"."""
+
+    def make(self, source: Any, model: Callable[[Any], ScriptedModel], prompt: str) -> Any:
+        """Return an agent with the adapter for `source`.
+
+        `model(context)` returns the script of a run, where `context` is what `user_of` takes.
+        """
+
+    async def run(self, agent: Any, user: str, model: ScriptedModel) -> None:
+        """Run the agent for a user until the model is done, and fill in `model.answers`."""
+
+    def user_of(self, context: Any) -> str:
+        """Return the user of a run from what the adapter passes to a session source."""
+
+
+@dataclass(kw_only=True)
+class World:
+    """A satchel with a plugin, a skill and tools of the host, and its sessions by user."""
+
+    folder: Path
+    app: Satchel
+    turns: int = 60
+    """How long the longest run is."""
+    sessions: dict[str, Session] = field(default_factory=dict)
+    cancelled_at: list[float] = field(default_factory=list)
+    started: threading.Event = field(default_factory=threading.Event)
+
+    def session(self, user: str = "ada") -> Session:
+        """Return the session of a user; its group `math` is off."""
+        if user not in self.sessions:
+            self.sessions[user] = self.app.session()
+        return self.sessions[user]
+
+    def edit(self) -> None:
+        """Change the plugin's file, load it, and let the running tool end."""
+        tools = self.folder / "plugins" / "math" / "tools.py"
+        tools.write_text(TOOLS.replace('"old"', '"new"') + NEW_TOOL, encoding="utf-8")
+        self.app.refresh()
+        tools.with_name("edited").touch()
+
+
+def make_world(folder: Path, turns: int = 60) -> World:
+    """Write a plugin and a skill into a folder, and return a satchel with them."""
+    write_plugin(folder / "plugins", "math", TOOLS, notes="Use integers only.", active=False)
+    write_skill(folder / "skills", "guide", description="How to calculate.", body="Use tools.\n")
+    app = Satchel(skills=[folder / "skills"], plugins=[folder / "plugins"])
+    world = World(folder=folder, app=app, turns=turns)
+    for function in _tools_of(world):
+        app.register_tool(function)
+    return world
+
+
+def _tools_of(world: World) -> list[Callable[..., Any]]:
+    def add(a: int, b: int) -> int:
+        """Add two integers."""
+        return a + b
+
+    async def nap(seconds: float) -> str:
+        """Sleep for a while."""
+        await asyncio.sleep(seconds)
+        return "slept"
+
+    async def hang() -> str:
+        """Wait for ever."""
+        world.started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            world.cancelled_at.append(time.monotonic())
+            raise
+        return ""
+
+    def fail() -> str:
+        """Fail with words for the model."""
+        raise ToolError("the archive is closed; try tomorrow")
+
+    def crash() -> str:
+        """Fail with an exception."""
+        raise KeyError("secret detail")
+
+    def picture() -> Image:
+        """Draw a picture."""
+        return Image(base64.b64decode(PICTURE))
+
+    async def count(to: int) -> Any:
+        """Count in parts."""
+        for number in range(to):
+            yield f"part {number}"
+
+    return [add, nap, hang, fail, crash, picture, count]
+
+
+def call(name: str, call_id: str = "", /, **arguments: Any) -> ToolCall:
+    """Return a call of the scripted model."""
+    return ToolCall(name=name, arguments=arguments, id=call_id)
+
+
+async def played(
+    host: AgentHost, world: World, *turns: Turn, prompt: str = "", user: str = "ada"
+) -> ScriptedModel:
+    """Run a new agent of the host with a script, and return what its model saw."""
+    model = ScriptedModel(*turns)
+    agent = host.make(world.session(user), lambda _context: model, prompt)
+    await asyncio.wait_for(host.run(agent, user, model), PATIENCE)
+    return model
+
+
+# ---- the checks ---------------------------------------------------------------------------
+
+
+async def tools_and_prompt_are_of_one_step(host: AgentHost, world: World) -> None:
+    """A group that is switched on is in the next request with its notes; switched off, gone."""
+    on, off = call("reset_equipped_tools", math=True), call("reset_equipped_tools", math=False)
+    model = await played(host, world, [on], [off])
+    first, second, third = model.requests
+    for request, is_on in ((first, False), (second, True), (third, False)):
+        assert ("version_after_the_edit" in request.tools) is is_on, request
+        assert ("Use integers only." in request.prompt) is is_on, request
+        assert "guide" in request.prompt, request
+
+
+async def a_skill_is_loaded(host: AgentHost, world: World) -> None:
+    """The model reads the text of a skill that it loads."""
+    model = await played(host, world, [call("load_skill", "s", name="guide")])
+    assert "Use tools." in model.answers["s"].text, model.answers
+
+
+async def an_edit_is_in_the_next_request(host: AgentHost, world: World) -> None:
+    """A file edited in a run counts from the next request; a running call ends as it began."""
+    world.session().activate("math")
+
+    def edited() -> Sequence[ToolCall]:
+        threading.Timer(0.05, world.edit).start()
+        return [call("version_after_the_edit", "v")]
+
+    model = await played(host, world, edited, [call("multiply", "m", a=4, b=5)])
+    assert "multiply" not in model.requests[0].tools
+    assert "multiply" in model.requests[1].tools, model.requests
+    assert "old" in model.answers["v"].text, model.answers
+    assert "20" in model.answers["m"].text, model.answers
+
+
+async def the_hosts_own_stays(host: AgentHost, world: World) -> None:
+    """The host's own tools and prompt stay."""
+    model = await played(host, world, [call(host.own_tool, "o")], prompt="Be brief.")
+    for request in model.requests:
+        assert host.own_tool in request.tools, request
+        assert "Be brief." in request.prompt, request
+        assert "guide" in request.prompt, request
+    assert "own" in model.answers["o"].text, model.answers
+
+
+async def a_name_clash_is_reported(host: AgentHost, world: World) -> None:
+    """Two tools with one name: the host's own runs and a warning says so, or the run is refused."""
+    world.app.register_tool(lambda: "not this", name=host.own_tool, description="Not this one.")
+    records = _Records()
+    logging.getLogger("satchel.adapters").addHandler(records)
+    try:
+        model = await played(host, world, [call(host.own_tool, "o")])
+    except (AssertionError, TimeoutError):
+        raise
+    except Exception as refused:  # the framework's own error
+        if host.own_tool not in str(refused):
+            raise AssertionError(f"the clash is not explained: {refused}") from refused
+        return
+    finally:
+        logging.getLogger("satchel.adapters").removeHandler(records)
+    assert model.requests[0].tools.count(host.own_tool) == 1, model.requests[0]
+    assert "own" in model.answers["o"].text, model.answers
+    assert any(host.own_tool in text for text in records.texts), records.texts
+
+
+async def errors_are_word_for_word(host: AgentHost, world: World) -> None:
+    """The text of a `ToolError` arrives unchanged; an unexpected exception shows no detail."""
+    model = await played(host, world, [call("fail", "f"), call("crash", "c")])
+    told = model.answers["f"].text
+    assert "the archive is closed; try tomorrow" in told, told
+    assert "secret detail" not in model.answers["c"].text, model.answers
+    assert "tool failed" in model.answers["c"].text, model.answers
+
+
+async def errors_are_marked(host: AgentHost, world: World) -> None:
+    """An error is marked as one, and a success is not."""
+    model = await played(host, world, [call("fail", "f"), call("add", "a", a=1, b=2)])
+    assert model.answers["f"].is_error is True, model.answers
+    assert not model.answers["a"].is_error, model.answers
+
+
+async def bad_arguments_are_explained(host: AgentHost, world: World) -> None:
+    """Invalid arguments are explained in Satchel's words; convertible ones are converted."""
+    model = await played(
+        host, world, [call("add", "bad", a="x", b=1), call("add", "good", a="3", b=1)]
+    )
+    expected = (await world.session().call("add", {"a": "x", "b": 1})).text
+    assert expected in model.answers["bad"].text, model.answers
+    assert "4" in model.answers["good"].text, model.answers
+
+
+async def pictures_arrive(host: AgentHost, world: World) -> None:
+    """A picture reaches the model."""
+    model = await played(host, world, [call("picture", "p")])
+    assert model.answers["p"].media == 1, model.answers
+
+
+async def a_result_is_never_empty(host: AgentHost, world: World) -> None:
+    """What a framework cannot carry becomes words."""
+    model = await played(host, world, [call("picture", "p")])
+    assert model.answers["p"].text.strip() or model.answers["p"].media, model.answers
+
+
+async def chunks_reach_the_host(host: AgentHost, world: World) -> None:
+    """The parts of a result reach the host while the tool runs; the model reads all of it."""
+    model = await played(host, world, [call("count", "n", to=3)])
+    assert [text for text in model.chunks if "part" in text], model.chunks
+    assert "part 2" in model.answers["n"].text, model.answers
+
+
+async def calls_of_a_message_run_together(host: AgentHost, world: World) -> None:
+    """Two calls of half a second take less than a second."""
+    await played(host, world)  # whatever the framework loads late
+    model = await played(host, world, [call("nap", seconds=0.5), call("nap", seconds=0.5)])
+    first, second = model.requests
+    assert second.at - first.at < TOGETHER, second.at - first.at
+
+
+async def cancelling_reaches_the_tool(host: AgentHost, world: World) -> None:
+    """A tool learns at once that the host's task was cancelled."""
+    model = ScriptedModel([call("hang")])
+    agent = host.make(world.session(), lambda _context: model, "")
+    task = asyncio.ensure_future(host.run(agent, "ada", model))
+    await asyncio.to_thread(world.started.wait, PATIENCE)
+    began = time.monotonic()
+    task.cancel()
+    with suppress(asyncio.CancelledError, Exception):
+        await asyncio.wait_for(task, 5)
+    assert world.cancelled_at, "the tool was not cancelled"
+    assert world.cancelled_at[0] - began < CANCELLED, world.cancelled_at[0] - began
+
+
+async def two_users_do_not_share_a_session(host: AgentHost, world: World) -> None:
+    """One agent serves two users at once; what one switches on is off for the other."""
+    nap = [call("nap", seconds=0.05)]
+    scripts = {
+        "ada": ScriptedModel([call("reset_equipped_tools", math=True)], nap),
+        "bob": ScriptedModel(nap, nap),
+    }
+    agent = host.make(
+        lambda context: world.session(host.user_of(context)),
+        lambda context: scripts[host.user_of(context)],
+        "",
+    )
+    await asyncio.gather(*(host.run(agent, user, scripts[user]) for user in scripts))
+    assert "version_after_the_edit" in scripts["ada"].requests[1].tools
+    for request in scripts["bob"].requests:
+        assert "version_after_the_edit" not in request.tools, request
+    assert world.sessions.keys() == scripts.keys()
+
+
+async def a_plan_is_judged_once(host: AgentHost, world: World) -> None:
+    """A rule over all calls of a message sees all of them, though each runs alone."""
+    seen: list[list[str]] = []
+
+    def read_first(plan: Any, _state: Any) -> str | None:
+        names = [item.name for item in plan]
+        seen.append(names)
+        return None if "add" in names else "Add first."
+
+    world.session().plan_policy = read_first
+    model = await played(host, world, [call("nap", "n", seconds=0.01), call("add", "a", a=1, b=2)])
+    assert "slept" in model.answers["n"].text, model.answers
+    assert "3" in model.answers["a"].text, model.answers
+    assert seen == [["nap", "add"]], seen
+
+
+async def approval_is_asked_for(host: AgentHost, world: World) -> None:
+    """A call that the host's `approve` denies does not run, and the model reads why."""
+    world.app.register_middleware(approve(lambda _call: "not today", lambda c: c.name == "add"))
+    model = await played(host, world, [call("add", "a", a=1, b=2)])
+    assert "not today" in model.answers["a"].text, model.answers
+
+
+async def many_turns_do_not_grow(host: AgentHost, world: World) -> None:
+    """The number of live steps and plans does not grow with the requests."""
+
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(item, Step | StepPlan) for item in gc.get_objects())
+
+    counts: list[int] = []
+
+    def counted() -> Sequence[ToolCall]:
+        counts.append(alive())
+        return [call("add", a=1, b=2)]
+
+    quiet = [[call("add", a=1, b=2)]] * (world.turns // 3)
+    await played(host, world, *quiet, counted, *quiet, counted, *quiet, counted)
+    assert counts[-1] <= counts[0] + 2, counts
+
+
+Check = Callable[[AgentHost, World], Awaitable[None]]
+
+CHECKS: Mapping[str, Check] = MappingProxyType(
+    {
+        check.__name__: check
+        for check in (
+            tools_and_prompt_are_of_one_step,
+            a_skill_is_loaded,
+            an_edit_is_in_the_next_request,
+            the_hosts_own_stays,
+            a_name_clash_is_reported,
+            errors_are_word_for_word,
+            errors_are_marked,
+            bad_arguments_are_explained,
+            pictures_arrive,
+            a_result_is_never_empty,
+            chunks_reach_the_host,
+            calls_of_a_message_run_together,
+            cancelling_reaches_the_tool,
+            two_users_do_not_share_a_session,
+            a_plan_is_judged_once,
+            approval_is_asked_for,
+            many_turns_do_not_grow,
+        )
+    }
+)
+"""Every check by its name, in the order of the table."""
+
+
+async def run_check(host: AgentHost, name: str, *, turns: int = 60) -> None:
+    """Run one check in a world of its own. Raises `AssertionError` if the adapter fails it."""
+    with tempfile.TemporaryDirectory(prefix="satchel-adapter-") as folder:
+        await CHECKS[name](host, make_world(Path(folder), turns))
+
+
+class _Records(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())

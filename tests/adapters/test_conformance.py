@@ -1,0 +1,47 @@
+"""Every adapter whose framework is installed passes the same checks.
+
+`make adapters` makes an environment for each framework and runs this in it.
+"""
+
+import asyncio
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+from satchel.testing.adapter_checks import CHECKS, run_check
+
+HOSTS = Path(__file__).parent / "hosts"
+NAMES = sorted(path.stem.removesuffix("_host") for path in HOSTS.glob("*_host.py"))
+WANTED = os.environ.get("SATCHEL_ADAPTER")
+TURNS = int(os.environ.get("SATCHEL_ADAPTER_TURNS", "60"))
+
+
+def host_of(name: str):
+    """Return the host of a framework; skip if that is not installed, unless it must be."""
+    if WANTED not in {None, name}:
+        pytest.skip(f"only {WANTED} is asked for")
+    spec = importlib.util.spec_from_file_location(f"{name}_host", HOSTS / f"{name}_host.py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as missing:
+        if WANTED or (missing.name or "").startswith("satchel"):
+            raise
+        pytest.skip(f"{missing.name} is not installed: make adapters")
+    return module.Host()
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", NAMES)
+def test_an_adapter_passes_the_checks(name, check):
+    host = host_of(name)
+    reason = host.cannot.get(check)
+    try:
+        asyncio.run(run_check(host, check, turns=TURNS))
+    except AssertionError:
+        if reason is None:
+            raise
+        pytest.xfail(reason)
+    assert reason is None, f"{name} can do it now: remove the reason from its host"
