@@ -4,8 +4,9 @@
 """
 
 import asyncio
-import importlib.util
+import importlib
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from satchel.testing.adapter_checks import CHECKS, run_check
 
 HOSTS = Path(__file__).parent / "hosts"
+sys.path.insert(0, str(HOSTS))
 NAMES = sorted(path.stem.removesuffix("_host") for path in HOSTS.glob("*_host.py"))
 WANTED = os.environ.get("SATCHEL_ADAPTER")
 TURNS = int(os.environ.get("SATCHEL_ADAPTER_TURNS", "60"))
@@ -22,10 +24,8 @@ def host_of(name: str):
     """Return the host of a framework; skip if that is not installed, unless it must be."""
     if WANTED not in {None, name}:
         pytest.skip(f"only {WANTED} is asked for")
-    spec = importlib.util.spec_from_file_location(f"{name}_host", HOSTS / f"{name}_host.py")
-    module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        module = importlib.import_module(f"{name}_host")
     except ModuleNotFoundError as missing:
         if WANTED or (missing.name or "").startswith("satchel"):
             raise

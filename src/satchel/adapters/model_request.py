@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mappi
 from contextlib import aclosing
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from satchel.lazy_dataclass import dataclass
 from satchel.session import Session, Step, StepPlan
@@ -128,6 +129,22 @@ class ModelRequest:
                 context = ToolContext(messages=messages)
                 self._plan = plan = self.step.plan(calls, context=context)
         return plan, next(at for at, item in enumerate(calls) if _is_same(item, call))
+
+
+class ModelRequests:
+    """The newest request of each session, for frameworks whose hooks have no object in common."""
+
+    def __init__(self) -> None:
+        self._by_session: WeakKeyDictionary[Session, ModelRequest] = WeakKeyDictionary()
+
+    def begin(self, session: Session) -> ModelRequest:
+        """Begin a request to the model."""
+        request = self._by_session[session] = ModelRequest(session)
+        return request
+
+    def current(self, session: Session) -> ModelRequest:
+        """Return the newest request; after a restart there is none, so begin one."""
+        return self._by_session.get(session) or self.begin(session)
 
 
 def _is_same(one: ToolCall, other: ToolCall) -> bool:

@@ -1,0 +1,85 @@
+"""LangChain's create_agent with a scripted model, asynchronous and blocking."""
+
+from types import MappingProxyType
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
+
+from satchel.adapters.langchain import middleware
+from satchel.testing.adapter_checks import Answered
+
+
+class Scripted(BaseChatModel):
+    script_of: Any
+    bound: list = []  # noqa: RUF012 - pydantic copies it
+
+    @property
+    def _llm_type(self):
+        return "scripted"
+
+    def bind_tools(self, tools, **_):
+        names = [
+            item["function"]["name"] if isinstance(item, dict) else item.name for item in tools
+        ]
+        return Scripted(script_of=self.script_of, bound=names)
+
+    def _generate(self, messages, stop=None, run_manager=None, **_):
+        user = next(m.text for m in messages if m.type == "human")
+        script = self.script_of(user)
+        read(messages, script)
+        prompt = messages[0].text if messages[0].type == "system" else ""
+        calls = [
+            {"name": call.name, "args": dict(call.arguments), "id": call.id}
+            for call in script.answer(self.bound, prompt)
+        ]
+        message = AIMessage("" if calls else "done", tool_calls=calls)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+@tool
+def who_am_i() -> str:
+    """Say who it is."""
+    return "the host's own"
+
+
+class Host:
+    name, requires = "LangChain", "langchain langgraph"
+    own_tool = "who_am_i"
+    cannot = MappingProxyType({})
+
+    def make(self, source, model, prompt):
+        return create_agent(
+            Scripted(script_of=model),
+            tools=[who_am_i],
+            system_prompt=prompt or None,
+            middleware=[middleware(source)],
+            context_schema=str,
+        )
+
+    async def run(self, agent, user, model):
+        said = {"messages": [{"role": "user", "content": user}]}
+        stream = agent.astream(
+            said, {"recursion_limit": 10_000}, context=user, stream_mode=["custom", "values"]
+        )
+        async for mode, item in stream:
+            if mode == "custom":
+                model.chunks.append(item["text"])
+            else:
+                read(item["messages"], model)
+
+    def user_of(self, context):
+        return context if isinstance(context, str) else context.context
+
+
+def read(messages, script):
+    for message in messages:
+        if message.type == "tool":
+            blocks = message.content if isinstance(message.content, list) else []
+            media = sum(block["type"] == "image" for block in blocks)
+            script.answers[message.tool_call_id] = Answered(
+                message.text, message.status == "error", media
+            )
