@@ -1,7 +1,7 @@
 """What all adapters share: one request to a model, its tools and prompt, and the calls it makes."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from threading import Lock
 from typing import Any
@@ -53,6 +53,8 @@ class ModelRequest:
         self.step: Step = session.step()
         self._lock = Lock()  # frameworks without a loop run calls in threads
         self._plan: StepPlan | None = None
+        self.message: Sequence[ToolCall] = ()
+        """All calls of the model's answer, where a framework tells them before it runs them."""
 
     def prompt(self, before: str | None = None) -> str:
         """Return the prompt of the step, after the host's own."""
@@ -73,7 +75,7 @@ class ModelRequest:
     async def run(
         self,
         call: ToolCall,
-        message: Iterable[ToolCall] = (),
+        message: Sequence[ToolCall] = (),
         *,
         on_chunk: OnChunk | None = None,
         approved: bool = False,
@@ -81,10 +83,10 @@ class ModelRequest:
     ) -> ToolResult:
         """Run a call of the model's answer.
 
-        `message` has all calls of the answer, as rules may be about several; without it, the call
-        is judged alone.
+        `message` has all calls of the answer, as rules may be about several. Without it and without
+        `self.message`, the call is judged alone.
         """
-        plan, place = self._place(call, list(message), messages)
+        plan, place = self._place(call, list(message or self.message), messages)
         if on_chunk is None:
             return await plan.run(place, approved=approved)
         items: Any = plan.stream(place, approved=approved)
@@ -98,13 +100,13 @@ class ModelRequest:
     def stream(
         self,
         call: ToolCall,
-        message: Iterable[ToolCall] = (),
+        message: Sequence[ToolCall] = (),
         *,
         approved: bool = False,
         messages: Sequence[Any] = (),
     ) -> AsyncIterator[ToolChunk | ToolResult]:
         """Run a call as `run` does; yield each chunk, and last the result."""
-        plan, place = self._place(call, list(message), messages)
+        plan, place = self._place(call, list(message or self.message), messages)
         return plan.stream(place, approved=approved)
 
     def needs_approval(self, call: ToolCall) -> bool:
@@ -112,10 +114,10 @@ class ModelRequest:
         return self.step.needs_approval(call)
 
     def run_sync(
-        self, call: ToolCall, message: Iterable[ToolCall] = (), *, messages: Sequence[Any] = ()
+        self, call: ToolCall, message: Sequence[ToolCall] = (), *, messages: Sequence[Any] = ()
     ) -> ToolResult:
         """Run a call as `run` does, for frameworks without an event loop."""
-        plan, place = self._place(call, list(message), messages)
+        plan, place = self._place(call, list(message or self.message), messages)
         return plan.run_sync(place)
 
     def _place(

@@ -11,7 +11,7 @@ import logging
 import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,44 +170,51 @@ def make_world(folder: Path, turns: int = 60) -> World:
 
 
 def _tools_of(world: World) -> list[Callable[..., Any]]:
-    def add(a: int, b: int) -> int:
-        """Add two integers."""
-        return a + b
-
-    async def nap(seconds: float) -> str:
-        """Sleep for a while."""
-        await asyncio.sleep(seconds)
-        return "slept"
-
     async def hang() -> str:
         """Wait for ever."""
         world.started.set()
         try:
-            while not world.is_over.is_set():
+            # The event may be set in a thread; whoever cannot be cancelled waits for it.
+            while not world.is_over.is_set():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         except asyncio.CancelledError:
             world.cancelled_at.append(time.monotonic())
             raise
         return ""
 
-    def fail() -> str:
-        """Fail with words for the model."""
-        raise ToolError("the archive is closed; try tomorrow")
-
-    def crash() -> str:
-        """Fail with an exception."""
-        raise KeyError("secret detail")
-
-    def picture() -> Image:
-        """Draw a picture."""
-        return Image(base64.b64decode(PICTURE))
-
-    async def count(to: int) -> Any:
-        """Count in parts."""
-        for number in range(to):
-            yield f"part {number}"
-
     return [add, nap, hang, fail, crash, picture, count]
+
+
+def add(a: int, b: int) -> int:
+    """Add two integers."""
+    return a + b
+
+
+async def nap(seconds: float) -> str:
+    """Sleep for a while."""
+    await asyncio.sleep(seconds)
+    return "slept"
+
+
+def fail() -> str:
+    """Fail with words for the model."""
+    raise ToolError("the archive is closed; try tomorrow")
+
+
+def crash() -> str:
+    """Fail with an exception."""
+    raise KeyError("secret detail")
+
+
+def picture() -> Image:
+    """Draw a picture."""
+    return Image(base64.b64decode(PICTURE))
+
+
+async def count(to: int) -> AsyncIterator[str]:
+    """Count in parts."""
+    for number in range(to):
+        yield f"part {number}"
 
 
 def call(name: str, call_id: str = "", /, **arguments: Any) -> ToolCall:

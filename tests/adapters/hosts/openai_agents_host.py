@@ -1,0 +1,64 @@
+"""The OpenAI Agents SDK with a scripted model."""
+
+import json
+from types import MappingProxyType
+
+from agents import Model, ModelResponse, RunConfig, Runner, Usage, function_tool
+from agents.testing import assistant_message, function_call
+
+from satchel.adapters.openai_agents import agent
+from satchel.testing.adapter_checks import Answered
+
+
+class Scripted(Model):
+    def __init__(self, script):
+        self.script = script
+
+    async def get_response(self, system_instructions, input, model_settings, tools, *_, **__):  # noqa: A002
+        read(input, self.script)
+        calls = self.script.answer([tool.name for tool in tools], system_instructions)
+        output = [function_call(c.name, dict(c.arguments), call_id=c.id) for c in calls]
+        return ModelResponse(
+            output=output or [assistant_message("done")], usage=Usage(), response_id=None
+        )
+
+    def stream_response(self, *_, **__):
+        raise NotImplementedError
+
+
+@function_tool
+def who_am_i() -> str:
+    """Say who it is."""
+    return "the host's own"
+
+
+class Host:
+    name, requires = "OpenAI Agents SDK", "openai-agents"
+    own_tool = "who_am_i"
+    cannot = MappingProxyType(
+        {
+            "errors_are_marked": "an output has no error flag: agents/tool.py, ToolOutputText",
+            "chunks_reach_the_host": "a tool returns once: agents/tool.py, on_invoke_tool",
+        }
+    )
+
+    def make(self, source, model, prompt):
+        return agent(source, name="x", instructions=prompt or None, tools=[who_am_i])
+
+    async def run(self, agent, user, model):
+        config = RunConfig(model=Scripted(model), tracing_disabled=True)
+        done = await Runner.run(agent, user, context=user, run_config=config, max_turns=None)
+        read(done.to_input_list(), model)
+
+    def user_of(self, context):
+        return context if isinstance(context, str) else context.context
+
+
+def read(items, script):
+    for item in items if isinstance(items, list) else ():
+        if item.get("type") == "function_call_output":
+            output = item["output"]
+            blocks = output if isinstance(output, list) else []
+            media = sum(block["type"] == "input_image" for block in blocks)
+            text = output if isinstance(output, str) else json.dumps(output)
+            script.answers[item["call_id"]] = Answered(text, None, media)
