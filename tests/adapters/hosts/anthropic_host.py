@@ -1,0 +1,86 @@
+"""The loop over Anthropic's own library, streaming."""
+
+import asyncio
+import json
+from types import MappingProxyType
+
+import anthropic
+from scripted_provider import (
+    CANNOT,
+    anthropic_answer,
+    anthropic_body,
+    anthropic_stream,
+    http_library,
+)
+
+from satchel import Session, ToolChunk
+from satchel.adapters.anthropic import run_anthropic, run_anthropic_sync, stream_anthropic
+
+HTTP = http_library(anthropic.AsyncAnthropic)
+
+
+def transport(model):
+    def answer(request):
+        body = json.loads(request.content)
+        calls = anthropic_answer(body, model)
+        if body.get("stream"):
+            kind = {"content-type": "text/event-stream"}
+            return HTTP.Response(200, content=anthropic_stream(calls), headers=kind)
+        return HTTP.Response(200, json=anthropic_body(calls))
+
+    return HTTP.MockTransport(answer)
+
+
+class Host:
+    name, requires, own_tool = "Anthropic's library, streaming", "anthropic", "who_am_i"
+    cannot = CANNOT
+
+    def make(self, source, model, prompt):
+        return source, prompt
+
+    async def run(self, agent, user, model):
+        source, prompt = agent
+        session = source if isinstance(source, Session) else source(user)
+        http = HTTP.AsyncClient(transport=transport(model))
+        client = anthropic.AsyncAnthropic(api_key="k", http_client=http)
+        await self.talk(client, session, [{"role": "user", "content": "go"}], prompt, model)
+
+    async def talk(self, client, session, messages, prompt, model):
+        async for item in stream_anthropic(client, session, messages, model="m", system=prompt):
+            if isinstance(item, ToolChunk):
+                model.chunks.append(item.text)
+        assert messages[-1]["content"] == [{"type": "text", "text": "done"}]
+
+    def user_of(self, context):
+        return context
+
+
+class WholeHost(Host):
+    name = "Anthropic's library"
+    cannot = MappingProxyType(
+        {**CANNOT, "chunks_reach_the_host": "run_anthropic returns the end: use stream_anthropic"}
+    )
+
+    async def talk(self, client, session, messages, prompt, model):
+        text = await run_anthropic(client, session, messages, model="m", system=prompt)
+        assert text == "done"
+
+
+class BlockingHost(WholeHost):
+    name = "Anthropic's library, without a loop"
+    cannot = MappingProxyType(
+        {
+            **WholeHost.cannot,
+            "cancelling_reaches_the_tool": "a thread that waits cannot be cancelled",
+        }
+    )
+
+    async def run(self, agent, user, model):
+        source, prompt = agent
+        session = source if isinstance(source, Session) else source(user)
+        http = HTTP.Client(transport=transport(model))
+        client = anthropic.Anthropic(api_key="k", http_client=http)
+        messages = [{"role": "user", "content": "go"}]
+        await asyncio.to_thread(
+            run_anthropic_sync, client, session, messages, model="m", system=prompt
+        )

@@ -1,0 +1,81 @@
+"""The loop over OpenAI's own library, streaming."""
+
+import asyncio
+import json
+from types import MappingProxyType
+
+import openai
+from scripted_provider import CANNOT, http_library, openai_answer, openai_body, openai_stream
+
+from satchel import Session, ToolChunk
+from satchel.adapters.openai import run_openai, run_openai_sync, stream_openai
+
+HTTP = http_library(openai.AsyncOpenAI)
+
+
+def transport(model):
+    def answer(request):
+        body = json.loads(request.content)
+        calls = openai_answer(body, model)
+        if body.get("stream"):
+            kind = {"content-type": "text/event-stream"}
+            return HTTP.Response(200, content=openai_stream(calls), headers=kind)
+        return HTTP.Response(200, json=openai_body(calls))
+
+    return HTTP.MockTransport(answer)
+
+
+class Host:
+    name, requires, own_tool = "OpenAI's library, streaming", "openai", "who_am_i"
+    cannot = MappingProxyType(
+        {**CANNOT, "errors_are_marked": "a tool's message has no error flag: Chat Completions"}
+    )
+
+    def make(self, source, model, prompt):
+        return source, prompt
+
+    async def run(self, agent, user, model):
+        source, prompt = agent
+        session = source if isinstance(source, Session) else source(user)
+        http = HTTP.AsyncClient(transport=transport(model))
+        client = openai.AsyncOpenAI(api_key="k", http_client=http)
+        await self.talk(client, session, [{"role": "user", "content": "go"}], prompt, model)
+
+    async def talk(self, client, session, messages, prompt, model):
+        async for item in stream_openai(client, session, messages, model="m", system=prompt):
+            if isinstance(item, ToolChunk):
+                model.chunks.append(item.text)
+        assert messages[-1]["content"] == "done"
+
+    def user_of(self, context):
+        return context
+
+
+class WholeHost(Host):
+    name = "OpenAI's library"
+    cannot = MappingProxyType(
+        {**Host.cannot, "chunks_reach_the_host": "run_openai returns the end: use stream_openai"}
+    )
+
+    async def talk(self, client, session, messages, prompt, model):
+        text = await run_openai(client, session, messages, model="m", system=prompt)
+        assert text == "done"
+
+
+class BlockingHost(WholeHost):
+    name = "OpenAI's library, without a loop"
+    cannot = MappingProxyType(
+        {
+            **WholeHost.cannot,
+            "cancelling_reaches_the_tool": "a thread that waits cannot be cancelled",
+        }
+    )
+
+    async def run(self, agent, user, model):
+        source, prompt = agent
+        session = source if isinstance(source, Session) else source(user)
+        client = openai.OpenAI(api_key="k", http_client=HTTP.Client(transport=transport(model)))
+        messages = [{"role": "user", "content": "go"}]
+        await asyncio.to_thread(
+            run_openai_sync, client, session, messages, model="m", system=prompt
+        )

@@ -1,0 +1,3 @@
+"""The loop over OpenAI's own library."""
+
+from openai_host import WholeHost as Host  # noqa: F401
