@@ -6,6 +6,7 @@
 #   make test-all                  also the slow ones, and many more generated examples
 #   make check                     format, lint, types, layers and the other rules
 #   make snapshots                 write the snapshots of all messages again, to be reviewed
+#   make adapters                  the checks of the adapters, in an environment for each framework
 #   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
@@ -23,7 +24,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test test-all check snapshots conformance format clean
+.PHONY: help run test test-all check snapshots adapters conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -64,6 +65,9 @@ check: $(DEVELOPING)
 
 snapshots: $(DEVELOPING)
 	SATCHEL_SNAPSHOTS=write $(BIN)/python -m pytest --quiet tests/messages
+
+adapters: $(DEVELOPING)
+	$(BIN)/python tests/adapters/run.py $(or $(ARGS),--turns 1000 --write docs/reference/adapters.md)
 
 conformance: $(DEVELOPING)
 	$(BIN)/python tests/conformance/run.py docs/reference/mcp-conformance.md

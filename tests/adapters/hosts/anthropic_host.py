@@ -32,7 +32,7 @@ def transport(model):
 
 
 class Host:
-    name, requires, own_tool = "Anthropic's library, streaming", "anthropic", "who_am_i"
+    name, own_tool = "Anthropic's library, streaming", "who_am_i"
     cannot = CANNOT
 
     def make(self, source, model, prompt):

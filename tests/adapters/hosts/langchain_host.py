@@ -47,7 +47,7 @@ def who_am_i() -> str:
 
 
 class Host:
-    name, requires = "LangChain", "langchain langgraph"
+    name = "LangChain"
     own_tool = "who_am_i"
     cannot = MappingProxyType({})
 

@@ -33,7 +33,7 @@ def who_am_i() -> str:
 
 
 class Host:
-    name, requires = "OpenAI Agents SDK", "openai-agents"
+    name = "OpenAI Agents SDK"
     own_tool = "who_am_i"
     cannot = MappingProxyType(
         {

@@ -26,7 +26,7 @@ def transport(model):
 
 
 class Host:
-    name, requires, own_tool = "OpenAI's library, streaming", "openai", "who_am_i"
+    name, own_tool = "OpenAI's library, streaming", "who_am_i"
     cannot = MappingProxyType(
         {**CANNOT, "errors_are_marked": "a tool's message has no error flag: Chat Completions"}
     )

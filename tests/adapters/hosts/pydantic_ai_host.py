@@ -11,7 +11,7 @@ from satchel.testing.adapter_checks import Answered
 
 
 class Host:
-    name, requires = "pydantic-ai", "pydantic-ai-slim"
+    name = "pydantic-ai"
     own_tool = "who_am_i"
     cannot = MappingProxyType({})
 

@@ -1,0 +1,198 @@
+"""Run the checks of every adapter, each in an environment of its own, and print the table.
+
+python tests/adapters/run.py [--turns N] [--write PAGE] [FRAMEWORK ...]
+
+An environment is made in build/adapters from the package index, and kept for the next run.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENTS = ROOT / "build" / "adapters"
+
+FRAMEWORKS = {
+    "pydantic_ai": ("pydantic-ai-slim",),
+    "openai": ("openai",),
+    "anthropic": ("anthropic",),
+    "langchain": ("langchain", "langgraph"),
+    "openai_agents": ("openai-agents",),
+}
+"""What to install for the hosts whose names begin with a key; the first has the version."""
+
+LIGHTEST = ("pydantic_ai", "openai", "anthropic")
+
+PAGE = """\
+# Adapters
+
+Every adapter passes the same checks with a scripted model: `satchel.testing.adapter_checks`.
+`make adapters` makes an environment for each framework from the package index, runs the checks in
+it, and writes this page. No extra of Satchel installs a framework: use the version that you have;
+the one below was tested.
+
+Last run: {date}, with runs of {turns} requests.
+
+{frameworks}
+
+## What is checked
+
+{checks}
+
+## What a framework cannot do
+
+The checks below fail for the reason that stands there. A test notices when a framework can do it.
+
+{reasons}
+
+## Not here
+
+- **CrewAI** fixes the tools of a run when the run begins, so groups, reload and search could not
+  work. Use the MCP server: `satchel serve`.
+- **Claude Agent SDK** drops the messages by which an in-process server says that its tools changed.
+  Use `satchel serve` over stdio: tools are then current; the prompt is that of the start.
+"""
+
+
+def main() -> int:
+    """Run the checks; return 1 if one failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", default="60")
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--lightest", action="store_true")
+    parser.add_argument("frameworks", nargs="*", choices=[*FRAMEWORKS, []])
+    chosen = parser.parse_args()
+    names = LIGHTEST if chosen.lightest else chosen.frameworks or FRAMEWORKS
+    runs = {host: run for name in names for host, run in run_framework(name, chosen.turns).items()}
+    print(table_of(runs))
+    if chosen.write:
+        chosen.write.write_text(page_of(runs, chosen.turns), encoding="utf-8")
+    failed = [f"{host}: {check}" for host, run in runs.items() for check in run["failed"]]
+    print(*failed or ["every adapter passed"], sep="\n")
+    return 1 if failed else 0
+
+
+def run_framework(name: str, turns: str) -> dict[str, dict]:
+    """Run the checks of the hosts of one framework in its environment."""
+    python = environment(name)
+    report = ENVIRONMENTS / f"{name}.xml"
+    hosts = [
+        path.stem.removesuffix("_host")
+        for path in sorted(Path(__file__).parent.glob("hosts/*_host.py"))
+        if owner(path.stem) == name
+    ]
+    runs = {}
+    for host in hosts:
+        report.unlink(missing_ok=True)
+        line = [python, "-m", "pytest", "--noconftest", "-q", "-p", "no:cacheprovider"]
+        # The settings of the project are for its own tests, with plugins that are not installed.
+        line += ["-o", "addopts=", "-o", "filterwarnings=", "-o", "junit_family=xunit2"]
+        line += [f"--junit-xml={report}", "-k", f"[{host}-", "--tb=short"]
+        line += [Path(__file__).with_name("test_conformance.py")]
+        environ = {**os.environ, "SATCHEL_ADAPTER": host, "SATCHEL_ADAPTER_TURNS": turns}
+        done = subprocess.run(
+            line, cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+        )
+        runs[host] = {**result_of(report), **about(python, host, FRAMEWORKS[name][0])}
+        if done.returncode:
+            print(done.stdout[-6000:], done.stderr[-2000:])
+    return runs
+
+
+def owner(stem: str) -> str:
+    """Return the framework of a host: the longest key that its name begins with."""
+    return max((key for key in FRAMEWORKS if stem.startswith(key)), key=len, default="")
+
+
+def environment(name: str) -> Path:
+    """Return the Python of a framework's environment; make it if there is none."""
+    folder = ENVIRONMENTS / name
+    python = folder / "bin" / "python"
+    if not (folder / "installed").exists():
+        print(f"installing {', '.join(FRAMEWORKS[name])}", file=sys.stderr)
+        venv.create(folder, with_pip=True, clear=True)
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--editable", ROOT, "pytest", *FRAMEWORKS[name]], check=True)
+        (folder / "installed").touch()
+    return python
+
+
+def about(python: Path, host: str, package: str) -> dict:
+    """Return what a host says of itself, and the version of its framework."""
+    code = (
+        "import importlib, json, sys; from importlib.metadata import version; "
+        f"sys.path.insert(0, {str(Path(__file__).parent / 'hosts')!r}); "
+        f"host = importlib.import_module('{host}_host').Host; "
+        f"print(json.dumps(dict(name=host.name, cannot=dict(host.cannot), "
+        f"version='{package} ' + version('{package}'))))"
+    )
+    line = [python, "-W", "ignore", "-c", code]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def result_of(report: Path) -> dict:
+    """Return the names of the checks that passed, failed, and failed as expected."""
+    found: dict[str, list[str]] = {"passed": [], "failed": [], "expected": []}
+    for case in ET.parse(report).iter("testcase") if report.exists() else ():
+        check = case.get("name", "").rpartition("-")[2].rstrip("]")
+        kinds = {child.tag for child in case}
+        kind = "failed" if kinds & {"failure", "error"} else "passed"
+        found["expected" if "skipped" in kinds else kind].append(check)
+    return found if report.exists() else {**found, "failed": ["nothing ran"]}
+
+
+def table_of(runs: Mapping[str, dict]) -> str:
+    """Return the table of all hosts."""
+    rows = [
+        (run["name"], run["version"], f"{len(run['passed'])} of {count(run)}", f"`{owner(host)}`")
+        for host, run in runs.items()
+    ]
+    return markdown(("agent of", "tested with", "checks passed", "in satchel.adapters"), rows)
+
+
+def count(run: Mapping) -> int:
+    """Return how many checks a host has run."""
+    return len(run["passed"]) + len(run["failed"]) + len(run["expected"])
+
+
+def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown."""
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def page_of(runs: Mapping[str, dict], turns: str) -> str:
+    """Return the page of the documentation."""
+    sys.path.insert(0, str(ROOT / "src"))
+    from satchel.testing.adapter_checks import CHECKS
+
+    checks = markdown(
+        ("check", "what it means"),
+        [(f"`{name}`", " ".join((check.__doc__ or "").split())) for name, check in CHECKS.items()],
+    )
+    reasons = markdown(
+        ("agent of", "check", "reason"),
+        [
+            (run["name"], f"`{check}`", reason)
+            for run in runs.values()
+            for check, reason in run["cannot"].items()
+        ],
+    )
+    date = datetime.now(UTC).date().isoformat()
+    frameworks = table_of(runs)
+    return PAGE.format(
+        date=date, turns=turns, frameworks=frameworks, checks=checks, reasons=reasons
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+"""The loops over providers' libraries, with clients that only look like theirs."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from satchel import Satchel, ToolChunk, ToolResult
+from satchel.adapters.anthropic import run_anthropic, run_anthropic_sync
+from satchel.adapters.openai import run_openai, run_openai_sync, stream_openai
+
+
+class Client:
+    """A client of Chat Completions or of Messages that gives prepared answers."""
+
+    def __init__(self, *answers, is_async=True) -> None:
+        self.answers, self.requests, self.is_async = list(answers), [], is_async
+        self.chat = SimpleNamespace(completions=self)
+        self.messages = self
+
+    def create(self, **arguments):
+        self.requests.append(arguments)
+        answer = self.answers.pop(0)
+        return _later(answer) if self.is_async else answer
+
+
+async def _later(value):
+    return value
+
+
+def asks(*calls):
+    """Return a response of OpenAI with calls, or with the text `done`."""
+    made = [
+        {"id": name, "type": "function", "function": {"name": name, "arguments": text}}
+        for name, text in calls
+    ]
+    message = {"role": "assistant", **({"tool_calls": made} if made else {"content": "done"})}
+    return SimpleNamespace(choices=[SimpleNamespace(message=message)])
+
+
+def uses(*calls):
+    """Return a response of Anthropic with calls, or with the text `done`."""
+    made = [{"type": "tool_use", "id": name, "name": name, "input": given} for name, given in calls]
+    return SimpleNamespace(content=made or [{"type": "text", "text": "done"}])
+
+
+@pytest.fixture
+def session():
+    app = Satchel()
+
+    def add(a: int, b: int) -> int:
+        """Add two integers."""
+        return a + b
+
+    app.register_tool(add)
+    app.create_group("notes", notes="Be exact.", active=True)
+    app.register_tool(lambda: "x", name="more", description="Do more.", group="notes")
+    return app.session()
+
+
+ASKED = [{"role": "user", "content": "2 + 3?"}]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_loop_asks_calls_and_ends_with_the_text(session, is_async):
+    client = Client(asks(("add", '{"a": 2, "b": 3}')), asks(), is_async=is_async)
+    messages = list(ASKED)
+    if is_async:
+        text = asyncio.run(run_openai(client, session, messages, model="m", system="Hello."))
+    else:
+        text = run_openai_sync(client, session, messages, model="m", system="Hello.")
+    assert text == "done"
+    assert [item["role"] for item in messages] == ["user", "assistant", "tool", "assistant"]
+    assert messages[2] == {"role": "tool", "tool_call_id": "add", "content": "5"}
+    first = client.requests[0]["messages"][0]
+    assert first["role"] == "system"
+    assert first["content"].startswith("Hello.\n\n")
+    assert "Be exact." in first["content"]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_the_same_for_anthropic(session, is_async):
+    client = Client(uses(("add", {"a": 2, "b": 3})), uses(), is_async=is_async)
+    messages = list(ASKED)
+    if is_async:
+        text = asyncio.run(run_anthropic(client, session, messages, model="m", max_tokens=7))
+    else:
+        text = run_anthropic_sync(client, session, messages, model="m", max_tokens=7)
+    assert text == "done"
+    assert [item["role"] for item in messages] == ["user", "assistant", "user", "assistant"]
+    assert messages[2]["content"][0]["content"] == [{"type": "text", "text": "5"}]
+    assert "Be exact." in client.requests[0]["system"]
+    assert client.requests[0]["max_tokens"] == 7
+
+
+def test_a_group_that_is_switched_on_is_in_the_next_request(session):
+    session.deactivate("notes")
+    client = Client(asks(("reset_equipped_tools", '{"notes": true}')), asks())
+    asyncio.run(run_openai(client, session, list(ASKED), model="m"))
+    names = [[tool["function"]["name"] for tool in item["tools"]] for item in client.requests]
+    assert ["more" in given for given in names] == [False, True]
+
+
+def test_tools_that_the_provider_runs_are_kept(session):
+    search = {"type": "web_search"}
+    client = Client(uses())
+    asyncio.run(run_anthropic(client, session, list(ASKED), model="m", tools=[search]))
+    assert client.requests[0]["tools"][0] == search
+    assert len(client.requests[0]["tools"]) > 1
+
+
+def test_a_cancelled_run_leaves_no_half_turn():
+    began = asyncio.Event()
+
+    async def wait() -> str:
+        """Wait for ever."""
+        began.set()
+        await asyncio.Event().wait()
+        return ""
+
+    app = Satchel()
+    app.register_tool(wait)
+    messages = list(ASKED)
+
+    async def main():
+        work = run_openai(Client(asks(("wait", "{}"))), app.session(), messages, model="m")
+        task = asyncio.ensure_future(work)
+        await began.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    asyncio.run(main())
+    assert messages == ASKED, "half a turn would make the next request invalid"
+
+
+def piece(text=None, index=None, name=None, arguments=None):
+    """Return one chunk of a stream of OpenAI."""
+    function = SimpleNamespace(name=name, arguments=arguments)
+    calls = None if index is None else [SimpleNamespace(index=index, id=name, function=function)]
+    delta = SimpleNamespace(content=text, tool_calls=calls)
+    return SimpleNamespace(choices=[SimpleNamespace(delta=delta)])
+
+
+async def pieces(*items):
+    for item in items:
+        yield item
+
+
+def test_a_stream_yields_text_chunks_and_results_as_they_come():
+    app = Satchel()
+
+    async def count():
+        """Count in parts."""
+        yield "1"
+        yield "2"
+
+    app.register_tool(count)
+    client = Client(
+        pieces(
+            piece("I "), piece("count."), piece(None, 0, "count", "{"), piece(None, 0, None, "}")
+        ),
+        pieces(SimpleNamespace(choices=[]), piece("done")),
+    )
+    messages = list(ASKED)
+
+    async def main():
+        return [item async for item in stream_openai(client, app.session(), messages, model="m")]
+
+    got = asyncio.run(main())
+    assert [item for item in got if isinstance(item, str)] == ["I ", "count.", "done"]
+    assert [item.text for item in got if isinstance(item, ToolChunk)] == ["1", "2"]
+    assert [item.call_id for item in got if isinstance(item, ToolResult)] == ["count"]
+    assert messages[1]["content"] == "I count."
+    assert messages[2]["tool_call_id"] == "count"
+
+
+def test_leaving_a_stream_ends_the_calls():
+    app, ended = Satchel(), asyncio.Event()
+
+    async def count():
+        """Count without end."""
+        try:
+            while True:
+                yield "again"
+                await asyncio.sleep(0)
+        finally:
+            ended.set()
+
+    app.register_tool(count)
+    client = Client(pieces(piece(None, 0, "count", "{}")))
+
+    async def main():
+        stream = stream_openai(client, app.session(), list(ASKED), model="m")
+        async for item in stream:
+            if isinstance(item, ToolChunk):
+                break
+        await stream.aclose()
+        await asyncio.wait_for(ended.wait(), 20)
+
+    asyncio.run(main())
