@@ -90,20 +90,33 @@ def run_framework(name: str, turns: str) -> dict[str, dict]:
     ]
     runs = {}
     for host in hosts:
-        report.unlink(missing_ok=True)
-        line = [python, "-m", "pytest", "--noconftest", "-q", "-p", "no:cacheprovider"]
-        # The settings of the project are for its own tests, with plugins that are not installed.
-        line += ["-o", "addopts=", "-o", "filterwarnings=", "-o", "junit_family=xunit2"]
-        line += [f"--junit-xml={report}", "-k", f"[{host}-", "--tb=short"]
-        line += [Path(__file__).with_name("test_conformance.py")]
-        environ = {**os.environ, "SATCHEL_ADAPTER": host, "SATCHEL_ADAPTER_TURNS": turns}
-        done = subprocess.run(
-            line, cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+        tested = run_pytest(
+            python, "test_conformance.py", f"[{host}-", host=host, turns=turns, report=report
         )
         runs[host] = {**result_of(report), **about(python, host, FRAMEWORKS[name][0])}
-        if done.returncode:
-            print(done.stdout[-6000:], done.stderr[-2000:])
+        if host == name and not run_pytest(
+            python, "test_how_to.py", name, host=name, turns=turns, report=report
+        ):
+            runs[host]["failed"].append("its how-to page")
+        if not tested and not runs[host]["failed"]:
+            runs[host]["failed"].append("pytest itself")
     return runs
+
+
+def run_pytest(
+    python: Path, file: str, wanted: str, *, host: str, turns: str, report: Path
+) -> bool:
+    """Run some tests of a file in an environment; print what went wrong."""
+    report.unlink(missing_ok=True)
+    line = [python, "-m", "pytest", "--noconftest", "-q", "-p", "no:cacheprovider", "--tb=short"]
+    # The settings of the project are for its own tests, with plugins that are not installed.
+    line += ["-o", "addopts=", "-o", "filterwarnings=", "-o", "junit_family=xunit2"]
+    line += [f"--junit-xml={report}", "-k", wanted, Path(__file__).with_name(file)]
+    environ = {**os.environ, "SATCHEL_ADAPTER": host, "SATCHEL_ADAPTER_TURNS": turns}
+    done = subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(done.stdout[-6000:], done.stderr[-2000:])
+    return done.returncode == 0
 
 
 def owner(stem: str) -> str:

@@ -5,43 +5,22 @@ from types import SimpleNamespace
 
 import pytest
 
-from satchel import Satchel, ToolChunk, ToolResult
+from satchel import Satchel, ToolCall, ToolChunk, ToolResult
 from satchel.adapters.anthropic import run_anthropic, run_anthropic_sync
 from satchel.adapters.openai import run_openai, run_openai_sync, stream_openai
+from satchel.testing import ScriptedClient
+
+ADD = [ToolCall(name="add", arguments={"a": 2, "b": 3}, id="add")]
 
 
-class Client:
-    """A client of Chat Completions or of Messages that gives prepared answers."""
+class Streaming(ScriptedClient):
+    """A client that streams prepared pieces."""
 
-    def __init__(self, *answers, is_async=True) -> None:
-        self.answers, self.requests, self.is_async = list(answers), [], is_async
-        self.chat = SimpleNamespace(completions=self)
-        self.messages = self
+    def _complete(self, **arguments):
+        return self._given(self._next(arguments))
 
-    def create(self, **arguments):
-        self.requests.append(arguments)
-        answer = self.answers.pop(0)
-        return _later(answer) if self.is_async else answer
-
-
-async def _later(value):
-    return value
-
-
-def asks(*calls):
-    """Return a response of OpenAI with calls, or with the text `done`."""
-    made = [
-        {"id": name, "type": "function", "function": {"name": name, "arguments": text}}
-        for name, text in calls
-    ]
-    message = {"role": "assistant", **({"tool_calls": made} if made else {"content": "done"})}
-    return SimpleNamespace(choices=[SimpleNamespace(message=message)])
-
-
-def uses(*calls):
-    """Return a response of Anthropic with calls, or with the text `done`."""
-    made = [{"type": "tool_use", "id": name, "name": name, "input": given} for name, given in calls]
-    return SimpleNamespace(content=made or [{"type": "text", "text": "done"}])
+    def _next(self, arguments):
+        return self._answers.pop(0)
 
 
 @pytest.fixture
@@ -63,7 +42,7 @@ ASKED = [{"role": "user", "content": "2 + 3?"}]
 
 @pytest.mark.parametrize("is_async", [True, False])
 def test_a_loop_asks_calls_and_ends_with_the_text(session, is_async):
-    client = Client(asks(("add", '{"a": 2, "b": 3}')), asks(), is_async=is_async)
+    client = ScriptedClient(ADD, "done", blocking=not is_async)
     messages = list(ASKED)
     if is_async:
         text = asyncio.run(run_openai(client, session, messages, model="m", system="Hello."))
@@ -80,7 +59,7 @@ def test_a_loop_asks_calls_and_ends_with_the_text(session, is_async):
 
 @pytest.mark.parametrize("is_async", [True, False])
 def test_the_same_for_anthropic(session, is_async):
-    client = Client(uses(("add", {"a": 2, "b": 3})), uses(), is_async=is_async)
+    client = ScriptedClient(ADD, "done", blocking=not is_async)
     messages = list(ASKED)
     if is_async:
         text = asyncio.run(run_anthropic(client, session, messages, model="m", max_tokens=7))
@@ -95,7 +74,8 @@ def test_the_same_for_anthropic(session, is_async):
 
 def test_a_group_that_is_switched_on_is_in_the_next_request(session):
     session.deactivate("notes")
-    client = Client(asks(("reset_equipped_tools", '{"notes": true}')), asks())
+    switch = ToolCall(name="reset_equipped_tools", arguments='{"notes": true}')
+    client = ScriptedClient([switch], "done")
     asyncio.run(run_openai(client, session, list(ASKED), model="m"))
     names = [[tool["function"]["name"] for tool in item["tools"]] for item in client.requests]
     assert ["more" in given for given in names] == [False, True]
@@ -103,7 +83,7 @@ def test_a_group_that_is_switched_on_is_in_the_next_request(session):
 
 def test_tools_that_the_provider_runs_are_kept(session):
     search = {"type": "web_search"}
-    client = Client(uses())
+    client = ScriptedClient("done")
     asyncio.run(run_anthropic(client, session, list(ASKED), model="m", tools=[search]))
     assert client.requests[0]["tools"][0] == search
     assert len(client.requests[0]["tools"]) > 1
@@ -123,9 +103,12 @@ def test_a_cancelled_run_leaves_no_half_turn():
     messages = list(ASKED)
 
     async def main():
-        work = run_openai(Client(asks(("wait", "{}"))), app.session(), messages, model="m")
+        work = run_openai(
+            ScriptedClient([ToolCall(name="wait")]), app.session(), messages, model="m"
+        )
         task = asyncio.ensure_future(work)
-        await began.wait()
+        async with asyncio.timeout(20):
+            await began.wait()
         task.cancel()
         await asyncio.wait([task])
         assert task.cancelled()
@@ -156,7 +139,7 @@ def test_a_stream_yields_text_chunks_and_results_as_they_come():
         yield "2"
 
     app.register_tool(count)
-    client = Client(
+    client = Streaming(
         pieces(
             piece("I "), piece("count."), piece(None, 0, "count", "{"), piece(None, 0, None, "}")
         ),
@@ -188,7 +171,7 @@ def test_leaving_a_stream_ends_the_calls():
             ended.set()
 
     app.register_tool(count)
-    client = Client(pieces(piece(None, 0, "count", "{}")))
+    client = Streaming(pieces(piece(None, 0, "count", "{}")))
 
     async def main():
         stream = stream_openai(client, app.session(), list(ASKED), model="m")

@@ -228,7 +228,8 @@ async def played(
     """Run a new agent of the host with a script, and return what its model saw."""
     model = ScriptedModel(*turns)
     agent = host.make(world.session(user), lambda _context: model, prompt)
-    await asyncio.wait_for(host.run(agent, user, model), PATIENCE)
+    # Every request carries all messages before it, so a long run takes long.
+    await asyncio.wait_for(host.run(agent, user, model), PATIENCE + len(turns))
     return model
 
 
