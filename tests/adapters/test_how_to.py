@@ -14,7 +14,7 @@ PAGES = sorted((ROOT / "docs" / "how-to").glob("use-with-*.md"))
 NAMES = [page.stem.removeprefix("use-with-").replace("-", "_") for page in PAGES]
 
 
-@pytest.mark.parametrize(("name", "page"), zip(NAMES, PAGES, strict=True), ids=NAMES)
+@pytest.mark.parametrize(("name", "page"), list(zip(NAMES, PAGES, strict=True)), ids=NAMES)
 def test_the_page_runs_as_it_is_written(name, page, tmp_path):
     blocks = re.findall(
         rf"^```python {name}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL

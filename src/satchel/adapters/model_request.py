@@ -65,7 +65,7 @@ class ModelRequest:
         offered = []
         for schema in self.step.schemas("mcp"):
             if schema["name"] in taken:
-                _log.warning("the host's own tool %r hides that of Satchel", schema["name"])
+                report_clash(schema["name"])
                 continue
             offered.append(
                 OfferedTool(schema["name"], schema.get("description", ""), schema["inputSchema"])
@@ -131,6 +131,11 @@ class ModelRequest:
                 context = ToolContext(messages=messages)
                 self._plan = plan = self.step.plan(calls, context=context)
         return plan, next(at for at, item in enumerate(calls) if _is_same(item, call))
+
+
+def report_clash(name: str) -> None:
+    """Log that a tool is not offered, because the host has one with its name."""
+    _log.warning("the host's own tool %r hides that of Satchel", name)
 
 
 class ModelRequests:

@@ -1,0 +1,95 @@
+"""Skills and tools for Google's ADK: `LlmAgent(tools=[toolset(session)], ...)`."""
+
+from typing import Any
+
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.genai import types
+
+from satchel.adapters.model_request import (
+    ModelRequest,
+    ModelRequests,
+    OfferedTool,
+    SessionSource,
+    report_clash,
+    session_of,
+)
+from satchel.provider_messages import calls_in
+from satchel.provider_messages.message_parts import text_only, words_for
+from satchel.tools import Audio, Image, ToolCall, ToolResult
+
+
+def toolset(source: SessionSource) -> "SatchelToolset":
+    """Return a toolset with the skills and tools of a session, and their prompt as instructions.
+
+    A function as `source` gets the `ReadonlyContext` of ADK; `context.user_id` and
+    `context.session` say whose run it is.
+    """
+    return SatchelToolset(source)
+
+
+class SatchelToolset(BaseToolset):
+    """Gives each request to the model the tools and the prompt of one step."""
+
+    def __init__(self, source: SessionSource) -> None:
+        super().__init__()
+        self._source, self._requests = source, ModelRequests()
+        # Otherwise ADK 2.13 asks for the tools once for a whole run.
+        self._use_invocation_cache = False
+
+    async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
+        """Begin a step: ADK asks for the tools before it asks for the instructions."""
+        request = self._requests.begin(session_of(self._source, readonly_context))
+        return [SatchelTool(request, tool) for tool in request.tools()]
+
+    async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
+        """Add the prompt of the step to the instructions."""
+        request = self._requests.current(session_of(self._source, tool_context))
+        if prompt := request.prompt():
+            llm_request.append_instructions([prompt])
+
+
+class SatchelTool(BaseTool):
+    """A tool, with the request that it was offered in."""
+
+    def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:
+        super().__init__(name=tool.name, description=tool.description)
+        self._request, self._tool = request, tool
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        """Return the schema; ADK's own hook for it has this name."""
+        return types.FunctionDeclaration(
+            name=self.name,
+            description=self.description,
+            parameters_json_schema=dict(self._tool.parameters),
+        )
+
+    async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
+        """Add the tool to a request, unless the host's own has its name."""
+        if self.name in llm_request.tools_dict:
+            report_clash(self.name)
+        else:
+            await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> dict[str, Any]:
+        """Run a call of the step."""
+        call = ToolCall(name=self.name, arguments=args, id=tool_context.function_call_id or "")
+        result = await self._request.run(call, _message_of(tool_context))
+        return _response(result)
+
+
+def _message_of(tool_context: Any) -> list[ToolCall]:
+    """Return the calls of the model's last message."""
+    for event in reversed(tool_context.session.events):
+        if event.get_function_calls():
+            return calls_in(event.content, "gemini")
+    return []
+
+
+def _response(result: ToolResult) -> dict[str, Any]:
+    """Return text under `result` or `error`; ADK turns parts into parts of the response."""
+    media = [block for block in result.content if isinstance(block, Image | Audio)]
+    others = [block for block in result.content if not isinstance(block, Image | Audio)]
+    text = "\n".join(map(words_for, others)) if media else text_only(result)
+    parts = [types.Part.from_bytes(data=block.data, mime_type=block.mime_type) for block in media]
+    return {"error" if result.is_error else "result": text, **({"media": parts} if parts else {})}

@@ -1,0 +1,81 @@
+"""Google's ADK with a scripted model."""
+
+from types import MappingProxyType
+from typing import Any
+
+from google.adk.agents import LlmAgent
+from google.adk.models import BaseLlm, LlmResponse
+from google.adk.runners import InMemoryRunner
+from google.genai import types
+
+from satchel.adapters.google_adk import toolset
+from satchel.testing.adapter_checks import Answered
+
+
+class Scripted(BaseLlm):
+    model: str = "scripted"
+    script_of: Any = None
+
+    async def generate_content_async(self, llm_request, stream=False):
+        said = [part.text for item in llm_request.contents for part in item.parts if part.text]
+        script = self.script_of(said[0])
+        read(llm_request.contents, script)
+        names = [
+            item.name
+            for tool in llm_request.config.tools or []
+            for item in tool.function_declarations or []
+        ]
+        calls = script.answer(names, str(llm_request.config.system_instruction or ""))
+        parts = [
+            types.Part(
+                function_call=types.FunctionCall(name=c.name, args=dict(c.arguments), id=c.id)
+            )
+            for c in calls
+        ]
+        content = types.Content(role="model", parts=parts or [types.Part(text="done")])
+        yield LlmResponse(content=content)
+
+
+def who_am_i() -> str:
+    """Say who it is."""
+    return "the host's own"
+
+
+class Host:
+    name = "Google ADK"
+    own_tool = "who_am_i"
+    cannot = MappingProxyType(
+        {"chunks_reach_the_host": "a tool returns once: google/adk/tools/base_tool.py, run_async"}
+    )
+
+    def make(self, source, model, prompt):
+        return LlmAgent(
+            name="x",
+            model=Scripted(script_of=model),
+            instruction=prompt,
+            tools=[who_am_i, toolset(source)],
+        )
+
+    async def run(self, agent, user, model):
+        runner = InMemoryRunner(agent=agent, app_name="app")
+        talk = await runner.session_service.create_session(app_name="app", user_id=user)
+        said = types.Content(role="user", parts=[types.Part(text=user)])
+        config = None
+        async for event in runner.run_async(
+            user_id=user, session_id=talk.id, new_message=said, run_config=config
+        ):
+            read([event.content] if event.content else [], model)
+
+    def user_of(self, context):
+        return context if isinstance(context, str) else context.user_id
+
+
+def read(contents, script):
+    for content in contents:
+        for part in content.parts or ():
+            if (response := part.function_response) is not None:
+                given = response.response
+                text = str(given.get("result", given.get("error", "")))
+                script.answers[response.id] = Answered(
+                    text, "error" in given, len(response.parts or ())
+                )
