@@ -1,0 +1,126 @@
+"""Skills and tools for Agent Framework: `Agent(context_providers=[provider(session)], ...)`."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from agent_framework import (
+    ChatMiddleware,
+    Content,
+    ContextProvider,
+    FunctionMiddleware,
+    FunctionTool,
+)
+
+from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
+from satchel.provider_messages.message_parts import text_only, words_for
+from satchel.session import Session
+from satchel.tools import Audio, Image, ToolCall, ToolResult
+from satchel.tools.content_blocks import Block
+
+
+def provider(source: SessionSource) -> "SatchelProvider":
+    """Return a context provider that adds the skills and tools of a session to an agent.
+
+    A function as `source` gets the `AgentSession` of a run, or `None` if there is none.
+    """
+    return SatchelProvider(source)
+
+
+class SatchelProvider(ContextProvider):
+    """Adds the middleware that gives each request the tools and the prompt of one step."""
+
+    def __init__(self, source: SessionSource) -> None:
+        super().__init__("satchel")
+        self._source = source
+
+    async def before_run(self, *, session: Any, context: Any, **_: Any) -> None:
+        """Prepare one run: its session, its tools and its middleware."""
+        steps = StepMiddleware(session_of(self._source, session))
+        # The list must exist for the middleware to change it.
+        context.extend_tools(self.source_id, steps.tools(()))
+        context.extend_middleware(self.source_id, [steps, CallMiddleware(steps)])
+
+
+class StepMiddleware(ChatMiddleware):
+    """Begins a step before each request to the model of one run."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.request = ModelRequest(session)
+
+    def tools(self, taken: Any) -> list["SatchelTool"]:
+        """Return the tools of the current request."""
+        return [SatchelTool(self.request, item) for item in self.request.tools(taken)]
+
+    async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
+        """Offer the tools and the prompt of a new step, and note the calls of the answer."""
+        request = self.request = ModelRequest(self._session)
+        options = dict(context.options)
+        own = [tool for tool in options["tools"] if not isinstance(tool, SatchelTool)]
+        # The loop that runs the calls looks into this very list.
+        options["tools"][:] = [*own, *self.tools({tool.name for tool in own})]
+        context.options = {**options, "instructions": request.prompt(options.get("instructions"))}
+
+        def note(response: Any) -> None:
+            request.message = _calls_in(response)
+
+        context.stream_result_hooks.append(note)
+        await call_next()
+        if not context.stream:
+            note(context.result)
+
+
+class CallMiddleware(FunctionMiddleware):
+    """Runs the calls of Satchel's tools before the framework checks their arguments."""
+
+    def __init__(self, steps: StepMiddleware) -> None:
+        self._steps = steps
+
+    async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
+        """Run a call of the step that offered the tool; leave others to the framework."""
+        tool = context.function
+        if not isinstance(tool, SatchelTool):
+            await call_next()
+            return
+        call_id = context.metadata.get("call_id", "")
+        call = ToolCall(name=tool.name, arguments=dict(context.arguments), id=call_id)
+        context.result = _contents(await tool.request.run(call))
+
+
+class SatchelTool(FunctionTool):
+    """A tool, with the request that it was offered in. `CallMiddleware` runs it."""
+
+    def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:
+        super().__init__(
+            name=tool.name,
+            description=tool.description,
+            input_model=dict(tool.parameters),
+            func=_not_called,
+            approval_mode="never_require",
+        )
+        self.request = request
+
+
+def _not_called(**_arguments: Any) -> str:
+    raise AssertionError("the middleware of Satchel runs its tools")
+
+
+def _calls_in(response: Any) -> list[ToolCall]:
+    return [
+        ToolCall(name=item.name, arguments=item.arguments or {}, id=item.call_id or "")
+        for message in response.messages
+        for item in message.contents
+        if item.type == "function_call"
+    ]
+
+
+def _contents(result: ToolResult) -> list[Any]:
+    if any(isinstance(block, Image | Audio) for block in result.content):
+        return [_content(block) for block in result.content]
+    return [Content.from_text(text_only(result))]
+
+
+def _content(block: Block) -> Any:
+    if isinstance(block, Image | Audio):
+        return Content.from_data(block.data, block.mime_type)
+    return Content.from_text(words_for(block))

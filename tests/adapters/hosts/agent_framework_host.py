@@ -1,0 +1,86 @@
+"""Microsoft's Agent Framework with a scripted model."""
+
+import json
+from types import MappingProxyType
+
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    tool,
+)
+
+from satchel.adapters.agent_framework import provider
+from satchel.testing.adapter_checks import Answered
+
+
+class Scripted(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):
+    async def _answer(self, messages, options):
+        said = next(item.text for item in messages if item.role == "user")
+        script = self.script_of(said)
+        read(messages, script)
+        names = [item.name for item in options.get("tools") or []]
+        calls = script.answer(names, options.get("instructions"))
+        contents = [
+            Content.from_function_call(
+                call_id=call.id, name=call.name, arguments=json.dumps(dict(call.arguments))
+            )
+            for call in calls
+        ]
+        said = Message(role="assistant", contents=contents or [Content.from_text("done")])
+        return ChatResponse(messages=[said])
+
+    def _inner_get_response(self, *, messages, stream, options, **_):
+        return self._answer(messages, options)
+
+
+@tool(approval_mode="never_require")
+def who_am_i() -> str:
+    """Say who it is."""
+    return "the host's own"
+
+
+class Host:
+    name = "Agent Framework"
+    own_tool = "who_am_i"
+    cannot = MappingProxyType(
+        {
+            "errors_are_marked": "middleware returns contents without a flag: _middleware.py, "
+            "FunctionInvocationContext.result",
+            "chunks_reach_the_host": "a tool returns once: _tools.py, FunctionTool.invoke",
+        }
+    )
+
+    def make(self, source, model, prompt):
+        client = Scripted()
+        client.script_of = model
+        client.function_invocation_configuration["max_iterations"] = 10_000
+        return Agent(
+            client=client,
+            name="x",
+            instructions=prompt or None,
+            tools=[who_am_i],
+            context_providers=[provider(source)],
+        )
+
+    async def run(self, agent, user, model):
+        session = agent.create_session(session_id=user)
+        done = await agent.run(user, session=session)
+        read(done.messages, model)
+
+    def user_of(self, context):
+        return context if isinstance(context, str) else context.session_id
+
+
+def read(messages, script):
+    for message in messages:
+        for item in message.contents:
+            if item.type == "function_result":
+                media = sum(part.type == "data" for part in item.items or ())
+                texts = [part.text for part in item.items or () if part.type == "text"]
+                text = " ".join(texts) or str(item.result)
+                script.answers[item.call_id] = Answered(text, None, media)
