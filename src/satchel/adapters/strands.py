@@ -1,0 +1,131 @@
+"""Skills and tools for Strands Agents: `Agent(plugins=[plugin(session)])`."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent
+from strands.plugins import Plugin, hook
+from strands.types._events import ToolResultEvent, ToolStreamEvent
+from strands.types.tools import AgentTool
+
+from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
+from satchel.provider_messages.message_parts import NOTHING_SAID, words_for
+from satchel.tools import Image, ToolCall, ToolResult
+from satchel.tools.content_blocks import Block
+
+_PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
+def plugin(source: SessionSource) -> "SatchelPlugin":
+    """Return a plugin that gives an agent the skills and tools of a session.
+
+    A function as `source` gets the `BeforeModelCallEvent`: its `agent` and `invocation_state` say
+    whose run it is. An agent of Strands has one conversation, so users have agents of their own;
+    they may share the plugin. Chunks of a tool arrive as `tool_stream_event`s.
+    """
+    return SatchelPlugin(source)
+
+
+class SatchelPlugin(Plugin):
+    """Gives each request to the model the tools and the prompt of one step."""
+
+    name = "satchel"
+
+    def __init__(self, source: SessionSource) -> None:
+        self._source = source
+        self._requests: WeakKeyDictionary[Any, ModelRequest] = WeakKeyDictionary()
+        self._prompts: WeakKeyDictionary[Any, tuple[str | None, str]] = WeakKeyDictionary()
+        super().__init__()
+
+    @hook  # type: ignore[untyped-decorator, unused-ignore]
+    def begin(self, event: BeforeModelCallEvent) -> None:
+        """Begin a step, and offer its tools and prompt."""
+        agent = event.agent
+        request = self._requests[agent] = ModelRequest(session_of(self._source, event))
+        registry = agent.tool_registry
+        offered = registry.dynamic_tools
+        for name in [name for name, tool in offered.items() if isinstance(tool, SatchelTool)]:
+            del offered[name]
+        for tool in request.tools({*registry.registry, *offered}):
+            offered[tool.name] = SatchelTool(request, tool)
+        agent.system_prompt = self._prompt(agent, request)
+
+    @hook  # type: ignore[untyped-decorator, unused-ignore]
+    def note_calls(self, event: AfterModelCallEvent) -> None:
+        """Note all calls of the answer, as rules may be about several."""
+        if event.stop_response is not None and event.agent in self._requests:
+            self._requests[event.agent].message = [
+                _call_of(part["toolUse"])
+                for part in event.stop_response.message["content"]
+                if "toolUse" in part
+            ]
+
+    def _prompt(self, agent: Any, request: ModelRequest) -> str:
+        """Return the host's own prompt and that of the step; the host may change its own."""
+        before, written = self._prompts.get(agent, (None, ""))
+        if agent.system_prompt != written:
+            before = agent.system_prompt
+        written = request.prompt(before)
+        self._prompts[agent] = before, written
+        return written
+
+
+class SatchelTool(AgentTool):
+    """A tool, with the request that it was offered in."""
+
+    def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:
+        super().__init__()
+        self._request, self._tool = request, tool
+
+    @property
+    def tool_name(self) -> str:
+        """The name of the tool."""
+        return self._tool.name
+
+    @property
+    def tool_spec(self) -> dict[str, Any]:
+        """The description and the schema for the model."""
+        return {
+            "name": self._tool.name,
+            "description": self._tool.description,
+            "inputSchema": {"json": dict(self._tool.parameters)},
+        }
+
+    @property
+    def tool_type(self) -> str:
+        """What kind of tool it is; Strands shows it in traces."""
+        return "satchel"
+
+    async def stream(
+        self, tool_use: Any, _invocation_state: Any, **_: Any
+    ) -> AsyncGenerator[Any, None]:
+        """Run a call of the step; yield each chunk, and last the result."""
+        items: Any = self._request.stream(_call_of(tool_use))
+        async with aclosing(items):
+            async for item in items:
+                if isinstance(item, ToolResult):
+                    yield ToolResultEvent(_result_of(item, tool_use["toolUseId"]))
+                else:
+                    yield ToolStreamEvent(tool_use, item.text)
+
+
+def _call_of(tool_use: Any) -> ToolCall:
+    return ToolCall(name=tool_use["name"], arguments=tool_use["input"], id=tool_use["toolUseId"])
+
+
+def _result_of(result: ToolResult, call_id: str) -> dict[str, Any]:
+    parts = [_part(block) for block in result.content]
+    return {
+        "toolUseId": call_id,
+        "status": "error" if result.is_error else "success",
+        "content": parts or [{"text": NOTHING_SAID}],
+    }
+
+
+def _part(block: Block) -> dict[str, Any]:
+    if isinstance(block, Image) and block.mime_type in _PICTURES:
+        kind = block.mime_type.removeprefix("image/")
+        return {"image": {"format": kind, "source": {"bytes": block.data}}}
+    return {"text": words_for(block) or NOTHING_SAID}

@@ -1,0 +1,86 @@
+"""Strands Agents with a scripted model."""
+
+import json
+from types import MappingProxyType
+
+from strands import Agent, tool
+from strands.models.model import Model
+
+from satchel.adapters.strands import plugin
+from satchel.testing.adapter_checks import Answered
+
+
+class Scripted(Model):
+    def __init__(self, script):
+        self.script = script
+
+    def update_config(self, **_): ...
+
+    def get_config(self):
+        return {}
+
+    async def structured_output(self, *_, **__):
+        raise NotImplementedError
+        yield
+
+    async def stream(self, messages, tool_specs=None, system_prompt=None, **_):
+        read(messages, self.script)
+        calls = self.script.answer([spec["name"] for spec in tool_specs or []], system_prompt)
+        yield {"messageStart": {"role": "assistant"}}
+        for call in calls:
+            use = {"name": call.name, "toolUseId": call.id}
+            text = json.dumps(dict(call.arguments))
+            yield {"contentBlockStart": {"start": {"toolUse": use}}}
+            yield {"contentBlockDelta": {"delta": {"toolUse": {"input": text}}}}
+            yield {"contentBlockStop": {}}
+        if not calls:
+            yield {"contentBlockStart": {"start": {}}}
+            yield {"contentBlockDelta": {"delta": {"text": "done"}}}
+            yield {"contentBlockStop": {}}
+        yield {"messageStop": {"stopReason": "tool_use" if calls else "end_turn"}}
+
+
+@tool
+def who_am_i() -> str:
+    """Say who it is."""
+    return "the host's own"
+
+
+class Host:
+    name = "Strands Agents"
+    own_tool = "who_am_i"
+    cannot = MappingProxyType({})
+
+    def make(self, source, model, prompt):
+        return plugin(source), prompt
+
+    async def run(self, agent, user, model):
+        shared, prompt = agent
+        # An agent of Strands refuses a second run at the same time, so each user has one.
+        agent = Agent(
+            agent_id=user,
+            model=Scripted(model),
+            tools=[who_am_i],
+            system_prompt=prompt or None,
+            plugins=[shared],
+            callback_handler=None,
+        )
+        async for event in agent.stream_async("go"):
+            if "tool_stream_event" in event:
+                model.chunks.append(event["tool_stream_event"]["data"])
+        read(agent.messages, model)
+
+    def user_of(self, context):
+        return context if isinstance(context, str) else context.agent.agent_id
+
+
+def read(messages, script):
+    for message in messages:
+        for part in message["content"]:
+            if "toolResult" in part:
+                result = part["toolResult"]
+                text = " ".join(item.get("text", "") for item in result["content"])
+                media = sum("image" in item for item in result["content"])
+                script.answers[result["toolUseId"]] = Answered(
+                    text, result["status"] == "error", media
+                )
