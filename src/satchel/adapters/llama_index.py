@@ -1,0 +1,139 @@
+"""Skills and tools for LlamaIndex: `await agent(session, llm=llm).run("Hello")`."""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from llama_index.core.agent.workflow import (
+    AgentOutput,
+    FunctionAgent,
+    ToolCall,
+    ToolCallResult,
+)
+from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
+from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput
+from llama_index.core.workflow import Context, step
+from pydantic import PrivateAttr
+
+from satchel.adapters.model_request import (
+    ModelRequest,
+    ModelRequests,
+    OfferedTool,
+    session_of,
+)
+from satchel.provider_messages.message_parts import NOTHING_SAID, words_for
+from satchel.tools import Image, ToolResult
+from satchel.tools import ToolCall as SatchelCall
+from satchel.tools.content_blocks import Block
+
+
+def agent(source: Any, **options: Any) -> "SatchelAgent":
+    """Return a `FunctionAgent` with the skills and tools of a session; `options` are its own.
+
+    A function as `source` gets the `Context` of a run, and may be async: the host puts the user
+    there with `await ctx.store.set("user", ...)` and runs the agent with `ctx=ctx`.
+    """
+    return SatchelAgent(source=source, **options)
+
+
+class SatchelAgent(FunctionAgent):
+    """An agent whose tools and prompt are those of a new step for each request to the model."""
+
+    source: Any = None
+    _requests: ModelRequests = PrivateAttr(default_factory=ModelRequests)
+
+    async def take_step(
+        self, ctx: Any, llm_input: list[Any], tools: Sequence[Any], memory: Any
+    ) -> AgentOutput:
+        """Begin a step, offer its tools and prompt, and note the calls of the answer."""
+        request = self._requests.begin(await self._session(ctx))
+        offered = request.tools({tool.metadata.name for tool in tools})
+        output = await super().take_step(
+            ctx,
+            _with_prompt(llm_input, request),
+            [*tools, *(SatchelTool(tool) for tool in offered)],
+            memory,
+        )
+        request.message = [
+            SatchelCall(name=call.tool_name, arguments=call.tool_kwargs, id=call.tool_id)
+            for call in output.tool_calls
+        ]
+        return output
+
+    @step  # type: ignore[untyped-decorator, unused-ignore]
+    async def call_tool(self, ctx: Context, ev: ToolCall) -> ToolCallResult:
+        """Run a call of the step; the host's own tools run as they did."""
+        own = await self.get_tools(ev.tool_name)
+        if any(tool.metadata.name == ev.tool_name for tool in own):
+            return await super().call_tool(ctx, ev)
+        ctx.write_event_to_stream(ev)
+        request = self._requests.current(await self._session(ctx))
+        call = SatchelCall(name=ev.tool_name, arguments=ev.tool_kwargs, id=ev.tool_id)
+        event = ToolCallResult(
+            tool_name=ev.tool_name,
+            tool_kwargs=ev.tool_kwargs,
+            tool_id=ev.tool_id,
+            tool_output=_output(call, await request.run(call)),
+            return_direct=False,
+        )
+        ctx.write_event_to_stream(event)
+        return event
+
+    async def _session(self, ctx: Any) -> Any:
+        found = self.source(ctx) if callable(self.source) else self.source
+        return session_of(await found if inspect.isawaitable(found) else found, ctx)
+
+
+class SatchelTool(AsyncBaseTool):
+    """Describes a tool for the model; the agent's step `call_tool` runs it."""
+
+    def __init__(self, tool: OfferedTool) -> None:
+        self._metadata = SchemaMetadata(name=tool.name, description=tool.description)
+        self._metadata.schema = dict(tool.parameters)
+
+    @property
+    def metadata(self) -> ToolMetadata:
+        """The name, the description and the schema."""
+        return self._metadata
+
+    def call(self, *_: Any, **__: Any) -> ToolOutput:
+        """Refuse: the agent runs the calls."""
+        raise NotImplementedError
+
+    async def acall(self, *_: Any, **__: Any) -> ToolOutput:
+        """Refuse: the agent runs the calls."""
+        raise NotImplementedError
+
+
+class SchemaMetadata(ToolMetadata):
+    """Metadata with a JSON Schema; LlamaIndex knows only pydantic models."""
+
+    schema: dict[str, Any]
+
+    def get_parameters_dict(self) -> dict[str, Any]:
+        """Return the JSON Schema."""
+        return self.schema
+
+
+def _with_prompt(messages: list[Any], request: ModelRequest) -> list[Any]:
+    """Return the messages with one system message: the host's own prompt and that of the step."""
+    first = messages[0] if messages and messages[0].role.value == "system" else None
+    prompt = request.prompt(first.content if first else None)
+    system = [ChatMessage(role="system", content=prompt)] if prompt else []
+    return [*system, *(messages[1:] if first else messages)]
+
+
+def _output(call: SatchelCall, result: ToolResult) -> ToolOutput:
+    return ToolOutput(
+        blocks=[_block(block) for block in result.content] or [TextBlock(text=NOTHING_SAID)],
+        tool_name=call.name,
+        raw_input=dict(call.arguments) if not isinstance(call.arguments, str) else {},
+        raw_output=result.structured,
+        is_error=result.is_error,
+    )
+
+
+def _block(block: Block) -> Any:
+    if isinstance(block, Image):
+        return ImageBlock(image=block.data, image_mimetype=block.mime_type)
+    return TextBlock(text=words_for(block) or NOTHING_SAID)

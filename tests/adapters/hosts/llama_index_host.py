@@ -1,0 +1,101 @@
+"""LlamaIndex's FunctionAgent with a scripted model."""
+
+from types import MappingProxyType
+from typing import Any
+
+from llama_index.core.agent.workflow import ToolCallResult
+from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata
+from llama_index.core.llms.function_calling import FunctionCallingLLM
+from llama_index.core.llms.llm import ToolSelection
+from llama_index.core.tools import FunctionTool
+from llama_index.core.workflow import Context
+
+from satchel.adapters.llama_index import agent
+from satchel.testing.adapter_checks import Answered
+
+
+class Scripted(FunctionCallingLLM):
+    script_of: Any = None
+
+    @property
+    def metadata(self):
+        return LLMMetadata(is_function_calling_model=True, model_name="scripted")
+
+    def _prepare_chat_with_tools(self, *_, **__):
+        return {}
+
+    async def achat_with_tools(self, tools, chat_history=None, **_):
+        said = next(item.content for item in chat_history if item.role.value == "user")
+        script = self.script_of(said)
+        for item in chat_history:
+            if item.role.value == "tool":
+                read(item.additional_kwargs["tool_call_id"], item.blocks, script)
+        first = chat_history[0]
+        prompt = first.content if first.role.value == "system" else ""
+        calls = script.answer([tool.metadata.name for tool in tools], prompt)
+        message = ChatMessage(role="assistant", content="" if calls else "done")
+        message.additional_kwargs["calls"] = calls
+        return ChatResponse(message=message)
+
+    def get_tool_calls_from_response(self, response, error_on_no_tool_call=True, **_):
+        return [
+            ToolSelection(tool_id=call.id, tool_name=call.name, tool_kwargs=dict(call.arguments))
+            for call in response.message.additional_kwargs.get("calls", [])
+        ]
+
+    def _unused(self, *_, **__):
+        raise NotImplementedError
+
+    chat = complete = stream_chat = stream_complete = _unused
+    achat = acomplete = astream_chat = astream_complete = _unused
+
+
+def who_am_i() -> str:
+    """Say who it is."""
+    return "the host's own"
+
+
+class Host:
+    name = "LlamaIndex"
+    own_tool = "who_am_i"
+    cannot = MappingProxyType(
+        {"chunks_reach_the_host": "a tool returns once: core/tools/types.py, AsyncBaseTool.acall"}
+    )
+
+    def make(self, source, model, prompt):
+        async def session_of(ctx):
+            return source(await ctx.store.get("user"))
+
+        return agent(
+            session_of if callable(source) else source,
+            llm=Scripted(script_of=model),
+            tools=[FunctionTool.from_defaults(who_am_i)],
+            system_prompt=prompt or None,
+            streaming=False,
+            allow_parallel_tool_calls=True,
+        )
+
+    async def run(self, agent, user, model):
+        ctx = Context(agent)
+        await ctx.store.set("user", user)
+        handler = agent.run(user, ctx=ctx, max_iterations=10_000)
+        try:
+            async for event in handler.stream_events():
+                if isinstance(event, ToolCallResult):
+                    output = event.tool_output
+                    read(event.tool_id, output.blocks, model, is_error=output.is_error)
+            await handler
+        finally:
+            if not handler.done():
+                await handler.cancel_run()
+
+    def user_of(self, context):
+        return context
+
+
+def read(call_id, blocks, script, *, is_error=None):
+    before = script.answers.get(call_id)
+    flag = before.is_error if before and is_error is None else is_error
+    text = " ".join(block.text for block in blocks if block.block_type == "text")
+    media = sum(block.block_type == "image" for block in blocks)
+    script.answers[call_id] = Answered(text, flag, media)
