@@ -25,6 +25,10 @@ FRAMEWORKS = {
     "anthropic": ("anthropic",),
     "langchain": ("langchain", "langgraph"),
     "openai_agents": ("openai-agents",),
+    "google_adk": ("google-adk",),
+    "agent_framework": ("agent-framework-core",),
+    "strands": ("strands-agents>=1.60",),
+    "llama_index": ("llama-index-core",),
 }
 """What to install for the hosts whose names begin with a key; the first has the version."""
 
@@ -93,7 +97,7 @@ def run_framework(name: str, turns: str) -> dict[str, dict]:
         tested = run_pytest(
             python, "test_conformance.py", f"[{host}-", host=host, turns=turns, report=report
         )
-        runs[host] = {**result_of(report), **about(python, host, FRAMEWORKS[name][0])}
+        runs[host] = {**result_of(report), **about(python, host, FRAMEWORKS[name][0].split(">")[0])}
         if host == name and not run_pytest(
             python, "test_how_to.py", name, host=name, turns=turns, report=report
         ):
