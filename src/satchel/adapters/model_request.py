@@ -53,6 +53,7 @@ class ModelRequest:
         self.step: Step = session.step()
         self._lock = Lock()  # frameworks without a loop run calls in threads
         self._plan: StepPlan | None = None
+        self._claimed: set[str] = set()
         self.message: Sequence[ToolCall] = ()
         """All calls of the model's answer, where a framework tells them before it runs them."""
 
@@ -108,6 +109,21 @@ class ModelRequest:
         """Run a call as `run` does; yield each chunk, and last the result."""
         plan, place = self._place(call, list(message or self.message), messages)
         return plan.stream(place, approved=approved)
+
+    def claim(self, name: str, arguments: Mapping[str, Any]) -> ToolCall:
+        """Return the call of the message that a framework means which tells no id of a call.
+
+        Of equal calls, each is returned once.
+        """
+        wanted = ToolCall(name=name, arguments=dict(arguments))
+        with self._lock:
+            for call in self.message:
+                if call.name == name and call.arguments == wanted.arguments:
+                    if call.id in self._claimed:
+                        continue
+                    self._claimed.add(call.id)
+                    return call
+        return wanted
 
     def needs_approval(self, call: ToolCall) -> bool:
         """Return whether `approve` would ask before a call."""
