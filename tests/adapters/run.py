@@ -29,6 +29,8 @@ FRAMEWORKS = {
     "agent_framework": ("agent-framework-core",),
     "strands": ("strands-agents>=1.60",),
     "llama_index": ("llama-index-core",),
+    "haystack": ("haystack-ai",),
+    "agentscope": ("agentscope>=2",),
 }
 """What to install for the hosts whose names begin with a key; the first has the version."""
 

@@ -1,0 +1,126 @@
+"""Skills and tools for AgentScope 2: `Agent(middlewares=[middleware(session)], ...)`."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from agentscope.message import Base64Source, DataBlock, TextBlock, ToolResultState
+from agentscope.middleware import MiddlewareBase
+from agentscope.permission import PermissionBehavior, PermissionDecision
+from agentscope.tool import ToolBase, ToolChunk, ToolResponse
+
+from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
+from satchel.provider_messages.message_parts import NOTHING_SAID, words_for
+from satchel.tools import Audio, Image, ToolCall, ToolResult
+from satchel.tools.content_blocks import Block, base64_text
+
+
+def middleware(source: SessionSource) -> "SatchelMiddleware":
+    """Return middleware that gives an agent the skills and tools of a session.
+
+    A function as `source` gets the agent. An agent of AgentScope has one conversation, so users
+    have agents of their own; they may share the middleware. Chunks of a tool arrive as the deltas
+    of `reply_stream`.
+    """
+    return SatchelMiddleware(source)
+
+
+class SatchelMiddleware(MiddlewareBase):
+    """Gives each request to the model the tools and the prompt of one step."""
+
+    def __init__(self, source: SessionSource) -> None:
+        self._source = source
+        self._requests: WeakKeyDictionary[Any, ModelRequest] = WeakKeyDictionary()
+
+    async def on_system_prompt(self, agent: Any, current_prompt: str) -> str:
+        """Begin a step: the agent asks for the prompt first, then for the tools."""
+        request = self._requests[agent] = ModelRequest(session_of(self._source, agent))
+        tools = [tool for group in agent.toolkit.tool_groups for tool in group.tools]
+        await agent.toolkit.remove_tool(
+            [tool.name for tool in tools if isinstance(tool, SatchelTool)]
+        )
+        own = {tool.name for tool in tools if not isinstance(tool, SatchelTool)}
+        offered = [SatchelTool(request, tool) for tool in request.tools(own)]
+        await agent.toolkit.add_tool(offered)
+        return request.prompt(current_prompt)
+
+    async def on_acting(
+        self, agent: Any, input_kwargs: dict[str, Any], next_handler: Callable[..., Any]
+    ) -> AsyncGenerator[Any, None]:
+        """Run a call of the step; leave the host's own tools to the agent."""
+        sent = input_kwargs["tool_call"]
+        tool = await agent.toolkit.get_tool(sent.name)
+        if not isinstance(tool, SatchelTool):
+            async for item in next_handler(**input_kwargs):
+                yield item
+            return
+        response = ToolResponse(id=sent.id)
+        items: Any = tool.request.stream(_call_of(sent), _message_of(agent))
+        has_told = False
+        async with aclosing(items):
+            async for item in items:
+                is_last = isinstance(item, ToolResult)
+                chunk = _chunk(item, is_repeated=is_last and has_told)
+                has_told = has_told or not is_last
+                yield chunk
+                response.append_chunk(chunk)
+        yield response
+
+
+class SatchelTool(ToolBase):
+    """A tool, with the request that it was offered in. `SatchelMiddleware` runs it."""
+
+    is_concurrency_safe = True
+    is_read_only = False
+    is_mcp = False
+
+    def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:
+        super().__init__()
+        self.request = request
+        self.name, self.description = tool.name, tool.description
+        self.input_schema = dict(tool.parameters)
+
+    async def check_permissions(self, *_: Any, **__: Any) -> PermissionDecision:
+        """Allow the call: rules and `approve` of the session decide."""
+        return PermissionDecision(
+            behavior=PermissionBehavior.ALLOW, message="the session of Satchel decides"
+        )
+
+    async def call(self, **_: Any) -> Any:
+        """Refuse: the middleware runs the calls."""
+        raise NotImplementedError
+
+
+def _call_of(sent: Any) -> ToolCall:
+    return ToolCall(name=sent.name, arguments=sent.input or {}, id=sent.id)
+
+
+def _message_of(agent: Any) -> list[ToolCall]:
+    """Return the calls of the model's last message."""
+    for message in reversed(agent.state.context):
+        calls = [block for block in message.content if block.type == "tool_call"]
+        if calls:
+            answered = {block.id for block in message.content if block.type == "tool_result"}
+            return [_call_of(block) for block in calls if block.id not in answered]
+    return []
+
+
+def _chunk(item: Any, *, is_repeated: bool) -> ToolChunk:
+    """Return what AgentScope adds up; the result repeats the chunks, so only an error is told."""
+    if not isinstance(item, ToolResult):
+        state = ToolResultState.RUNNING
+    elif item.is_interrupted:
+        state = ToolResultState.INTERRUPTED
+    else:
+        state = ToolResultState.ERROR if item.is_error else ToolResultState.SUCCESS
+    content = [_block(block) for block in item.content] or [TextBlock(text=NOTHING_SAID)]
+    is_told = is_repeated and state is ToolResultState.SUCCESS
+    return ToolChunk(content=[] if is_told else content, state=state)
+
+
+def _block(block: Block) -> Any:
+    if isinstance(block, Image | Audio):
+        source = Base64Source(data=base64_text(block.data), media_type=block.mime_type)
+        return DataBlock(source=source)
+    return TextBlock(text=words_for(block) or NOTHING_SAID)
