@@ -30,7 +30,10 @@ def say(choices, text: str) -> None:
 
 
 def codes(app) -> set[str]:
-    return {item.code for item in app.catalog.diagnostics} - {"plugin-not-enabled"}
+    return {item.code for item in app.catalog.diagnostics} - {
+        "plugin-not-enabled",
+        "tool-undescribed",
+    }
 
 
 def test_a_file_that_comes_changes_and_goes_is_followed(watched, root, choices, write_skill):

@@ -155,6 +155,7 @@ LATE_IMPORTS = {
     "satchel.py: satchel.tools.set_extended_model": "needed only with tools",
     "satchel.py: satchel.watch_thread.Changes": "needed only by a watch",
     "satchel.py: satchel.watch_thread.WatchThread": "needed only by a watch",
+    "session/calls.py: satchel.runtime.middleware.approval.ApprovalMiddleware": "few hosts ask",
     "session/caller.py: satchel.contracts.Contracts": "needed only with contracts",
     "session/caller.py: satchel.prompt.ToolGuideEntry": "needed only by a planner",
     "session/caller.py: satchel.prompt.render_guide": "needed only by a planner",
@@ -197,6 +198,8 @@ LATE_IMPORTS = {
     ),
     "session/session_state.py: satchel.contracts.values_of": "needed only with contracts",
     "session/step.py: satchel.prompt.render_changes": "needed only after changes",
+    "session/step.py: satchel.session.calls.with_context": "needed only with calls",
+    "session/step.py: satchel.session.step_plan.StepPlan": "needed only by some frameworks",
     "shared.py: satchel.search.SearchIndex": "needed only by a search",
     "shared.py: satchel.search.documents_of": "needed only by a search",
     "sources/module_paths.py: satchel.formats.mapped_modules": (

@@ -1,7 +1,9 @@
+import json
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
+from satchel.errors import DefinitionError
 from satchel.tools import FunctionTool, ToolCall, ToolContext
 
 
@@ -45,3 +47,20 @@ def test_a_call_is_copied_with_other_parts():
     assert changed == replace(call, arguments={"word": "b"})
     assert (changed.groups, changed.context) == (call.groups, call.context)
     assert call.arguments == {"word": "a"}
+
+
+@pytest.mark.parametrize("arguments", [{"a": [1]}, '{"a":', {}])
+def test_a_call_is_the_same_after_json_but_never_approved(arguments):
+    call = ToolCall(name="say", arguments=arguments, id="7", approved=True)
+    again = ToolCall.from_dict(json.loads(json.dumps(call.to_dict())))
+    assert again == call.changed(approved=False)
+
+
+def test_the_id_and_the_arguments_may_be_left_out():
+    assert ToolCall.from_dict({"name": "say"}) == ToolCall(name="say")
+
+
+@pytest.mark.parametrize("value", [{}, {"name": 1}, {"name": "a", "arguments": 1}, [], "x", None])
+def test_other_data_is_no_call(value):
+    with pytest.raises(DefinitionError, match="not a tool call"):
+        ToolCall.from_dict(value)

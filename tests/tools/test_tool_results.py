@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satchel.errors import DefinitionError
 from satchel.tools import (
     Audio,
     Image,
@@ -385,3 +386,34 @@ def test_results_and_chunks_are_frozen():
             value.call_id = "1"
         with pytest.raises(TypeError):
             value.metadata["a"] = 1
+
+
+def test_a_result_is_the_same_after_json():
+    result = ToolResult(
+        content=(
+            Text("a"),
+            Image(b"\x89PNG"),
+            Audio(b"RIFF", "audio/mpeg"),
+            Resource("file:///a", "text", "text/plain"),
+            Resource("file:///b", b"\0"),
+            ResourceLink(uri="file:///c", name="c", description="d"),
+        ),
+        structured={"n": [1, None]},
+        is_error=True,
+        is_interrupted=True,
+        error_code="denied",
+        call_id="7",
+        metadata={"cached": True},
+    )
+    assert ToolResult.from_dict(json.loads(json.dumps(result.to_dict()))) == result
+
+
+def test_what_json_cannot_represent_is_left_out_of_a_stored_result():
+    result = ToolResult(metadata={"open": object(), "n": 1}, structured={1: {object()}})
+    assert ToolResult.from_dict(result.to_dict()) == ToolResult(metadata={"n": 1})
+
+
+@pytest.mark.parametrize("value", [{}, [], None, {"content": [{"type": "film"}]}, {"content": 1}])
+def test_other_data_is_no_result(value):
+    with pytest.raises(DefinitionError, match="not the result"):
+        ToolResult.from_dict(value)

@@ -106,7 +106,7 @@ def called(app, name, /, **arguments):
 
 def codes(app):
     found = (item.code for item in app.catalog.diagnostics)
-    return [code for code in found if code != "plugin-not-enabled"]
+    return [code for code in found if code not in {"plugin-not-enabled", "tool-undescribed"}]
 
 
 def ended(process, within=ENOUGH):

@@ -220,6 +220,9 @@ def _context(encoded: Mapping[str, Any]) -> ToolContext:
         config=MappingProxyType(encoded.get("config", {})),
         state=encoded.get("state", {}),
         preapproved=tuple(encoded.get("preapproved", ())),
+        agent_id=encoded.get("agent_id", ""),
+        run_id=encoded.get("run_id", ""),
+        iteration=encoded.get("iteration"),
     )
 
 

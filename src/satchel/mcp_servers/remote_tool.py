@@ -29,6 +29,7 @@ class RemoteTool(Tool):
     """
 
     runner = LOOP
+    is_remote = True
 
     def __init__(
         self,

@@ -89,7 +89,7 @@ def redirected(call: ToolCall, find: FindTool) -> ToolCall:
     if call.tool is not None and call.tool.name == call.name:
         return call
     tool, groups = find(call.name) or (None, ())
-    return call.changed(tool=tool, groups=groups)
+    return call.changed(tool=tool, groups=groups, approved=False)  # it was of the first tool
 
 
 def _inside(outer: Middleware, inner: Handler) -> Handler:

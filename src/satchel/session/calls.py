@@ -1,12 +1,15 @@
 """The calls of one session: how they start, and how they are interrupted."""
 
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterator,
     Callable,
     Collection,
     Iterable,
     Mapping,
+    Sequence,
 )
+from contextlib import aclosing
 from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
@@ -26,13 +29,15 @@ from satchel.runtime.background_tasks import BackgroundTask
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
 from satchel.runtime.stream_opening import opened
+from satchel.runtime.tool_run import validated
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
-from satchel.session.planning import write_effects
+from satchel.session.planning import PlannedCalls, write_effects
 from satchel.session.plans import PlanValidator, needs_validation
 from satchel.session.session_state import SessionState
 from satchel.session.tool_resolver import ToolResolver, contract_of
 from satchel.shared import SharedView
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
+from satchel.tools.argument_errors import ArgumentError
 from satchel.tools.fast_construction import construct_fast
 
 _EMPTY_CONTEXT: Final = ToolContext()
@@ -85,6 +90,7 @@ class CallDispatcher:
             name=name,
             arguments={} if arguments is None else arguments,
             id=call_id,
+            approved=False,
             tool=None,
             groups=(),
             context=context or _EMPTY_CONTEXT,
@@ -97,11 +103,19 @@ class CallDispatcher:
         run = self._prepare_validated(shared_view, call)
         if isinstance(run, ToolResult):
             return run
-        return self._write_effects(shared_view, run, await self._result_of(run))
+        return self.write_effects(shared_view, run, await self._result_of(run))
 
     async def stream(self, shared_view: SharedView, call: ToolCall) -> AsyncIterator[Item]:
         """Run a tool; yield each chunk as it comes, and last the result."""
         run = self._prepare_validated(shared_view, call)
+        async with aclosing(self.items_of(run)) as items:
+            async for item in items:
+                if isinstance(item, ToolResult):
+                    item = self.write_effects(shared_view, run, item)  # noqa: PLW2901
+                yield item
+
+    async def items_of(self, run: CallTask | ToolResult) -> AsyncGenerator[Item, None]:
+        """Run a prepared call; yield each chunk, and last the result, without its effects."""
         if isinstance(run, ToolResult):
             yield run
             return
@@ -110,10 +124,29 @@ class CallDispatcher:
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 yield item
-            yield self._write_effects(shared_view, run, item)
+            yield item
         finally:
             del self._running[key]
             await run.close()
+
+    def judge(self, shared_view: SharedView, calls: Sequence[ToolCall]) -> PlannedCalls:
+        """Judge a plan; return the calls that may run, and the answers to the others."""
+        return self._validator.plan_calls_with_policy(shared_view, calls)
+
+    def needs_approval(self, shared_view: SharedView, call: ToolCall) -> bool:
+        """Return whether middleware would ask for approval before a call that was judged."""
+        from satchel.runtime.middleware.approval import ApprovalMiddleware  # lazy: few hosts ask
+
+        run = self.prepare(shared_view, call)
+        if isinstance(run, ToolResult):
+            return False
+        middleware = self._middleware_of(shared_view, call.name, run.call.groups)
+        asking = [item for item in middleware if isinstance(item, ApprovalMiddleware)]
+        try:
+            checked = validated(run.call, run.tool) if asking else run.call
+        except ArgumentError:
+            return False  # it will be answered without running
+        return any(item.needs_approval(checked) for item in asking)
 
     async def execute(
         self,
@@ -136,7 +169,7 @@ class CallDispatcher:
     ) -> AsyncIterator[tuple[int, ToolResult]]:
         """Run several calls and yield `(index, result)` as each completes."""
         plan_run = PlanRun(
-            _with_context(calls, context), current_view, self._validator, self._run_in_plan
+            with_context(calls, context), current_view, self._validator, self._run_in_plan
         )
         if self._plans is None:
             self._plans = WeakSet()
@@ -146,7 +179,7 @@ class CallDispatcher:
     async def _run_in_plan(
         self, shared_view: SharedView, call: ToolCall
     ) -> tuple[ToolResult, ToolContract | None]:
-        run = self._prepare(shared_view, call)
+        run = self.prepare(shared_view, call)
         if isinstance(run, ToolResult):
             return run, self._validator.contract_to_write(shared_view, call.name, run)
         result = await self._result_of(run)
@@ -169,12 +202,14 @@ class CallDispatcher:
             if not planned.calls:
                 return planned.answers[0]
             call = planned.calls[0]
-        return self._prepare(shared_view, call)
+        return self.prepare(shared_view, call)
 
-    def _write_effects(
-        self, shared_view: SharedView, run: CallTask, result: ToolResult
+    def write_effects(
+        self, shared_view: SharedView, run: CallTask | ToolResult, result: ToolResult
     ) -> ToolResult:
         """Write the effects of a call into the state; if that fails, return why instead."""
+        if isinstance(run, ToolResult):
+            return result
         name = run.executed_tool or run.call.name  # middleware may have sent it to another tool
         if contract_of(shared_view, name) is None:
             return result
@@ -185,7 +220,7 @@ class CallDispatcher:
     ) -> Validation:
         """Validate a plan by the contracts of its tools and by the policy; run nothing."""
         context = None if config is None else ToolContext(config=config)
-        return self._validator.validate(shared_view, _with_context(calls, context))
+        return self._validator.validate(shared_view, with_context(calls, context))
 
     def new_turn(self) -> None:
         """Forget the answers that last for one turn of the user."""
@@ -215,11 +250,7 @@ class CallDispatcher:
         waiting = [plan.interrupt(call_id) for plan in tuple(self._plans or ())]
         return len(runs) + sum(waiting)
 
-    def _prepare(
-        self,
-        shared_view: SharedView,
-        call: ToolCall,
-    ) -> CallTask | ToolResult:
+    def prepare(self, shared_view: SharedView, call: ToolCall) -> CallTask | ToolResult:
         """Return a call that is ready to run, or the result that says why it cannot run."""
         name = call.name
         # A model may send a name that is not a string.
@@ -237,6 +268,9 @@ class CallDispatcher:
                 messages=context.messages,
                 state=self._conversation.state,
                 preapproved=self._conversation.preapproved,
+                agent_id=context.agent_id,
+                run_id=context.run_id,
+                iteration=context.iteration,
                 call_id=call.id,
                 tool=name,
             )
@@ -305,7 +339,8 @@ class CallDispatcher:
         return _SessionTasks(self._resolver.task_registry, shared_view.catalog, with_effects)
 
 
-def _with_context(calls: Iterable[ToolCall], context: ToolContext | None) -> list[ToolCall]:
+def with_context(calls: Iterable[ToolCall], context: ToolContext | None) -> list[ToolCall]:
+    """Return the calls, each with the context if there is one. Raises `TypeError`."""
     plan = list(calls)
     for call in plan:
         if not isinstance(call, ToolCall):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from satchel.catalog import Change
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from satchel.session.lazy_dispatcher import LazyDispatcher
     from satchel.session.session_state import SessionState
     from satchel.session.step_history import StepContent
+    from satchel.session.step_plan import StepPlan
     from satchel.shared import SharedView
-    from satchel.tools import Tool
+    from satchel.tools import Tool, ToolCall, ToolContext
 
 
 class StepChanges(tuple[Change, ...]):
@@ -112,6 +114,25 @@ class Step(CallApi):
         before you change it.
         """
         return self._content.schemas(self._frozen_view, dialect)
+
+    def plan(self, calls: Iterable[ToolCall], *, context: ToolContext | None = None) -> StepPlan:
+        """Judge the calls of one model message together; the host runs each when it wants to.
+
+        For frameworks that run calls one by one: `execute` judges and runs them all. `context` is
+        for every call.
+        """
+        from satchel.session.calls import with_context  # lazy: needed only with calls
+        from satchel.session.step_plan import StepPlan  # lazy: needed only by some frameworks
+
+        return StepPlan(self._calls, self._frozen_view, with_context(calls, context))
+
+    def needs_approval(self, call: ToolCall) -> bool:
+        """Return whether `approve` would ask before a call, so that the host can ask first.
+
+        It then runs the call with `approved=True`. A call that will not run needs no approval.
+        Middleware that sends the call to another tool asks again.
+        """
+        return self.plan([call]).needs_approval(0)
 
     def _shared_view(self) -> SharedView:
         return self._frozen_view

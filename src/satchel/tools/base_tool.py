@@ -38,6 +38,8 @@ class Tool(ABC):
     """Whether a call starts a background task and returns its id."""
     annotations: Mapping[str, Any] | None = None
     """MCP tool annotations, such as `readOnlyHint`."""
+    is_remote: bool = False
+    """Whether a server elsewhere describes it: then its annotations grant nothing."""
     examples: Sequence[Mapping[str, Any]] = ()
     """Arguments as a model would send them, for `satchel test`; no model sees them."""
     output: Mapping[str, Any] | None = None

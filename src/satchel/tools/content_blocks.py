@@ -1,6 +1,7 @@
 """The content blocks of a result; they follow the content types of MCP."""
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from typing import Any
 
 from satchel.lazy_dataclass import dataclass
@@ -79,6 +80,28 @@ Block = Text | Image | Audio | Resource | ResourceLink
 """One part of the content of a result."""
 
 BLOCKS = (Text, Image, Audio, Resource, ResourceLink)
+
+
+def block_from_dict(encoded: Mapping[str, Any]) -> Block:
+    """Return the block for what `to_dict` returned. Raises `KeyError` or `ValueError` otherwise."""
+    match encoded:
+        case {"type": "text"}:
+            return Text(encoded["text"])
+        case {"type": "image"}:
+            return Image(b64decode(encoded["data"]), encoded["mimeType"])
+        case {"type": "audio"}:
+            return Audio(b64decode(encoded["data"]), encoded["mimeType"])
+        case {"type": "resource_link"}:
+            return ResourceLink(
+                uri=encoded["uri"],
+                name=encoded["name"],
+                description=encoded.get("description"),
+                mime_type=encoded.get("mimeType"),
+            )
+        case {"type": "resource", "resource": inside}:
+            content = inside["text"] if "text" in inside else b64decode(inside["blob"])
+            return Resource(inside["uri"], content, inside.get("mimeType"))
+    raise ValueError(f"an unknown type of block: {encoded.get('type')!r}")
 
 
 def base64_text(data: bytes) -> str:

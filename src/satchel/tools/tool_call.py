@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
+from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.tools.base_tool import Tool
 from satchel.tools.empty_mapping import NOTHING
@@ -14,12 +15,14 @@ from satchel.tools.tool_context import ToolContext
 class ToolCall:
     """The model's wish to run a tool; `arguments` may be the JSON text that models produce.
 
-    The last three are filled in by the session, for middleware to read.
+    The session fills in `tool`, `groups` and `context`, for middleware to read.
     """
 
     name: str
     arguments: Mapping[str, Any] | str = NOTHING
     id: str = ""
+    approved: bool = False
+    """Whether the user has approved this call; the host says so, and `approve` does not ask."""
     tool: Tool | None = field(default=None, compare=False, repr=False)
     groups: tuple[str, ...] = field(default=(), compare=False)
     context: ToolContext = field(default_factory=ToolContext, compare=False, repr=False)
@@ -29,6 +32,23 @@ class ToolCall:
         copy = object.__new__(ToolCall)
         object.__setattr__(copy, "__dict__", self.__dict__ | parts)
         return copy
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the wish as JSON: name, arguments and id. An approval is not part of it."""
+        arguments = self.arguments if isinstance(self.arguments, str) else dict(self.arguments)
+        return {"name": self.name, "arguments": arguments, "id": self.id}
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> "ToolCall":
+        """Return the call for what `to_dict` returned. Raises `DefinitionError` for other data."""
+        match value:
+            case {"name": str() as name, **others}:
+                arguments, call_id = others.get("arguments", {}), others.get("id", "")
+                if isinstance(arguments, str | Mapping) and isinstance(call_id, str):
+                    return cls(name=name, arguments=arguments, id=call_id)
+        raise DefinitionError(
+            "this is not a tool call", fix='write {"name": "...", "arguments": {...}, "id": "..."}'
+        )
 
     def bind(self) -> Callable[[], Any]:
         """Return what runs the tool: its function, with the arguments and what is injected."""

@@ -26,6 +26,10 @@ class ToolContext:
     """The state of the session, which tools may change; the session sets it."""
     preapproved: Sequence[str] = ()
     """The tools that loaded skills ask to approve in advance, as they write them."""
+    agent_id: str = ""
+    """Which agent calls, if the host says so; likewise the next two."""
+    run_id: str = ""
+    iteration: int | None = None
     call_id: str = ""
     tool: str = ""
 

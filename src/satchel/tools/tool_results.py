@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, fields, is_dataclass, replace
 from typing import Any
 
-from satchel.errors import ToolError
+from satchel.errors import DefinitionError, ToolError
 from satchel.lazy_dataclass import dataclass
-from satchel.tools.content_blocks import BLOCKS, Block, Text
+from satchel.tools.content_blocks import BLOCKS, Block, Text, block_from_dict
 from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.fast_construction import construct_fast
 
@@ -50,6 +50,43 @@ class ToolResult:
     def text(self) -> str:
         """Return all text of the result."""
         return text_of(self.content)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON; the content is in the shape of MCP.
+
+        Values of `structured` and `metadata` that JSON cannot represent are left out.
+        """
+        return {
+            "content": [block.to_dict() for block in self.content],
+            "structured": _json_or_none(self.structured),
+            "is_error": self.is_error,
+            "is_interrupted": self.is_interrupted,
+            "error_code": self.error_code,
+            "call_id": self.call_id,
+            "metadata": {
+                key: copy
+                for key, value in self.metadata.items()
+                if (copy := _json_or_none(value)) is not None
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> "ToolResult":
+        """Return the result for what `to_dict` returned. Raises `DefinitionError` otherwise."""
+        try:
+            return cls(
+                content=tuple(block_from_dict(item) for item in value["content"]),
+                structured=value.get("structured"),
+                is_error=value.get("is_error", False) is True,
+                is_interrupted=value.get("is_interrupted", False) is True,
+                error_code=value.get("error_code"),
+                call_id=value.get("call_id"),
+                metadata=dict(value.get("metadata") or {}),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise DefinitionError(
+                "this is not the result of a tool", fix="pass what ToolResult.to_dict() returned"
+            ) from problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +159,14 @@ def sendable(value: Any, what: str) -> Any:
         return json.loads(to_json(value))
     except Exception as problem:
         raise ToolError(f"{what} contains {_reason(problem)}; send it without that") from problem
+
+
+def _json_or_none(value: Any) -> Any:
+    """Return a value as plain JSON, or `None` if JSON cannot represent it."""
+    try:
+        return json.loads(to_json(value))
+    except Exception:  # objects of the host may raise anything
+        return None
 
 
 def _copy(value: Any, text: str) -> Any:

@@ -7,26 +7,13 @@ from __future__ import annotations
 
 import json
 import logging
-from base64 import b64decode
 from collections.abc import Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from satchel.errors import ToolError
-from satchel.tools import (
-    Audio,
-    Image,
-    Resource,
-    ResourceLink,
-    Text,
-    ToolChunk,
-    ToolResult,
-)
+from satchel.tools import ToolChunk, ToolResult
+from satchel.tools.content_blocks import block_from_dict
 from satchel.tools.empty_mapping import NOTHING
-
-if TYPE_CHECKING:
-    from satchel.tools import (
-        Block,
-    )
 
 _log = logging.getLogger("satchel.workers")
 
@@ -93,7 +80,7 @@ def encode_chunk(chunk: ToolChunk) -> str:
 def decode_chunk(text: str) -> ToolChunk:
     """Decode a chunk from JSON."""
     encoded = json.loads(text)
-    content = tuple(_block(item) for item in encoded["content"])
+    content = tuple(block_from_dict(item) for item in encoded["content"])
     return ToolChunk(
         content=content, structured=encoded["structured"], metadata=encoded["metadata"]
     )
@@ -141,22 +128,3 @@ def apply_changes(state: MutableMapping[str, Any], changes: Mapping[str, Any]) -
     state.update(changes.get("set", {}))
     for key in changes.get("gone", ()):
         state.pop(key, None)
-
-
-def _block(encoded: Mapping[str, Any]) -> Block:
-    match encoded:
-        case {"type": "image"}:
-            return Image(b64decode(encoded["data"]), encoded["mimeType"])
-        case {"type": "audio"}:
-            return Audio(b64decode(encoded["data"]), encoded["mimeType"])
-        case {"type": "resource_link"}:
-            return ResourceLink(
-                uri=encoded["uri"],
-                name=encoded["name"],
-                description=encoded.get("description"),
-                mime_type=encoded.get("mimeType"),
-            )
-        case {"type": "resource", "resource": inside}:
-            content = inside["text"] if "text" in inside else b64decode(inside["blob"])
-            return Resource(inside["uri"], content, inside.get("mimeType"))
-    return Text(encoded["text"])

@@ -32,6 +32,8 @@ _MAX_WAITING = 10_000
 class WorkerTool(RemoteTool):
     """A tool of a plugin in its own process, which also validates the arguments."""
 
+    is_remote = False
+
     def __init__(
         self,
         description: Mapping[str, Any],
@@ -82,6 +84,9 @@ def _encode_context(context: ToolContext) -> dict[str, Any]:
         "config": exact_part(context.config),
         "state": exact_part(context.state),
         "preapproved": list(context.preapproved),
+        "agent_id": context.agent_id,
+        "run_id": context.run_id,
+        "iteration": context.iteration,
     }
 
 

@@ -13,7 +13,7 @@ CHUNK = ToolChunk(content=(Text("half"),))
 
 def a_tool(**attributes):
     told = {"name": "probe", "description": "Probes.", "idempotent": False, "background": False}
-    return SimpleNamespace(**{**told, "annotations": None, **attributes})
+    return SimpleNamespace(**{**told, "annotations": None, "is_remote": False, **attributes})
 
 
 def a_call(tool=None, state=None, **parts):

@@ -213,3 +213,8 @@ def test_an_answer_after_the_cancellation_runs_nothing():
 
     asyncio.run(main())
     assert inside.calls == []
+
+
+def test_what_a_remote_server_says_of_its_tool_grants_nothing():
+    tool = a_tool(annotations={"readOnlyHint": True}, is_remote=True)
+    assert asked(lambda _: False, a_call(tool))[0].is_error

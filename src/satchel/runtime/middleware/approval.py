@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from satchel.lazy_dataclass import dataclass
-from satchel.runtime.middleware.tool_hints import may_change_something
+from satchel.runtime.middleware.tool_hints import may_change_something, tool_of
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.stream_opening import opened
 from satchel.text import one_line, shorten
@@ -29,17 +29,40 @@ class Approval:
 Ask = Callable[[ToolCall], Any]
 """Returns `True`, `False`, the reason for a denial, or an `Approval`; may be async."""
 
+Needs = Callable[[ToolCall], bool]
+"""Returns whether a call must be approved."""
 
-def approve(ask: Ask, needs: Callable[[ToolCall], bool] = may_change_something) -> Middleware:
-    """Make a call only after `ask` approved it; a denial has the code `denied`.
+
+def approve(ask: Ask | None = None, needs: Needs = may_change_something) -> Middleware:
+    """Make a call only after it was approved; a denial has the code `denied`.
 
     `needs` says which calls must be approved: by default all except those of tools with the
-    annotation `readOnlyHint`, which the author of the tool sets. A blocking `ask` runs in a
-    thread. An error, or an answer that `Ask` does not list, denies the call.
+    annotation `readOnlyHint`. The author of a tool sets it, so for tools of remote servers it
+    counts for nothing. A call with `approved=True` passes: the host has asked before. Any other is
+    passed to `ask`, in a thread if it blocks; without `ask`, it is denied. An error, or an answer
+    that `Ask` does not list, denies the call.
     """
+    return ApprovalMiddleware(ask or _nobody_to_ask, needs)
 
-    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-        answer = await _answer(ask, needs, call)
+
+@dataclass(frozen=True, slots=True)
+class ApprovalMiddleware:
+    """The middleware that `approve` returns; `Step.needs_approval` asks it."""
+
+    ask: Ask
+    needs: Needs
+
+    def needs_approval(self, call: ToolCall) -> bool:
+        """Return whether a call must be approved and is not yet. If `needs` fails, it must be."""
+        try:
+            return self._must_ask(call)
+        except Exception:
+            _log().exception("whether %s needs approval is unknown", one_line(call.name))
+            return True
+
+    async def __call__(self, call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+        """Ask, then run the call or yield the denial."""
+        answer = await self._answer(call)
         if answer.allowed is not True:
             reason = answer.reason.encode(errors="replace").decode()
             name = shorten(one_line(call.name), _NAME_LENGTH)
@@ -53,7 +76,20 @@ def approve(ask: Ask, needs: Callable[[ToolCall], bool] = may_change_something) 
             async for item in items:
                 yield item
 
-    return layer
+    def _must_ask(self, call: ToolCall) -> bool:
+        # An approval does not count for another tool that middleware sent the call to. And only
+        # `False` lets a call pass: a function without `return` returns `None`.
+        is_approved = call.approved is True and tool_of(call) is not None
+        return not is_approved and self.needs(call) is not False
+
+    async def _answer(self, call: ToolCall) -> Approval:
+        try:
+            if not self._must_ask(call):
+                return Approval(allowed=True)
+            return _read(await called(self.ask, call))
+        except Exception:
+            _log().exception("asking for the approval of %s failed", one_line(call.name))
+            return Approval(allowed=False, reason="asking for approval failed")
 
 
 def is_preapproved(call: ToolCall) -> bool:
@@ -66,18 +102,8 @@ def is_preapproved(call: ToolCall) -> bool:
     return call.name in call.context.preapproved
 
 
-async def _answer(ask: Ask, needs: Callable[[ToolCall], bool], call: ToolCall) -> Approval:
-    try:
-        # Only `False` lets a call pass: a function without `return` returns `None`.
-        if needs(call) is False:
-            return Approval(allowed=True)
-        return _read(await called(ask, call))
-    except Exception:
-        import logging
-
-        log = logging.getLogger("satchel.runtime")
-        log.exception("asking for the approval of a call of %s failed", one_line(call.name))
-        return Approval(allowed=False, reason="asking for approval failed")
+def _nobody_to_ask(_call: ToolCall) -> str:
+    return "the user has not approved it"
 
 
 def _read(answer: Any) -> Approval:
@@ -89,3 +115,9 @@ def _read(answer: Any) -> Approval:
         case Approval(reason=str()):
             return answer
     raise TypeError(f"a value of type {type(answer).__name__} is no approval")
+
+
+def _log() -> Any:
+    import logging
+
+    return logging.getLogger("satchel.runtime")

@@ -6,7 +6,7 @@ from functools import partial
 
 from satchel.errors import DefinitionError
 from satchel.runtime.answer_memory import AnswerMemory, canonical, remembered
-from satchel.runtime.middleware.tool_hints import may_change_something, tool_of
+from satchel.runtime.middleware.tool_hints import says_read_only, tool_of
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.stream_opening import opened
 from satchel.tools import Item, ToolCall
@@ -35,7 +35,7 @@ def is_repeatable(call: ToolCall) -> bool:
     tool = tool_of(call)
     if tool is None or tool.background or (tool.annotations or {}).get("idempotentHint") is False:
         return False
-    return tool.idempotent or not may_change_something(call)
+    return tool.idempotent or says_read_only(call)
 
 
 def cache(
@@ -74,7 +74,7 @@ def cache(
                 async for item in items:
                     yield item
         finally:
-            if place is None and may_change_something(call):
+            if place is None and not says_read_only(call):
                 memory.forget(lambda answer: answer.state is call.context.state)
 
     return layer

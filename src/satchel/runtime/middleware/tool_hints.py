@@ -12,7 +12,13 @@ def tool_of(call: ToolCall) -> Tool | None:
     return call.tool if call.tool is not None and call.tool.name == call.name else None
 
 
-def may_change_something(call: ToolCall) -> bool:
-    """Return whether a call may do more than read: its tool has no `readOnlyHint`."""
+def says_read_only(call: ToolCall) -> bool:
+    """Return whether the tool of a call has `readOnlyHint`."""
     tool = tool_of(call)
-    return tool is None or (tool.annotations or {}).get("readOnlyHint") is not True
+    return tool is not None and (tool.annotations or {}).get("readOnlyHint") is True
+
+
+def may_change_something(call: ToolCall) -> bool:
+    """Return whether a call may do more than read: its tool has no `readOnlyHint`, or is remote."""
+    tool = tool_of(call)
+    return tool is None or tool.is_remote or not says_read_only(call)

@@ -1,0 +1,96 @@
+"""A plan that the host runs call by call, as most frameworks do."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
+
+from satchel.errors import ConflictError, NotFoundError
+from satchel.names import near_misses
+from satchel.session.calls import CallDispatcher
+from satchel.session.sync_calls import run_sync, stream_sync
+from satchel.shared import SharedView
+from satchel.tools import Item, ToolCall, ToolResult
+
+
+class StepPlan:
+    """The calls of one model message: judged together, each run when the host asks for it.
+
+    `Step.plan` returns it. Contracts and the policy have judged all calls when it is made. The host
+    runs each by its id, or by its place in the message, in any order and also at the same time.
+    Calls that run together write their effects in the order of the message. A call runs once: asked
+    for again, it gives the same result.
+    """
+
+    def __init__(
+        self, dispatcher: CallDispatcher, shared_view: SharedView, calls: Sequence[ToolCall]
+    ) -> None:
+        self._dispatcher, self._shared_view = dispatcher, shared_view
+        self.calls = tuple(calls)
+        """The calls as the model sent them."""
+        planned = dispatcher.judge(shared_view, calls)
+        self._accepted = dict(zip(planned.places, planned.calls, strict=True))
+        self._results = dict(planned.answers)
+        self._running: dict[int, asyncio.Event] = {}
+
+    def needs_approval(self, call: str | int) -> bool:
+        """Return whether `approve` would ask before a call; `False` for one that will not run."""
+        accepted = self._accepted.get(self._place(call))
+        return accepted is not None and self._dispatcher.needs_approval(self._shared_view, accepted)
+
+    async def run(self, call: str | int, *, approved: bool = False) -> ToolResult:
+        """Run a call; return its result, or the answer to a call that was refused.
+
+        `approved` says that the user has approved it. Raises `NotFoundError` for an unknown id, and
+        `ConflictError` while the same call runs.
+        """
+        async with aclosing(self._items(self._place(call), approved=approved)) as items:
+            async for item in items:
+                if isinstance(item, ToolResult):
+                    return item
+        raise AssertionError("a call yields a result last")
+
+    def stream(self, call: str | int, *, approved: bool = False) -> AsyncIterator[Item]:
+        """Run a call as `run` does; yield each `ToolChunk` as it comes, and last the result."""
+        return self._items(self._place(call), approved=approved)
+
+    def run_sync(self, call: str | int, *, approved: bool = False) -> ToolResult:
+        """Run a call as `run` does, for hosts without an event loop; see `Session.call_sync`."""
+        return run_sync(self._dispatcher.background_loop, self.run(call, approved=approved))
+
+    def stream_sync(self, call: str | int, *, approved: bool = False) -> Iterator[Item]:
+        """Run a call as `stream` does, for hosts without an event loop."""
+        return stream_sync(self._dispatcher.background_loop, self.stream(call, approved=approved))
+
+    def _place(self, call: str | int) -> int:
+        """Return the place of a call in the message; of calls with one id, the first not run."""
+        if isinstance(call, int) and 0 <= call < len(self.calls):
+            return call
+        places = [at for at, item in enumerate(self.calls) if item.id == call]
+        if not places:
+            known = [item.id for item in self.calls]
+            raise NotFoundError("call", str(call), near_misses(str(call), known))
+        return next((at for at in places if at not in self._results), places[0])
+
+    async def _items(self, place: int, *, approved: bool) -> AsyncGenerator[Item, None]:
+        if (result := self._results.get(place)) is not None:
+            yield result
+            return
+        call = self._accepted[place]
+        if place in self._running:
+            raise ConflictError(f"the call {call.id or place!r} of this plan runs already")
+        has_ended = self._running[place] = asyncio.Event()
+        try:
+            run = self._dispatcher.prepare(self._shared_view, call.changed(approved=approved))
+            async with aclosing(self._dispatcher.items_of(run)) as items:
+                async for item in items:
+                    if isinstance(item, ToolResult):
+                        # Effects go into the state in the order of the message.
+                        for at in [at for at in self._running if at < place]:
+                            await self._running[at].wait()
+                        written = self._dispatcher.write_effects(self._shared_view, run, item)
+                        yield self._results.setdefault(place, written)
+                    else:
+                        yield item
+        finally:
+            del self._running[place]
+            has_ended.set()
