@@ -1,11 +1,13 @@
 """Marketplaces: folders that list plugins in `.claude-plugin/marketplace.json`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from satchel import Satchel, Settings
+from satchel import Limits, Satchel, Settings
+from satchel.formats import read_marketplace
 
 
 @pytest.fixture
@@ -28,6 +30,11 @@ def load(folder):
 
 def found(catalog, code):
     return [item for item in catalog.diagnostics if item.code == code]
+
+
+def entries_of(listing):
+    reading = read_marketplace(json.dumps(listing).encode(), "marketplace.json", Limits())
+    return reading.value.plugins
 
 
 def write_manifest(folder: Path, **fields) -> None:
@@ -160,6 +167,21 @@ def test_a_marketplace_may_be_in_a_folder_of_plugins(market, write_skill):
     folder = market({"name": "a", "source": "./a"})
     write_skill(folder / "a" / "skills", "use-a")
     assert list(load(folder.parent).skills) == ["use-a"]
+
+
+def test_an_entry_alone_reads_as_it_does_in_the_list():
+    entry = {
+        "name": "a",
+        "source": "./deep/a",
+        "strict": False,
+        "skills": ["./x"],
+        "mcpServers": {"s": {"command": "c"}},
+        "tags": ["\u00e9"],
+    }
+    (first,) = entries_of({"plugins": [entry], "metadata": {"pluginRoot": "./p"}})
+    (alone,) = entries_of(json.loads(first.listing()))
+    assert alone == replace(first, source="./")
+    assert json.loads(alone.text) == entry | {"source": "./"}
 
 
 def test_real_marketplaces_load_what_is_there(shared):

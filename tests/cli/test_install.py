@@ -189,28 +189,176 @@ def write_marketplace(folder, *plugins):
     (folder / ".claude-plugin" / "marketplace.json").write_text(json.dumps(whole))
 
 
-def test_a_marketplace_names_the_folders_that_can_be_installed(run, here, write_skill, home):
-    local = [{"name": name, "source": f"./{name}"} for name in ("own", "bare")]
-    write_marketplace(here / "market", *local, {"name": "far", "source": {"source": "github"}})
+@pytest.fixture
+def market(here, write_skill):
+    """Write a marketplace: one plugin with a manifest, one without, and two in one folder."""
+    folder = here / "market"
+    write_marketplace(
+        folder,
+        {"name": "own", "source": "./own", "strict": False, "version": "2"},
+        {"name": "bare", "source": "./bare", "description": "Has no manifest."},
+        {"name": "one", "source": "./", "strict": False, "skills": ["./skills/one"]},
+        {"name": "two", "source": "./", "strict": False, "skills": ["./skills/two"]},
+        {"name": "far", "source": {"source": "github"}},
+    )
     for name in ("own", "bare"):
-        write_skill(here / "market" / name / "skills", f"use-{name}")
-    manifest = here / "market" / "own" / ".claude-plugin" / "plugin.json"
-    manifest.parent.mkdir()
-    manifest.write_text('{"name": "own"}')
-    done = run("install", "./market")
-    assert (done.exit_code, names(home)) == (1, [])
-    assert "install one of its folders (./market/own), or use all of it" in done.stderr
-    assert run("install", "./market/own").exit_code == 0
-    assert served(run) == ["own"]
+        write_skill(folder / name / "skills", f"use-{name}")
+    for name in ("one", "two"):
+        write_skill(folder / "skills", name)
+    write_manifest(folder / "own", "own")
+    return folder
+
+
+def write_manifest(folder, name):
+    (folder / ".claude-plugin").mkdir(parents=True, exist_ok=True)
+    (folder / ".claude-plugin" / "plugin.json").write_text(json.dumps({"name": name}))
+
+
+def served_skills(run):
+    return [skill["name"] for skill in json.loads(run("list", "skills", "--json").stdout)]
+
+
+def test_without_a_choice_a_marketplace_names_its_plugins_and_the_option(run, market, home):
+    for what in ("./market", "market", market):
+        done = run("install", what)
+        assert (done.exit_code, names(home)) == (1, [])
+        assert "with the plugins bare, one, own, two; nothing was installed" in done.stderr
+        assert "choose one with --plugin NAME" in done.stderr
+        assert "not loaded: far" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "skill"), [("bare", "use-bare"), ("own", "use-own"), ("one", "one"), ("two", "two")]
+)
+def test_one_plugin_of_a_marketplace_is_installed_as_it_is_listed(run, market, home, name, skill):
+    title = "own 2" if name == "own" else name
+    before = sorted(market.rglob("*"))
+    for verb in ("installed", "reinstalled"):
+        done = run("install", "./market", "--plugin", name)
+        assert (done.exit_code, done.stderr.count("\n")) == (0, 1), done.stderr
+        assert done.stdout.startswith(f"{verb} {title} (")
+        assert (names(home), served(run), served_skills(run)) == ([name], [name], [skill])
+    assert sorted(market.rglob("*")) == before
+    assert run("uninstall", name).exit_code == 0
+    assert (names(home), served(run)) == ([], [])
+
+
+def test_plugins_of_one_folder_are_installed_beside_each_other(run, market):
+    for name in ("one", "two"):
+        assert run("install", "./market", "--plugin", name).exit_code == 0
+    assert (served(run), served_skills(run)) == (["one", "two"], ["one", "two"])
+
+
+def test_a_name_that_a_marketplace_does_not_have_is_refused(run, market, home):
+    for name, text in (("bear", "did you mean bare?"), ("far", "not loaded: far")):
+        done = run("install", "./market", "--plugin", name)
+        assert (done.exit_code, text in done.stderr) == (1, True), done.stderr
+    assert names(home) == []
+
+
+@pytest.mark.parametrize("name", ["../evil", "/evil", "..", "a/b", ".hidden", "a#b"])
+def test_a_listed_name_that_is_no_name_is_not_installed(run, here, write_skill, home, name):
+    write_marketplace(here / "market", {"name": name, "source": "./bare"})
+    write_skill(here / "market" / "bare" / "skills", "use-bare")
+    for options in ((), ("--plugin", name)):
+        done = run("install", "./market", *options)
+        assert (done.exit_code, "is left out" in done.stderr) == (1, True), done.stderr
+    assert not home.exists()
+
+
+def test_on_a_terminal_the_plugin_is_asked_for(market, home):
+    answers = [("Which plugin?", "5\n"), ("not in the range", ""), ("Which plugin?", "1\n")]
+    code, seen = on_a_terminal("install", "./market", answers=answers)
+    assert (code, names(home)) == (0, ["bare"]), seen
+    assert "1. bare: Has no manifest.\r\n2. one\r\n3. own\r\n4. two\r\n" in seen
+
+
+def test_ctrl_c_instead_of_a_choice_installs_nothing(market, home):
+    code, seen = on_a_terminal("install", "./market", answers=[("Which plugin?", CTRL_C.decode())])
+    assert (code != 0, names(home)) == (True, []), seen
+
+
+def test_with_no_input_the_plugin_is_not_asked_for(market, home):
+    code, seen = on_a_terminal("install", "./market", "--no-input", answers=[])
+    assert (code, "--plugin NAME" in seen, names(home)) == (1, True, [])
+
+
+def test_the_only_plugin_of_a_marketplace_is_installed(run, here, write_skill, home):
+    write_marketplace(here / "market", {"name": "bare", "source": "./bare"})
+    write_skill(here / "market" / "bare" / "skills", "use-bare")
+    assert run("install", "./market").exit_code == 0
+    assert (names(home), served_skills(run)) == (["bare"], ["use-bare"])
 
 
 def test_a_plugin_that_lists_itself_is_installed(run, here, write_skill, home):
     write_marketplace(here / "power", {"name": "power", "source": "./"})
     (here / "power" / ".claude-plugin" / "plugin.json").write_text('{"name": "power"}')
     write_skill(here / "power" / "skills", "fly")
-    done = run("install", "./power")
-    assert (done.exit_code, "1 skill" in done.stdout) == (0, True)
-    assert (names(home), served(run)) == (["power"], ["power"])
+    for options in ((), ("-e",)):
+        done = run("install", "./power", *options)
+        assert (done.exit_code, "1 skill" in done.stdout) == (0, True)
+        assert (names(home), served(run)) == (["power"], ["power"])
+
+
+def test_a_plugin_that_lists_others_is_installed_without_them(run, market):
+    write_marketplace(market, {"name": "bare", "source": "./bare"})
+    write_manifest(market, "all")
+    done = run("install", "./market")
+    assert (done.exit_code, "the plugins all, bare" in done.stderr) == (1, True)
+    assert run("install", "./market", "--plugin", "all").exit_code == 0
+    assert served(run) == ["all"]
+    assert served_skills(run) == ["one", "two"]
+
+
+def test_the_choice_of_a_folder_that_is_no_marketplace_is_wrong_usage(run, weather, market):
+    weather()
+    for what in ("./weather", "./market/own", "acme-weather"):
+        assert run("install", what, "--plugin", "own").exit_code == 2
+
+
+def test_a_plugin_of_a_marketplace_is_not_linked(run, market, home):
+    done = run("install", "-e", "./market", "--plugin", "bare")
+    assert (done.exit_code, "copied, not linked" in done.stderr) == (1, True)
+    assert names(home) == []
+
+
+def test_an_entry_that_replaces_a_manifest_of_satchel_is_not_installed_alone(run, market, home):
+    (market / "own" / "toolkit.yaml").write_text("name: own\n")
+    done = run("install", "./market", "--plugin", "own")
+    assert (done.exit_code, "its entry replaces its toolkit.yaml" in done.stderr) == (1, True)
+    assert names(home) == []
+
+
+def test_a_chosen_plugin_with_errors_is_refused_and_others_do_not_matter(run, market, home):
+    write_marketplace(
+        market,
+        {"name": "own", "source": "./own"},
+        {"name": "bare", "source": "./bare"},
+        {"name": "gone", "source": "./gone"},
+    )
+    (market / "own" / ".claude-plugin" / "plugin.json").write_text("[")
+    done = run("install", "./market", "--plugin", "own")
+    assert (done.exit_code, names(home)) == (1, [])
+    assert "plugin-json-invalid" in done.stderr
+    assert run("install", "./market", "--plugin", "bare").exit_code == 0
+
+
+def test_a_marketplace_without_local_plugins_is_refused(run, here, home):
+    write_marketplace(here / "market", {"name": "far", "source": {"source": "github"}})
+    done = run("install", "./market")
+    assert (done.exit_code, "lists no plugin that can be installed" in done.stderr) == (1, True)
+    assert "not loaded: far" in done.stderr
+
+
+def test_the_list_of_a_copy_replaces_a_link_not_its_target(run, market, home):
+    listing = market / ".claude-plugin" / "marketplace.json"
+    listing.rename(market / "list.json")
+    listing.symlink_to("../list.json")
+    assert run("install", "./market", "--plugin", "one").exit_code == 0
+    copy = home / "one"
+    assert (copy / "list.json").read_text() == (market / "list.json").read_text()
+    assert not (copy / ".claude-plugin" / "marketplace.json").is_symlink()
+    assert served(run) == ["one"]
 
 
 def test_a_plugin_of_which_nothing_is_used_says_so(run, here):

@@ -71,6 +71,12 @@ def test_show(read, world, name, kind):
     assert item["kind"] == kind
 
 
+def test_show_with_arguments(read, world):
+    loaded = read("show", "pdf", "--arguments", "x", *world)
+    assert list(loaded) == SHAPES["show --arguments"]
+    assert loaded["text"].startswith('<skill_content name="pdf">')
+
+
 def test_prompt(read, world):
     prompt = read("prompt", *world)
     assert list(prompt) == SHAPES["prompt"]
@@ -195,4 +201,4 @@ def test_every_promise_is_tested():
     source = Path(__file__).read_text()
     for shape in SHAPES:
         assert shape.split()[0] in source
-    assert len(SHAPES) == 31
+    assert len(SHAPES) == 32

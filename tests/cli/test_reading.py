@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -193,6 +194,43 @@ def test_show_tells_everything_about_a_skill(run, here, write_skill):
         "# How",
     ):
         assert part in shown
+
+
+FOR_USERS = "---\nname: tidy\ndescription: d\ndisable-model-invocation: true\n---\n{text}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "expected"),
+    [
+        ("Tidy $1, then $2.", "'a b' c", "Tidy a b, then c."),
+        ("Tidy $ARGUMENTS now.", "", "Tidy  now."),
+        ("Tidy.", "a\x1b[31m", "Tidy.\n\nARGUMENTS: a[31m"),
+    ],
+)
+def test_show_prints_a_skill_as_the_model_reads_it(run, write_skill, text, arguments, expected):
+    write_skill(Path("skills"), "tidy", text=FOR_USERS.format(text=text))
+    done = run("show", "tidy", "--arguments", arguments, "--skills", "skills")
+    assert done.stdout.startswith('<skill_content name="tidy">\n')
+    assert expected in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_show_prints_a_command_as_the_model_reads_it(run, here):
+    for path, text in (
+        (".claude-plugin/plugin.json", '{"name": "demo"}'),
+        ("commands/do.md", "Do $1."),
+    ):
+        (here / "demo" / path).parent.mkdir(parents=True)
+        (here / "demo" / path).write_text(text)
+    done = run("show", "do", "--arguments", "it", "--plugins", "demo")
+    assert "Do it." in done.stdout
+
+
+def test_show_takes_arguments_for_a_skill_only(run, toolkit):
+    done = run("show", "echo", "--arguments", "x", "--plugins", "plugins")
+    assert (done.exit_code, "there is no skill named 'echo'" in done.stderr) == (1, True)
+    done = run("show", "echo", "--kind", "tool", "--arguments", "x", "--plugins", "plugins")
+    assert (done.exit_code, "--arguments is for a skill" in done.stderr) == (2, True)
 
 
 def test_show_tells_the_signature_of_a_tool_and_the_notes_of_its_group(run, toolkit):

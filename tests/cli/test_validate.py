@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from satchel import Satchel, Settings
 from satchel.cli.commands.validate_command import check, workflow_command
 from satchel.diagnostics import Diagnostic, Severity, Where
 
@@ -233,3 +234,99 @@ def test_the_manifest_of_a_package_needs_no_name(run, here):
     assert "acme-maps: 1 call, 0 failed" in run("test", "acme-maps").stderr
     (here / "acme-maps/pyproject.toml").unlink()
     assert "plugin-field-missing" in run("validate", "acme-maps").stdout
+
+
+# ---- marketplaces and commands ------------------------------------------------------------
+
+
+@pytest.fixture
+def market(here):
+    """Write a marketplace with these entries."""
+    folder = here / "market"
+
+    def write(*entries):
+        (folder / ".claude-plugin").mkdir(parents=True, exist_ok=True)
+        listing = folder / ".claude-plugin" / "marketplace.json"
+        listing.write_text(json.dumps({"name": "m", "plugins": entries}))
+        return folder
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "path", ["market", "market/.claude-plugin", "market/.claude-plugin/marketplace.json"]
+)
+def test_a_marketplace_is_checked_as_it_is_loaded(run, market, write_skill, path):
+    folder = market(
+        {"name": "bare", "source": "./bare"},
+        {"name": "gone", "source": "./gone"},
+        {"source": "./bare"},
+        {"name": "far", "source": {"source": "github", "repo": "o/r"}},
+    )
+    write_skill(folder / "bare" / "skills", "use-bare")
+    result = run("validate", path, "--json")
+    loaded = Satchel(plugins=[folder], settings=Settings(mcp_servers=False)).catalog.diagnostics
+    expected = {
+        item.code: item.message for item in loaded if item.where.path.startswith(str(folder))
+    }
+    found = json.loads(result.stdout)
+    assert {item["code"]: item["message"] for item in found} == expected
+    assert sorted((item["severity"], item["code"]) for item in found) == [
+        ("error", "marketplace-entry-invalid"),
+        ("error", "source-missing"),
+        ("info", "marketplace-remote"),
+    ]
+    assert result.stderr == "1 skill, 1 plugin, 1 marketplace checked: 2 errors, 0 warnings\n"
+
+
+def test_a_listed_plugin_is_checked_once_and_with_its_entry(run, market, write_skill):
+    folder = market({"name": "own", "source": "./own", "strict": False})
+    write_skill(folder / "own" / "skills", "use-own")
+    (folder / "own" / ".claude-plugin").mkdir()
+    (folder / "own" / ".claude-plugin" / "plugin.json").write_text("[")  # the entry replaces it
+    result = run("validate", "market")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "plugin-json-invalid" in run("validate", "market/own").stdout
+
+
+def test_plugins_that_share_a_folder_count_one_by_one(run, market, write_skill):
+    folder = market(
+        *(
+            {"name": name, "source": "./", "strict": False, "skills": [f"./skills/{name}"]}
+            for name in ("one", "two")
+        )
+    )
+    for name in ("one", "two"):
+        write_skill(folder / "skills", name)
+    for options in ((), ("--run",)):
+        result = run("validate", "market", *options)
+        assert result.stderr == "2 skills, 2 plugins, 1 marketplace checked: 0 errors, 0 warnings\n"
+
+
+def test_an_empty_or_broken_marketplace_is_something_to_check(run, market):
+    folder = market()
+    assert run("validate", "market").exit_code == 0
+    (folder / ".claude-plugin" / "marketplace.json").write_text("[")
+    result = run("validate", "market", "--json")
+    assert [item["code"] for item in json.loads(result.stdout)] == ["marketplace-invalid"]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "command", "text"),
+    [
+        (".claude-plugin/plugin.json", "do.md", "Do it."),
+        ("gemini-extension.json", "do.toml", 'prompt = "Do it."'),
+    ],
+)
+def test_the_commands_of_a_plugin_are_checked(run, here, manifest, command, text):
+    file = here / "demo" / "commands" / command
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    (here / "demo" / manifest).parent.mkdir(exist_ok=True)
+    (here / "demo" / manifest).write_text('{"name": "demo", "version": "1"}')
+    result = run("validate", "demo")
+    assert result.stderr == "0 skills, 1 command, 1 plugin checked: 0 errors, 0 warnings\n"
+    file.write_text("")
+    result = run("validate", "demo")
+    assert result.exit_code == 1
+    assert f"demo/commands/{command}: error[command-invalid]" in result.stdout

@@ -168,7 +168,7 @@ def nothing_to_validate(world):
     from satchel.cli.commands.validate_command import check
 
     (world / "empty").mkdir()
-    yield from check("empty")[1]
+    yield from check("empty").problems
 
 
 def saved_sessions(world):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from satchel.cli.base_command import Sources
-from satchel.cli.commands.validate_command import check
+from satchel.cli.commands.validate_command import check, check_plugins
 from satchel.cli.console import Console
+from satchel.cli.marketplace_choice import choose_plugin, files_of_choice
 from satchel.cli.package_fields import declared_fields
 from satchel.cli.plugin_config import as_texts
 from satchel.cli.rendering import count, diagnostic_line, short_path
@@ -49,8 +50,8 @@ from satchel.sources import (
 from satchel.sources.configuration import configuration_path, read_configuration
 from satchel.sources.env_file import change_env
 from satchel.sources.file_reader import UnreadableFileError, is_inside, read_regular
-from satchel.sources.marketplaces import is_marketplace, scan_marketplace
-from satchel.text import one_line, shorten
+from satchel.sources.marketplaces import is_marketplace
+from satchel.text import one_line
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry, PluginEntry
@@ -89,17 +90,21 @@ class Installer:
     terminal: Terminal
     values: Mapping[str, str]
     editable: bool = False
+    plugin: str = ""
+    """The plugin to choose from a marketplace."""
 
     def install(self, what: str) -> list[Installed]:
         """Install a folder, a project, a file or a distribution. Raises `SatchelError`."""
         require_valid_selection()
         source = self._resolve(what)
+        if self.plugin and not isinstance(source, PluginFinding):
+            raise click.UsageError("--plugin is for the folder of a marketplace")
         if isinstance(source, PipPackage):
             return self._install_package(source)
         return [self._install_folder(source)]
 
-    def _resolve(self, what: str) -> str | PipPackage:
-        """Return the folder of a plugin, or a package for pip."""
+    def _resolve(self, what: str) -> str | PluginFinding | PipPackage:
+        """Return the folder of a plugin, a plugin of a marketplace, or a package for pip."""
         path = os.path.expanduser(what)
         is_path = self.editable or os.sep in what or what.startswith((".", "~"))
         if "://" in what and not _URL_REQUIREMENT.fullmatch(what):
@@ -120,16 +125,25 @@ class Installer:
         self._say(f"{what!r} is treated as a distribution: no folder ./{what} is a plugin")
         return package
 
-    def _resolve_folder(self, what: str, path: str, *, is_path: bool) -> str | PipPackage | None:
+    def _resolve_folder(
+        self, what: str, path: str, *, is_path: bool
+    ) -> str | PluginFinding | PipPackage | None:
         """Return the plugin or project in a folder; `None` if `what` means a distribution."""
-        if format_of(path) is not None:
-            if not is_path:
-                self._say(f"{what!r} is treated as the folder ./{what}")
-            return path
+        is_plugin = format_of(path) is not None
+        if not is_path and (is_plugin or is_marketplace(path)):
+            self._say(f"{what!r} is treated as the folder ./{what}")
+        if is_plugin and self.editable and not self.plugin:
+            return path  # a link to a plugin that lists others gives them, too
         if is_marketplace(path):
-            raise SatchelError(
-                "is a marketplace; nothing was installed", where=what, fix=_choice_of(path, what)
-            )
+            if self.editable:
+                raise SatchelError(
+                    "is a marketplace; its plugins are copied, not linked",
+                    where=what,
+                    fix="leave out -e",
+                )
+            return choose_plugin(what, self.plugin, self.console, self.terminal)
+        if is_plugin:
+            return path
         if is_path:
             if package := project(path, editable=self.editable):
                 return package
@@ -140,8 +154,9 @@ class Installer:
             raise SatchelError("is ambiguous", where=what, fix=fix)
         return None
 
-    def _install_folder(self, path: str) -> Installed:
-        plugin, manifest = self._read_valid(path)
+    def _install_folder(self, source: str | PluginFinding) -> Installed:
+        path = source if isinstance(source, str) else source.path
+        plugin, manifest = self._read_valid(source)
         name, target = manifest.name, os.path.join(own_plugins(), manifest.name)
         _require_separate(path, target)
         hook = self._find_hook(plugin)
@@ -152,24 +167,30 @@ class Installer:
             code = os.path.relpath(plugin.code_path, plugin.path)
             hook = replace(hook, folder=os.path.normpath(os.path.join(base, code)))
         with exclusive_change(target, self._say), self._report_kept_values([name]):
-            is_new = self._place(path, target, manifest, texts, hook)
+            staged = self._stage(path, target, plugin)
+            is_new = self._place(staged, target, manifest, texts, hook)
         kind = "link" if self.editable else "folder"
         return _installed(read_catalog(), name, manifest.version, kind, target, is_new)
 
+    def _stage(self, path: str, target: str, plugin: PluginFinding) -> str:
+        """Link to a folder, or copy it with the files that let its plugin be used alone."""
+        if self.editable:
+            return staged_link(path, target)
+        return staged_copy(path, target, files_of_choice(plugin))
+
     def _place(
         self,
-        path: str,
+        staged: str,
         target: str,
         manifest: "PluginManifest",
         texts: Mapping[str, str],
         hook: SetupHook | None,
     ) -> bool:
-        """Place, configure, set up and enable a plugin, or undo all of it on an error.
+        """Place, configure, set up and enable a staged plugin, or undo all of it on an error.
 
         Returns whether the plugin is new.
         """
         is_new = not os.path.lexists(target)
-        staged = staged_link(path, target) if self.editable else staged_copy(path, target)
         try:
             with Placement(staged, target) as placement:
                 self._configure(manifest.name, texts)
@@ -184,15 +205,18 @@ class Installer:
             removed(staged)
         return is_new
 
-    def _read_valid(self, path: str) -> "tuple[PluginFinding, PluginManifest]":
-        """Read a plugin's folder. Prints its errors and raises `SatchelError` if it has any."""
-        problems = check(path).problems
+    def _read_valid(self, source: str | PluginFinding) -> "tuple[PluginFinding, PluginManifest]":
+        """Read a plugin. Prints its errors and raises `SatchelError` if it has any."""
+        if isinstance(source, str):
+            path, problems = source, check(source).problems
+            found = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
+            # Without a key, it is in the folder itself; a marketplace may have others below.
+            plugin = next((item for item in found if not item.key), None)
+        else:
+            path, problems, plugin = source.path, check_plugins([source]).problems, source
         for item in dict.fromkeys(problems):
             if item.severity is not Severity.INFO:
                 self.console.say(diagnostic_line(item))
-        found = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
-        # Without a key, it is in the folder itself; a marketplace may have others below.
-        plugin = next((item for item in found if not item.key), None)
         if plugin is None or plugin.manifest is None or has_error(problems):
             raise SatchelError("has errors; nothing was installed", where=path)
         return plugin, plugin.manifest
@@ -326,20 +350,6 @@ class Installer:
         self.console.say(one_line(text))
 
 
-def _choice_of(path: str, what: str) -> str:
-    """Return the plugins of a marketplace that can be installed, and how to use all of it."""
-    listed = scan_marketplace(path, Limits())
-    folders = [
-        below for below, _ in listed.plugins if below and format_of(os.path.join(path, below))
-    ]
-    shown = one_line(what.rstrip("/"))
-    whole = f"use all of it with --plugins {shown}"
-    if not folders:
-        return whole
-    names = ", ".join(f"{shown}/{one_line(below)}" for below in folders)
-    return f"install one of its folders ({shorten(names, 2000)}), or {whole}"
-
-
 def read_catalog() -> "Catalog":
     """Return the catalog of the conventional folders, without running plugin code."""
     return Sources().open(run_code=False).catalog
@@ -427,6 +437,6 @@ def _require_separate(path: str, target: str) -> None:
     home = os.path.realpath(os.path.dirname(target))
     if is_inside(os.path.realpath(path), home):
         raise SatchelError("is already in the folder of installed plugins", where=path)
-    is_plugin = os.path.islink(target) or format_of(target) is not None
-    if os.path.lexists(target) and not is_plugin:
+    is_known = format_of(target) is not None or is_marketplace(target)
+    if os.path.lexists(target) and not (is_known or os.path.islink(target)):
         raise SatchelError("exists and is not a plugin; nothing was installed", where=target)

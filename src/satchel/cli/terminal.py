@@ -2,6 +2,8 @@
 
 import sys
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -32,15 +34,26 @@ class Terminal:
 
     def answer(self, question: str, *, secret: bool) -> str:
         """Ask a question and return the answer. Raises `KeyboardInterrupt` on Ctrl-C."""
+        answer: str = self._prompt(question, default="", show_default=False, hide_input=secret)
+        return answer
+
+    def choice(self, question: str, options: Sequence[str]) -> int:
+        """Ask which option, by its number, and return its index.
+
+        Raises `KeyboardInterrupt` on Ctrl-C.
+        """
+        for number, option in enumerate(options, 1):
+            self.say(one_line(f"{number}. {option}"))
+        chosen: int = self._prompt(question, type=click.IntRange(1, len(options)))
+        return chosen - 1
+
+    def _prompt(self, question: str, **options: Any) -> Any:
         self._end_drawing()
         try:
-            answer: str = click.prompt(
-                one_line(question), default="", show_default=False, hide_input=secret, err=True
-            )
+            return click.prompt(one_line(question), err=True, **options)
         except click.Abort:
             # Not an `Exception`, so that the setup code that asks does not catch it by accident.
             raise KeyboardInterrupt from None
-        return answer
 
     def progress(self, what: str, done: int, total: int | None) -> None:
         """Draw the progress of a download; without a terminal, announce the download once."""

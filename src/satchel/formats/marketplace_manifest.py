@@ -3,6 +3,7 @@
 Reading is lenient, because the format belongs to another client.
 """
 
+import json
 import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
@@ -28,6 +29,12 @@ class ListedPlugin:
     is_strict: bool
     """Whether the plugin's own manifest counts; otherwise the entry is the whole manifest."""
     line: int | None = field(default=None, compare=False, repr=False)
+    text: str = field(default="{}", compare=False, repr=False)
+    """The entry as JSON."""
+
+    def listing(self) -> str:
+        """Return a marketplace.json for the plugin's folder that lists only this plugin."""
+        return json.dumps({"plugins": [json.loads(self.text) | {"source": "./"}]}, indent=2)
 
     @property
     def name(self) -> str:
@@ -95,6 +102,7 @@ def _entries(top: JsonFields, entries: list[JsonValue], root: str) -> Iterable[L
                 source=_source(values.get("source"), root),
                 is_strict=values.get("strict") is not False,
                 line=line,
+                text=json.dumps(values),
             )
 
 

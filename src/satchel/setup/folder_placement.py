@@ -7,7 +7,7 @@ plugins skip. The names tell a later process how to repair an interrupted change
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
@@ -164,10 +164,11 @@ def staged_link(source: str, target: str) -> str:
     return staged
 
 
-def staged_copy(source: str, target: str) -> str:
+def staged_copy(source: str, target: str, files: Mapping[str, str] | None = None) -> str:
     """Copy a folder next to `target`, and return the path of the copy.
 
-    Folders such as `.git` are left out. Raises `SatchelError` for links that leave the folder.
+    Folders such as `.git` are left out. `files` are written into the copy, by their path inside
+    it. Raises `SatchelError` for links that leave the folder.
     """
     root = os.path.realpath(source)
     if is_inside(os.path.realpath(os.path.dirname(target)), root):
@@ -176,6 +177,8 @@ def staged_copy(source: str, target: str) -> str:
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         _copy(root, staged)
+        for name, text in (files or {}).items():
+            _write(os.path.join(staged, *name.split("/")), text)
     except BaseException as problem:
         removed(staged)
         if isinstance(problem, OSError):
@@ -231,6 +234,13 @@ def _copy_file(path: str, target: str) -> None:
             copy.write(chunk)
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
     os.chmod(target, mode & 0o777 | stat.S_IWUSR)
+
+
+def _write(path: str, text: str) -> None:
+    removed(path)  # it may be a link to another file of the copy
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "x", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

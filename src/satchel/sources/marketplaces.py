@@ -10,6 +10,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.claude_bundles import inside_path
 from satchel.sources.file_reader import UnreadableFileError, is_inside, read_regular, real_path
+from satchel.sources.plugin_formats import PluginFormat, format_of
 from satchel.text import one_line, shorten
 
 MARKETPLACE_FILE = ".claude-plugin/marketplace.json"
@@ -28,8 +29,9 @@ class MarketplaceScan:
 
 
 def is_marketplace(folder: str) -> bool:
-    """Return whether a folder lists plugins."""
-    return os.path.lexists(os.path.join(folder, *MARKETPLACE_FILE.split("/")))
+    """Return whether a folder is read as a list of plugins, not only as a plugin."""
+    is_listing = os.path.lexists(os.path.join(folder, *MARKETPLACE_FILE.split("/")))
+    return is_listing and format_of(folder) in {None, PluginFormat.CLAUDE}
 
 
 def scan_marketplace(folder: str, limits: Limits) -> MarketplaceScan:

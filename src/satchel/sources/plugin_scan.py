@@ -123,7 +123,7 @@ class _Search:
     def _folder(self, key: str, path: str) -> bool:
         """Read a folder that is a plugin or a marketplace; return whether it is one."""
         form = format_of(path)
-        if is_marketplace(path) and form in {None, PluginFormat.CLAUDE}:
+        if is_marketplace(path):
             has_own = self._marketplace(key, path)
             if form is not None and not has_own:
                 self._findings[key] = self._plugin(key, form)

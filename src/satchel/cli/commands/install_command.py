@@ -13,6 +13,7 @@ from satchel.cli.terminal import Terminal
 @click.command("install", cls=Command)
 @click.argument("what", metavar="PATH|DISTRIBUTION")
 @click.option("-e", "--editable", is_flag=True, help="Link to the folder instead of copying it.")
+@click.option("--plugin", metavar="NAME", default="", help="Install this plugin of a marketplace.")
 @set_option("Set a configuration field")
 @click.option("--no-input", is_flag=True, help="Never ask for a value.")
 @as_json
@@ -21,6 +22,7 @@ def command(
     *,
     what: str,
     editable: bool,
+    plugin: str,
     values: tuple[str, ...],
     no_input: bool,
     as_json: bool,
@@ -28,16 +30,21 @@ def command(
     """Install a plugin and enable it.
 
     PATH is the folder of a plugin, which is copied to ~/.satchel/plugins, a pip project, or a
-    wheel. DISTRIBUTION is a requirement for pip, such as acme-weather or 'acme-weather>=2'. On a
-    terminal you are asked for required values. If the plugin has a setup.py, it is run: install
-    only plugins that you trust.
+    wheel. Of a marketplace, one plugin is copied: on a terminal you are asked which. DISTRIBUTION
+    is a requirement for pip, such as acme-weather or 'acme-weather>=2'. On a terminal you are
+    asked for required values. If the plugin has a setup.py, it is run: install only plugins that
+    you trust.
     """
     terminal = Terminal(console, no_input=no_input)
     installer = Installer(
-        console=console, terminal=terminal, values=field_values(values), editable=editable
+        console=console,
+        terminal=terminal,
+        values=field_values(values),
+        editable=editable,
+        plugin=plugin,
     )
     plugins = installer.install(what)
     if as_json:
-        console.json([installed_json(plugin) for plugin in plugins])
-    for plugin in plugins:
-        print_installed(console, plugin, as_json=as_json)
+        console.json([installed_json(item) for item in plugins])
+    for item in plugins:
+        print_installed(console, item, as_json=as_json)

@@ -25,23 +25,46 @@ _MAX_FILES = 20
 @click.command("show", cls=CatalogCommand)
 @click.argument("name")
 @click.option("--kind", type=click.Choice(KINDS), help="Show only an entry of this kind.")
+@click.option(
+    "--arguments", metavar="TEXT", help="Print a skill as the model reads it after /NAME TEXT."
+)
 @run_code
 def command(
-    console: Console, *, name: str, kind: str | None, run: bool, sources: Sources, as_json: bool
+    console: Console,
+    *,
+    name: str,
+    kind: str | None,
+    arguments: str | None,
+    run: bool,
+    sources: Sources,
+    as_json: bool,
 ) -> None:
     """Show everything about a skill, tool, group or plugin.
 
     NAME may also be SOURCE:NAME, for an entry that is shadowed by another with the same name.
     No plugin code is run without --run; a tool's contract is only known with it.
     """
-    catalog = sources.open(run_code=run).catalog
-    entries = _entries_named(catalog, name, (kind,) if kind else KINDS)
+    app = sources.open(run_code=run)
+    if arguments is not None:
+        if kind not in {None, "skill"}:
+            raise click.UsageError("--arguments is for a skill")
+        _write_loaded(console, app.session().load_skill(name, arguments), as_json=as_json)
+        return
+    entries = _entries_named(app.catalog, name, (kind,) if kind else KINDS)
     records = [_record(kind, entry) for kind, entry in entries]
     if as_json:
         console.json(records)
         return
     for (_, entry), record in zip(entries, records, strict=True):
         _write(entry, record, console)
+
+
+def _write_loaded(console: Console, skill: "satchel.SkillContent", *, as_json: bool) -> None:
+    """Write the text that the model reads when a skill is loaded."""
+    if as_json:
+        console.json({"name": skill.name, "text": skill.text})
+    else:
+        console.out(visible(skill.text))
 
 
 def _entries_named(

@@ -19,6 +19,7 @@ from satchel.setup.pip_packages import installed, uninstall
 from satchel.setup.setup_context import data_folder
 from satchel.sources import DistributionFinding, format_of, normalized, own_plugins
 from satchel.sources.configuration import configuration_path
+from satchel.sources.marketplaces import is_marketplace
 from satchel.text import one_line
 
 
@@ -72,7 +73,7 @@ class Uninstalled:
 def _remove_plugin(console: Console, name: str) -> Uninstalled:
     path = os.path.join(own_plugins(), name)
     packages = installed()
-    if os.path.islink(path) or format_of(path) is not None:
+    if os.path.islink(path) or format_of(path) is not None or is_marketplace(path):
         kind = "link" if os.path.islink(path) else "folder"
         with exclusive_change(path, console.say):
             removed(path)

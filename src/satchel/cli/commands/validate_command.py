@@ -1,9 +1,11 @@
 """`satchel validate`: check skills and plugins strictly against their formats."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,13 +14,16 @@ from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED
 from satchel.cli.rendering import COLOURS, count, diagnostic_line, relative, worst_first
 from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_diagnostic, strictly
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.text import one_line, visible
 
 if TYPE_CHECKING:
-    from satchel.sources import PluginFinding, SkillScan
+    from satchel.sources import PluginFinding, PluginScan, SkillFinding, SkillScan
 
-_FILES = frozenset({"SKILL.md", "toolkit.yaml", "plugin.json", "mcp.json", ".mcp.json"})
+_FILES = frozenset(
+    {"SKILL.md", "toolkit.yaml", "plugin.json", "marketplace.json", "mcp.json", ".mcp.json"}
+)
 
 
 @click.command("validate", cls=Command)
@@ -36,16 +41,18 @@ _FILES = frozenset({"SKILL.md", "toolkit.yaml", "plugin.json", "mcp.json", ".mcp
 def command(console: Console, *, paths: tuple[str, ...], output_format: str, run: bool) -> int:
     """Check skills and plugins strictly, and print all problems.
 
-    PATH is a SKILL.md, the manifest or folder of a plugin, or a folder to search for them.
+    PATH is a SKILL.md, the manifest or folder of a plugin or a marketplace, or a folder to search
+    for them.
     No plugin code is run without --run. With it, plugins are loaded as in an application, and
     contracts are checked too.
     """
     checks = [check(path) for path in paths]
     # A dict as an ordered set.
     diagnostics = {item: None for checked in checks for item in checked.problems}
-    plugins = {plugin.path: plugin for checked in checks for plugin in checked.plugins}
+    plugins = {plugin.unit: plugin for checked in checks for plugin in checked.plugins}
     if run:
-        for path in plugins:
+        # The plugins of a marketplace are loaded together.
+        for path in dict.fromkeys(plugin.place.path for plugin in plugins.values()):
             diagnostics.update(dict.fromkeys(_run_diagnostics(path, console)))
     elif any(map(_may_have_contracts, plugins.values())):
         console.say(f"contracts are {NOT_LOADED}")
@@ -56,10 +63,20 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     _write(findings, output_format, console)
     errors = sum(item.severity is Severity.ERROR for item in findings)
     warnings = sum(item.severity is Severity.WARNING for item in findings)
-    skills = count(sum(checked.skills for checked in checks), "skill")
-    units = f"{skills}, {count(len(plugins), 'plugin')}"
+    units = _units(checks, len(plugins))
     console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if has_error(findings) else 0
+
+
+def _units(checks: list[Checked], plugins: int) -> str:
+    """Return how much of each kind was checked; few folders have commands or marketplaces."""
+    commands = sum(checked.commands for checked in checks)
+    marketplaces = sum(checked.marketplaces for checked in checks)
+    sizes = [(sum(checked.skills for checked in checks), "skill")]
+    sizes += [(commands, "command")] if commands else []
+    sizes += [(plugins, "plugin")]
+    sizes += [(marketplaces, "marketplace")] if marketplaces else []
+    return ", ".join(count(size, noun) for size, noun in sizes)
 
 
 def _run_diagnostics(path: str, console: Console) -> Iterable[Diagnostic]:
@@ -73,24 +90,28 @@ def _run_diagnostics(path: str, console: Console) -> Iterable[Diagnostic]:
     return (item for item in catalog.diagnostics if item not in earlier)
 
 
-def _may_have_contracts(plugin: "PluginFinding") -> bool:
+def _may_have_contracts(plugin: PluginFinding) -> bool:
     declared = plugin.manifest.contracts if plugin.manifest else ()
     return bool(declared) or any(b"satchel_contracts" in code for code in plugin.sources.values())
 
 
-class Checked(NamedTuple):
-    """The skills and plugins at a path, and their diagnostics before `strictly`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What is at a path, and its diagnostics before `strictly`."""
 
-    skills: int
-    problems: list[Diagnostic]
-    plugins: "list[PluginFinding]"
+    skills: int = 0
+    commands: int = 0
+    marketplaces: int = 0
+    plugins: tuple[PluginFinding, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
 
 
 def check(path: str) -> Checked:
-    """Read all skills and plugins at a path."""
+    """Read all skills, plugins and marketplaces at a path."""
     # Lazy: not needed for `--help`.
     from satchel.sources import NAMESPACE, RootKind, scan_skills, search_root
     from satchel.sources.file_reader import is_inside
+    from satchel.sources.marketplaces import is_marketplace
 
     # A manifest in one of these folders belongs to the plugin around it.
     manifest_folders = (".claude-plugin", NAMESPACE)
@@ -98,59 +119,100 @@ def check(path: str) -> Checked:
     if not os.path.isdir(path):
         folder, name = os.path.split(os.path.abspath(path))
         if name not in _FILES or not os.path.lexists(path):
-            return Checked(0, [_nothing_found(path)], [])
+            return Checked(problems=(_nothing_found(path),))
         path = folder
     if os.path.basename(os.path.abspath(path)) in manifest_folders:
         path = os.path.dirname(os.path.abspath(path))
-    # Larger limits: all of the named folder must be checked.
-    limits = Limits(find_depth=64, find_folders=100_000)
-    scan = scan_skills(search_root(path, RootKind.SKILLS), limits)
-    plugins = _scan_plugins(scan, manifest_folders, limits)
-    problems = list(scan.diagnostics)
-    for plugin in plugins:
-        problems += (*plugin.diagnostics, *plugin.folder.diagnostics)
+    scan = scan_skills(search_root(path, RootKind.SKILLS), _limits())
+    scans = _scan_plugins(scan, manifest_folders)
+    plugins = [plugin for found in scans for plugin in found.findings.values()]
     strict = [plugin.path for plugin in plugins if plugin.policy.has_strict_skills]
     skills = {
         skill.path: skill
         for skill in scan.findings.values()
         if not any(is_inside(skill.path, folder) for folder in strict)
     }
-    for plugin_scan in (item for plugin in plugins for item in _scan_skills_of(plugin, limits)):
-        skills |= {skill.path: skill for skill in plugin_scan.findings.values()}
-        problems += (*plugin_scan.diagnostics, *_never_loaded(plugin_scan, limits))
-    for skill in skills.values():
+    checked = check_plugins(plugins, skills)
+    listing = (item for found in scans for item in found.diagnostics)
+    problems = (*scan.diagnostics, *listing, *checked.problems)
+    marketplaces = sum(is_marketplace(found.place.path) for found in scans)
+    is_empty = not (checked.skills or plugins or marketplaces)
+    if is_empty and not has_error(strictly(problems)):
+        problems += (_nothing_found(path),)
+    return replace(checked, marketplaces=marketplaces, problems=problems)
+
+
+def check_plugins(
+    plugins: Iterable[PluginFinding], others: Mapping[str, SkillFinding] | None = None
+) -> Checked:
+    """Read the skills and commands of plugins by the rules with which they are loaded.
+
+    `others` are skills that were found already, by path.
+    """
+    plugins = tuple(plugins)
+    problems: list[Diagnostic] = []
+    skills = dict(others or {})
+    commands: dict[str, SkillFinding] = {}
+    for plugin in plugins:
+        problems += (*plugin.diagnostics, *plugin.folder.diagnostics)
+        for scan in _scan_skills_of(plugin):
+            skills |= {skill.path: skill for skill in scan.findings.values()}
+            problems += (*scan.diagnostics, *_never_loaded(scan))
+        for scan in _scan_commands_of(plugin):
+            commands |= {command.path: command for command in scan.findings.values()}
+            problems += scan.diagnostics
+    for skill in (*skills.values(), *commands.values()):
         problems += skill.problems
-    if not (skills or plugins) and not has_error(strictly(problems)):
-        problems.append(_nothing_found(path))
-    return Checked(len(skills), problems, plugins)
+    return Checked(
+        skills=len(skills), commands=len(commands), plugins=plugins, problems=tuple(problems)
+    )
 
 
-def _scan_plugins(
-    scan: "SkillScan", manifest_folders: tuple[str, ...], limits: Limits
-) -> "list[PluginFinding]":
-    """Return the plugins in the folders of a scan; a folder may be a skill and a plugin."""
+def _limits() -> Limits:
+    """Return larger limits than for loading: all of a named folder must be checked."""
+    return Limits(find_depth=64, find_folders=100_000)
+
+
+def _scan_plugins(scan: SkillScan, manifest_folders: tuple[str, ...]) -> list[PluginScan]:
+    """Scan the plugins and marketplaces in the folders of a scan; a folder may be both."""
     from satchel.sources import RootKind, format_of, scan_plugins, search_root
+    from satchel.sources.marketplaces import is_marketplace
 
-    plugins: list[PluginFinding] = []
+    scans: list[PluginScan] = []
+    listed: set[str] = set()
     for key in sorted(scan.walked.union(scan.findings)):
         # Other clients have their own plugin.json in a hidden folder.
         if os.path.basename(key).startswith(".") or os.path.basename(key) in manifest_folders:
             continue
-        folder = os.path.join(scan.place.path, *key.split("/"))
-        if format_of(folder) is not None:
-            plugins += scan_plugins(search_root(folder, RootKind.PLUGINS), limits).findings.values()
-    return plugins
+        folder = os.path.normpath(os.path.join(scan.place.path, *key.split("/")))
+        # A plugin that a marketplace lists was read with its entry.
+        is_plugin = format_of(folder) is not None or is_marketplace(folder)
+        if is_plugin and folder not in listed:
+            found = scan_plugins(search_root(folder, RootKind.PLUGINS), _limits())
+            listed.update(plugin.path for plugin in found.findings.values())
+            scans.append(found)
+    return scans
 
 
-def _scan_skills_of(plugin: "PluginFinding", limits: Limits) -> "Iterable[SkillScan]":
+def _scan_skills_of(plugin: PluginFinding) -> Iterable[SkillScan]:
     """Find the skills of a plugin by the rules with which it is loaded."""
     from satchel.sources import scan_skills, skills_of_plugin
 
     for folder in plugin.skills:
-        yield scan_skills(skills_of_plugin(folder, plugin.path, plugin.policy), limits)
+        yield scan_skills(skills_of_plugin(folder, plugin.path, plugin.policy), _limits())
 
 
-def _never_loaded(scan: "SkillScan", limits: Limits) -> Iterable[Diagnostic]:
+def _scan_commands_of(plugin: PluginFinding) -> Iterable[SkillScan]:
+    """Find the commands of a plugin by the rules with which it is loaded."""
+    from satchel.sources import RootKind, skills_of_plugin
+    from satchel.sources.command_scan import scan_commands
+
+    for path in plugin.command_paths:
+        root = skills_of_plugin(path, plugin.path, plugin.policy, holds=RootKind.COMMANDS)
+        yield scan_commands(root, _limits())
+
+
+def _never_loaded(scan: SkillScan) -> Iterable[Diagnostic]:
     """Report the skills of an open plugin that are outside the folders of the format."""
     from satchel.sources import SKILL_FILE, scan_skills
 
@@ -158,7 +220,7 @@ def _never_loaded(scan: "SkillScan", limits: Limits) -> Iterable[Diagnostic]:
     for key in sorted(scan.walked) if scan.place.policy.has_strict_skills else ():
         folder = os.path.join(scan.place.path, key) if key else scan.place.path
         root = replace(scan.place, path=folder, policy=lenient)
-        for skill in scan_skills(root, limits).findings:
+        for skill in scan_skills(root, _limits()).findings:
             if key or not skill:
                 yield make_diagnostic(
                     "source-too-deep",
@@ -175,7 +237,7 @@ def _nothing_found(path: str) -> Diagnostic:
     return make_diagnostic(
         "source-empty",
         where,
-        "contains nothing to validate: no SKILL.md, toolkit.yaml or plugin.json",
+        "contains nothing to validate: no SKILL.md, toolkit.yaml, plugin.json or marketplace.json",
         "give a SKILL.md, a folder with one, or the folder of a plugin",
     )
 

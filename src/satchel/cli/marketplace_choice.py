@@ -1,0 +1,68 @@
+"""Choose one plugin of a marketplace, to install it alone."""
+
+from collections.abc import Mapping
+
+from satchel.cli.console import Console
+from satchel.cli.rendering import diagnostic_line
+from satchel.cli.terminal import Terminal
+from satchel.errors import NotFoundError, SatchelError
+from satchel.names import near_misses
+from satchel.settings import Limits
+from satchel.sources import PluginFinding, RootKind, format_of, scan_plugins, search_root
+from satchel.sources.marketplaces import MARKETPLACE_FILE, is_marketplace
+from satchel.sources.plugin_formats import PluginFormat
+from satchel.text import one_line, shorten
+
+_EMPTY_LISTING = '{"plugins": []}'
+
+
+def choose_plugin(what: str, name: str, console: Console, terminal: Terminal) -> PluginFinding:
+    """Return the plugin of a marketplace that `name` or the user chooses, or its only one.
+
+    Raises `SatchelError`.
+    """
+    scan = scan_plugins(search_root(what, RootKind.PLUGINS), Limits())
+    plugins = {_name(item): item for item in scan.findings.values()}
+    if name in plugins:
+        return plugins[name]
+    for item in scan.diagnostics:
+        console.say(diagnostic_line(item))
+    if name:
+        raise NotFoundError("plugin", name, near_misses(name, plugins))
+    names = sorted(plugins, key=str.casefold)
+    if not names:
+        raise SatchelError("lists no plugin that can be installed", where=what)
+    if len(names) > 1 and not terminal.is_there:
+        shown = shorten(", ".join(map(one_line, names)), 2000)
+        message = f"is a marketplace with the plugins {shown}; nothing was installed"
+        fix = f"choose one with --plugin NAME, or use all in other commands with --plugins {what}"
+        raise SatchelError(message, where=what, fix=fix)
+    lines = [_line(each, plugins[each]) for each in names]
+    at = terminal.choice("Which plugin?", lines) if len(names) > 1 else 0
+    return plugins[names[at]]
+
+
+def files_of_choice(plugin: PluginFinding) -> Mapping[str, str]:
+    """Return the files that a copy of a plugin's folder needs to be only this plugin.
+
+    Its entry may be its manifest, and other entries may name the same folder. Raises
+    `SatchelError` if a manifest in the folder would replace the entry.
+    """
+    is_listing = is_marketplace(plugin.path)
+    if plugin.format is not PluginFormat.CLAUDE or not (plugin.listed or is_listing):
+        return {}
+    if (form := format_of(plugin.path)) not in {None, PluginFormat.CLAUDE}:
+        message = f"cannot be installed alone: its entry replaces its {form}"
+        raise SatchelError(message, where=plugin.path, fix="use the whole marketplace")
+    return {MARKETPLACE_FILE: plugin.listed.listing() if plugin.listed else _EMPTY_LISTING}
+
+
+def _name(plugin: PluginFinding) -> str:
+    if plugin.manifest is None or plugin.listed is not None:
+        return plugin.folder_name
+    return plugin.manifest.name
+
+
+def _line(name: str, plugin: PluginFinding) -> str:
+    description = plugin.manifest.description if plugin.manifest else ""
+    return f"{name}: {shorten(description, 100)}" if description else name
