@@ -31,6 +31,7 @@ FRAMEWORKS = {
     "llama_index": ("llama-index-core",),
     "haystack": ("haystack-ai",),
     "agentscope": ("agentscope>=2",),
+    "smolagents": ("smolagents",),
 }
 """What to install for the hosts whose names begin with a key; the first has the version."""
 

@@ -1,0 +1,92 @@
+"""smolagents with a scripted model: `run` in a thread."""
+
+import asyncio
+from types import MappingProxyType
+
+from smolagents import tool
+from smolagents.models import (
+    ChatMessage,
+    ChatMessageToolCall,
+    ChatMessageToolCallFunction,
+    MessageRole,
+    Model,
+)
+
+from satchel.adapters.smolagents import agent
+from satchel.testing.adapter_checks import Answered
+
+
+class Scripted(Model):
+    def __init__(self, script):
+        super().__init__(model_id="scripted")
+        self.script = script
+
+    def generate(
+        self, messages, stop_sequences=None, response_format=None, tools_to_call_from=None, **_
+    ):
+        names = [item.name for item in tools_to_call_from or []]
+        prompt = "".join(part["text"] for part in messages[0].content)
+        calls = self.script.answer(names, prompt)
+        made = [(call.name, dict(call.arguments), call.id) for call in calls]
+        made = made or [("final_answer", {"answer": "done"}, "final")]
+        return ChatMessage(
+            role=MessageRole.ASSISTANT,
+            content="",
+            tool_calls=[
+                ChatMessageToolCall(
+                    id=call_id,
+                    type="function",
+                    function=ChatMessageToolCallFunction(name=name, arguments=given),
+                )
+                for name, given, call_id in made
+            ],
+        )
+
+
+@tool
+def who_am_i() -> str:
+    """Say who it is."""
+    return "the host's own"
+
+
+WORDS = "an observation is a text: smolagents/agents.py, process_tool_calls"
+
+
+class Host:
+    name = "smolagents"
+    own_tool = "who_am_i"
+    cannot = MappingProxyType(
+        {
+            "errors_are_marked": "a raised error ends the other calls of the step: agents.py, "
+            "process_tool_calls",
+            "pictures_arrive": WORDS,
+            "chunks_reach_the_host": "a tool returns once: agents.py, execute_tool_call",
+            "cancelling_reaches_the_tool": "a thread that waits in run cannot be cancelled",
+        }
+    )
+
+    def make(self, source, model, prompt):
+        return source, prompt
+
+    async def run(self, agent_of, user, model):
+        source, prompt = agent_of
+        made = agent(
+            source,
+            name=user,
+            description="",
+            tools=[who_am_i],
+            model=Scripted(model),
+            instructions=prompt or None,
+            verbosity_level=0,
+            max_steps=10_000,
+        )
+
+        def talk():
+            for item in made.run("go", stream=True):
+                if type(item).__name__ == "ToolOutput" and item.id != "final":
+                    model.answers[item.id] = Answered(str(item.observation))
+
+        await asyncio.to_thread(talk)
+
+    def user_of(self, context):
+        return context if isinstance(context, str) else context.name
