@@ -18,15 +18,15 @@ from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block
 
 
-def provider(source: SessionSource) -> "SatchelProvider":
+def provider(source: SessionSource) -> "AgentFrameworkProvider":
     """Return a context provider that adds the skills and tools of a session to an agent.
 
     A function as `source` gets the `AgentSession` of a run, or `None` if there is none.
     """
-    return SatchelProvider(source)
+    return AgentFrameworkProvider(source)
 
 
-class SatchelProvider(ContextProvider):
+class AgentFrameworkProvider(ContextProvider):
     """Adds the middleware that gives each request the tools and the prompt of one step."""
 
     def __init__(self, source: SessionSource) -> None:
@@ -48,15 +48,15 @@ class StepMiddleware(ChatMiddleware):
         self._session = session
         self.request = ModelRequest(session)
 
-    def tools(self, taken: Any) -> list["SatchelTool"]:
+    def tools(self, taken: Any) -> list["AgentFrameworkTool"]:
         """Return the tools of the current request."""
-        return [SatchelTool(self.request, item) for item in self.request.tools(taken)]
+        return [AgentFrameworkTool(self.request, item) for item in self.request.tools(taken)]
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
         """Offer the tools and the prompt of a new step, and note the calls of the answer."""
         request = self.request = ModelRequest(self._session)
         options = dict(context.options)
-        own = [tool for tool in options["tools"] if not isinstance(tool, SatchelTool)]
+        own = [tool for tool in options["tools"] if not isinstance(tool, AgentFrameworkTool)]
         # The loop that runs the calls looks into this very list.
         options["tools"][:] = [*own, *self.tools({tool.name for tool in own})]
         context.options = {**options, "instructions": request.prompt(options.get("instructions"))}
@@ -79,7 +79,7 @@ class CallMiddleware(FunctionMiddleware):
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
         """Run a call of the step that offered the tool; leave others to the framework."""
         tool = context.function
-        if not isinstance(tool, SatchelTool):
+        if not isinstance(tool, AgentFrameworkTool):
             await call_next()
             return
         call_id = context.metadata.get("call_id", "")
@@ -87,7 +87,7 @@ class CallMiddleware(FunctionMiddleware):
         context.result = _contents(await tool.request.run(call))
 
 
-class SatchelTool(FunctionTool):
+class AgentFrameworkTool(FunctionTool):
     """A tool, with the request that it was offered in. `CallMiddleware` runs it."""
 
     def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:

@@ -16,17 +16,17 @@ from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block, base64_text
 
 
-def middleware(source: SessionSource) -> "SatchelMiddleware":
+def middleware(source: SessionSource) -> "AgentScopeMiddleware":
     """Return middleware that gives an agent the skills and tools of a session.
 
     A function as `source` gets the agent. An agent of AgentScope has one conversation, so users
     have agents of their own; they may share the middleware. Chunks of a tool arrive as the deltas
     of `reply_stream`.
     """
-    return SatchelMiddleware(source)
+    return AgentScopeMiddleware(source)
 
 
-class SatchelMiddleware(MiddlewareBase):
+class AgentScopeMiddleware(MiddlewareBase):
     """Gives each request to the model the tools and the prompt of one step."""
 
     def __init__(self, source: SessionSource) -> None:
@@ -38,10 +38,10 @@ class SatchelMiddleware(MiddlewareBase):
         request = self._requests[agent] = ModelRequest(session_of(self._source, agent))
         tools = [tool for group in agent.toolkit.tool_groups for tool in group.tools]
         await agent.toolkit.remove_tool(
-            [tool.name for tool in tools if isinstance(tool, SatchelTool)]
+            [tool.name for tool in tools if isinstance(tool, AgentScopeTool)]
         )
-        own = {tool.name for tool in tools if not isinstance(tool, SatchelTool)}
-        offered = [SatchelTool(request, tool) for tool in request.tools(own)]
+        own = {tool.name for tool in tools if not isinstance(tool, AgentScopeTool)}
+        offered = [AgentScopeTool(request, tool) for tool in request.tools(own)]
         await agent.toolkit.add_tool(offered)
         return request.prompt(current_prompt)
 
@@ -51,7 +51,7 @@ class SatchelMiddleware(MiddlewareBase):
         """Run a call of the step; leave the host's own tools to the agent."""
         sent = input_kwargs["tool_call"]
         tool = await agent.toolkit.get_tool(sent.name)
-        if not isinstance(tool, SatchelTool):
+        if not isinstance(tool, AgentScopeTool):
             async for item in next_handler(**input_kwargs):
                 yield item
             return
@@ -68,8 +68,8 @@ class SatchelMiddleware(MiddlewareBase):
         yield response
 
 
-class SatchelTool(ToolBase):
-    """A tool, with the request that it was offered in. `SatchelMiddleware` runs it."""
+class AgentScopeTool(ToolBase):
+    """A tool, with the request that it was offered in. `AgentScopeMiddleware` runs it."""
 
     is_concurrency_safe = True
     is_read_only = False

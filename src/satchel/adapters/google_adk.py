@@ -19,16 +19,16 @@ from satchel.provider_messages.message_parts import text_only, words_for
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 
 
-def toolset(source: SessionSource) -> "SatchelToolset":
+def toolset(source: SessionSource) -> "AdkToolset":
     """Return a toolset with the skills and tools of a session, and their prompt as instructions.
 
     A function as `source` gets the `ReadonlyContext` of ADK; `context.user_id` and
     `context.session` say whose run it is.
     """
-    return SatchelToolset(source)
+    return AdkToolset(source)
 
 
-class SatchelToolset(BaseToolset):
+class AdkToolset(BaseToolset):
     """Gives each request to the model the tools and the prompt of one step."""
 
     def __init__(self, source: SessionSource) -> None:
@@ -40,7 +40,7 @@ class SatchelToolset(BaseToolset):
     async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
         """Begin a step: ADK asks for the tools before it asks for the instructions."""
         request = self._requests.begin(session_of(self._source, readonly_context))
-        return [SatchelTool(request, tool) for tool in request.tools()]
+        return [AdkTool(request, tool) for tool in request.tools()]
 
     async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
         """Add the prompt of the step to the instructions."""
@@ -49,7 +49,7 @@ class SatchelToolset(BaseToolset):
             llm_request.append_instructions([prompt])
 
 
-class SatchelTool(BaseTool):
+class AdkTool(BaseTool):
     """A tool, with the request that it was offered in."""
 
     def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:

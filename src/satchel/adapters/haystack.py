@@ -22,13 +22,13 @@ _BEFORE = "satchel_before"
 """The key in the metadata of a system message for the prompt of the host."""
 
 
-def toolset(source: SessionSource) -> "SatchelToolset":
+def toolset(source: SessionSource) -> "HaystackToolset":
     """Return a toolset with the skills and tools of a session; use it with `hooks()`.
 
     Haystack tells a toolset nothing of a run, so a function as `source` gets `None`: let it read a
     `ContextVar` that you set before you run the agent.
     """
-    return SatchelToolset(source)
+    return HaystackToolset(source)
 
 
 def hooks() -> dict[str, list[Any]]:
@@ -36,21 +36,21 @@ def hooks() -> dict[str, list[Any]]:
     return {"before_llm": [PromptHook()], "before_tool": [CallsHook()]}
 
 
-class SatchelToolset(Toolset):
+class HaystackToolset(Toolset):
     """Begins a step whenever the agent asks for the tools, once for each request to the model."""
 
     def __init__(self, source: SessionSource, session: Session | None = None) -> None:
         super().__init__(tools=[])
         self._source, self._session = source, session
-        self._offered: list[SatchelTool] = []
+        self._offered: list[HaystackTool] = []
 
-    def spawn(self, _selected_tool_names: set[str] | None = None) -> "SatchelToolset":
+    def spawn(self, _selected_tool_names: set[str] | None = None) -> "HaystackToolset":
         """Return a toolset for one run, with the session of that run."""
-        return SatchelToolset(self._source, session_of(self._source, None))
+        return HaystackToolset(self._source, session_of(self._source, None))
 
     def __iter__(self) -> Iterator[Tool]:
         request = ModelRequest(self._session or session_of(self._source, None))
-        self._offered = [SatchelTool.of(request, tool) for tool in request.tools()]
+        self._offered = [HaystackTool.of(request, tool) for tool in request.tools()]
         return iter(self._offered)
 
     def __len__(self) -> int:
@@ -72,14 +72,14 @@ class SatchelToolset(Toolset):
         raise NotImplementedError("a session of Satchel cannot be written into a pipeline")
 
 
-class SatchelTool(Tool):
+class HaystackTool(Tool):
     """A tool, with the request that it was offered in."""
 
     request: Callable[[], ModelRequest]
     """Returns the request; a function, because Haystack copies tools, but not functions."""
 
     @classmethod
-    def of(cls, request: ModelRequest, tool: OfferedTool) -> "SatchelTool":
+    def of(cls, request: ModelRequest, tool: OfferedTool) -> "HaystackTool":
         """Return the tool for Haystack, blocking and asynchronous."""
 
         def run(**arguments: Any) -> Any:
@@ -128,7 +128,7 @@ class CallsHook:
 
 def _request_in(state: Any) -> ModelRequest | None:
     tools = state.data.get("tools") or ()
-    return next((tool.request() for tool in tools if isinstance(tool, SatchelTool)), None)
+    return next((tool.request() for tool in tools if isinstance(tool, HaystackTool)), None)
 
 
 def _value(result: ToolResult) -> Any:

@@ -21,17 +21,17 @@ from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block, base64_text
 
 
-def middleware(source: SessionSource) -> "SatchelMiddleware":
+def middleware(source: SessionSource) -> "LangChainMiddleware":
     """Return middleware that adds the skills and tools of a session to an agent.
 
     A function as `source` gets the `runtime` of LangGraph; `runtime.context` is what the host
     passed as `context=`. Chunks of a tool arrive in the stream `custom`, as dicts with `tool`,
     `call_id` and `text`; without an event loop only the whole result arrives.
     """
-    return SatchelMiddleware(source)
+    return LangChainMiddleware(source)
 
 
-class SatchelMiddleware(AgentMiddleware):
+class LangChainMiddleware(AgentMiddleware):
     """Gives each request to the model the tools and the prompt of one step."""
 
     def __init__(self, source: SessionSource) -> None:

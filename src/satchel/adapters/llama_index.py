@@ -13,7 +13,6 @@ from llama_index.core.agent.workflow import (
 from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
 from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput
 from llama_index.core.workflow import Context, step
-from pydantic import PrivateAttr
 
 from satchel.adapters.model_request import (
     ModelRequest,
@@ -27,20 +26,25 @@ from satchel.tools import ToolCall as SatchelCall
 from satchel.tools.content_blocks import Block
 
 
-def agent(source: Any, **options: Any) -> "SatchelAgent":
+def agent(source: Any, **options: Any) -> "LlamaIndexAgent":
     """Return a `FunctionAgent` with the skills and tools of a session; `options` are its own.
 
     A function as `source` gets the `Context` of a run, and may be async: the host puts the user
     there with `await ctx.store.set("user", ...)` and runs the agent with `ctx=ctx`.
     """
-    return SatchelAgent(source=source, **options)
+    return LlamaIndexAgent(source=source, **options)
 
 
-class SatchelAgent(FunctionAgent):
+class LlamaIndexAgent(FunctionAgent):
     """An agent whose tools and prompt are those of a new step for each request to the model."""
 
     source: Any = None
-    _requests: ModelRequests = PrivateAttr(default_factory=ModelRequests)
+    _requests: ModelRequests
+
+    def model_post_init(self, context: Any) -> None:
+        """Make what is no field of the agent."""
+        super().model_post_init(context)
+        self._requests = ModelRequests()
 
     async def take_step(
         self, ctx: Any, llm_input: list[Any], tools: Sequence[Any], memory: Any
@@ -51,7 +55,7 @@ class SatchelAgent(FunctionAgent):
         output = await super().take_step(
             ctx,
             _with_prompt(llm_input, request),
-            [*tools, *(SatchelTool(tool) for tool in offered)],
+            [*tools, *(LlamaIndexTool(tool) for tool in offered)],
             memory,
         )
         request.message = [
@@ -84,7 +88,7 @@ class SatchelAgent(FunctionAgent):
         return session_of(await found if inspect.isawaitable(found) else found, ctx)
 
 
-class SatchelTool(AsyncBaseTool):
+class LlamaIndexTool(AsyncBaseTool):
     """Describes a tool for the model; the agent's step `call_tool` runs it."""
 
     def __init__(self, tool: OfferedTool) -> None:

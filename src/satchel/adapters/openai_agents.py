@@ -26,7 +26,7 @@ from satchel.provider_messages.message_parts import data_url, text_only, words_f
 from satchel.tools import Image, ToolCall, ToolResult
 
 
-def agent(source: SessionSource, *, approvals: bool = False, **options: Any) -> "SatchelAgent":
+def agent(source: SessionSource, *, approvals: bool = False, **options: Any) -> "OpenAIAgent":
     """Return an agent with the skills and tools of a session; `options` are those of `Agent`.
 
     A function as `source` gets the `RunContextWrapper`; its `context` is what the host passed to
@@ -36,13 +36,13 @@ def agent(source: SessionSource, *, approvals: bool = False, **options: Any) -> 
     inner = options.pop("hooks", None) or AgentHooks()
     requests = ModelRequests()
     hooks = _hooks_around(inner, source, requests)
-    return SatchelAgent(
+    return OpenAIAgent(
         **options, hooks=hooks, source=source, requests=requests, approvals=approvals
     )
 
 
 @dataclass
-class SatchelAgent(Agent[Any]):
+class OpenAIAgent(Agent[Any]):
     """An agent whose tools and prompt are those of a new step in each turn."""
 
     source: Any = None

@@ -14,14 +14,14 @@ from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block
 
 
-def toolset(source: SessionSource, *, approvals: bool = False) -> "SatchelToolset":
+def toolset(source: SessionSource, *, approvals: bool = False) -> "PydanticAIToolset":
     """Return a toolset with the skills and tools of a session, and their prompt as instructions.
 
     A function as `source` gets the `RunContext` of each run. With `approvals`, a call that needs
     approval ends the run with `DeferredToolRequests`, as pydantic-ai does for its own tools; use
     it with `approve()`. Chunks of a tool arrive as `ToolChunkEvent`s.
     """
-    return SatchelToolset(source, approvals=approvals)
+    return PydanticAIToolset(source, approvals=approvals)
 
 
 @dataclass(kw_only=True)
@@ -31,7 +31,7 @@ class ToolChunkEvent(CustomEvent):
     text: str
 
 
-class SatchelToolset(AbstractToolset[Any]):
+class PydanticAIToolset(AbstractToolset[Any]):
     """A toolset; each run has its own copy with the session of that run."""
 
     def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
@@ -43,9 +43,9 @@ class SatchelToolset(AbstractToolset[Any]):
         """The id that pydantic-ai asks for."""
         return "satchel"
 
-    async def for_run(self, ctx: RunContext[Any]) -> "SatchelToolset":
+    async def for_run(self, ctx: RunContext[Any]) -> "PydanticAIToolset":
         """Return a toolset for one run, so that two runs do not share a step."""
-        return SatchelToolset(session_of(self._source, ctx), approvals=self._approvals)
+        return PydanticAIToolset(session_of(self._source, ctx), approvals=self._approvals)
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Begin a step: this is asked first, once for each request to the model."""
@@ -53,7 +53,7 @@ class SatchelToolset(AbstractToolset[Any]):
         # The session checks arguments itself: it converts more, and says what is wrong.
         validator = SchemaValidator(core_schema.dict_schema())
         return {
-            item.name: SatchelTool(
+            item.name: PydanticAITool(
                 toolset=self,
                 max_retries=1,
                 args_validator=validator,
@@ -76,7 +76,7 @@ class SatchelToolset(AbstractToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """Run a call of the step that offered the tool. Raises `ToolFailed` for a failure."""
-        assert isinstance(tool, SatchelTool)
+        assert isinstance(tool, PydanticAITool)
         call = ToolCall(name=name, arguments=tool_args, id=ctx.tool_call_id or "")
         if self._approvals and not ctx.tool_call_approved and tool.request.needs_approval(call):
             raise ApprovalRequired
@@ -91,7 +91,7 @@ class SatchelToolset(AbstractToolset[Any]):
 
 
 @dataclass(kw_only=True)
-class SatchelTool(ToolsetTool[Any]):
+class PydanticAITool(ToolsetTool[Any]):
     """A tool, with the request that it was offered in."""
 
     request: ModelRequest

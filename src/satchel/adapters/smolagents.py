@@ -9,18 +9,18 @@ from satchel.provider_messages.message_parts import text_only
 from satchel.tools import ToolCall
 
 
-def agent(source: SessionSource, **options: Any) -> "SatchelAgent":
+def agent(source: SessionSource, **options: Any) -> "SmolagentsAgent":
     """Return a `ToolCallingAgent` with the skills and tools of a session; `options` are its own.
 
     A function as `source` gets the agent. An agent of smolagents has one conversation, so users
     have agents of their own.
     """
-    made = SatchelAgent(**{"tools": [], **options})
+    made = SmolagentsAgent(**{"tools": [], **options})
     made.source = source
     return made
 
 
-class SatchelAgent(ToolCallingAgent):
+class SmolagentsAgent(ToolCallingAgent):
     """An agent whose tools and prompt are those of a new step for each request to the model."""
 
     source: Any = None
@@ -31,8 +31,10 @@ class SatchelAgent(ToolCallingAgent):
         """Begin a step: the agent writes its messages first, then it reads its tools."""
         messages: list[Any] = super().write_memory_to_messages(summary_mode)
         request = self.request = ModelRequest(session_of(self.source, self))
-        own = {name: tool for name, tool in self.tools.items() if not isinstance(tool, SatchelTool)}
-        offered = {tool.name: SatchelTool(tool) for tool in request.tools(own)}
+        own = {
+            name: tool for name, tool in self.tools.items() if not isinstance(tool, SmolagentsTool)
+        }
+        offered = {tool.name: SmolagentsTool(tool) for tool in request.tools(own)}
         self.tools = {**own, **offered}
         for message in messages[:1]:
             if message.role.value == "system" and (prompt := request.prompt()):
@@ -53,13 +55,13 @@ class SatchelAgent(ToolCallingAgent):
 
         A failure becomes the text of the result: raised, it would end the other calls, too.
         """
-        if self.request is None or not isinstance(self.tools.get(tool_name), SatchelTool):
+        if self.request is None or not isinstance(self.tools.get(tool_name), SmolagentsTool):
             return super().execute_tool_call(tool_name, arguments)
         given = arguments if isinstance(arguments, dict) else {}
         return text_only(self.request.run_sync(self.request.claim(tool_name, given)))
 
 
-class SatchelTool(Tool):
+class SmolagentsTool(Tool):
     """Describes a tool for the model; the agent runs it."""
 
     skip_forward_signature_validation = True

@@ -18,17 +18,17 @@ from satchel.tools.content_blocks import Block
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
-def plugin(source: SessionSource) -> "SatchelPlugin":
+def plugin(source: SessionSource) -> "StrandsPlugin":
     """Return a plugin that gives an agent the skills and tools of a session.
 
     A function as `source` gets the `BeforeModelCallEvent`: its `agent` and `invocation_state` say
     whose run it is. An agent of Strands has one conversation, so users have agents of their own;
     they may share the plugin. Chunks of a tool arrive as `tool_stream_event`s.
     """
-    return SatchelPlugin(source)
+    return StrandsPlugin(source)
 
 
-class SatchelPlugin(Plugin):
+class StrandsPlugin(Plugin):
     """Gives each request to the model the tools and the prompt of one step."""
 
     name = "satchel"
@@ -46,10 +46,10 @@ class SatchelPlugin(Plugin):
         request = self._requests[agent] = ModelRequest(session_of(self._source, event))
         registry = agent.tool_registry
         offered = registry.dynamic_tools
-        for name in [name for name, tool in offered.items() if isinstance(tool, SatchelTool)]:
+        for name in [name for name, tool in offered.items() if isinstance(tool, StrandsTool)]:
             del offered[name]
         for tool in request.tools({*registry.registry, *offered}):
-            offered[tool.name] = SatchelTool(request, tool)
+            offered[tool.name] = StrandsTool(request, tool)
         agent.system_prompt = self._prompt(agent, request)
 
     @hook  # type: ignore[untyped-decorator, unused-ignore]
@@ -72,7 +72,7 @@ class SatchelPlugin(Plugin):
         return written
 
 
-class SatchelTool(AgentTool):
+class StrandsTool(AgentTool):
     """A tool, with the request that it was offered in."""
 
     def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:
