@@ -32,7 +32,7 @@ def test_every_key_of_a_field_is_read():
         "  retries: {type: integer, default: 2, min: -1, max: 9}\n"
         "  rate: {type: float, default: '0.5', max: 1.5}\n"
         "  loud: {type: boolean, default: off}\n"
-        "  unit: {type: choice, options: [C, F], required: false}\n"
+        "  unit: {type: choice, options: [C, F, C], required: false}\n"
         "  root: {type: path, must_exist: yes, default: ~/x}\n"
     )
     assert reading.diagnostics == ()

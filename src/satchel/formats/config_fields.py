@@ -165,7 +165,8 @@ def _applies(block: ManifestBlock, key: str, kind: str, kinds: Iterable[str]) ->
 
 
 def _options(block: ManifestBlock, kind: str) -> tuple[str, ...]:
-    options = block.names("options") if _applies(block, "options", kind, {"choice"}) else ()
+    given = block.names("options") if _applies(block, "options", kind, {"choice"}) else ()
+    options = tuple(dict.fromkeys(given))
     if kind == "choice" and not options:
         block.report_invalid("options", "a choice has no options", "Write 'options: [one, two]'.")
     return options
