@@ -8,7 +8,7 @@ import pytest
 from satchel.adapters.model_request import ModelRequest, session_of
 from satchel.provider_messages.message_parts import text_only
 from satchel.testing.adapter_checks import CHECKS, Answered, run_check
-from satchel.tools import Image, ToolCall
+from satchel.tools import Image
 
 
 class PlainHost:
@@ -109,18 +109,3 @@ FAULTS = {
 def test_each_fault_fails_its_check(fault, check):
     with pytest.raises((AssertionError, KeyError)):
         asyncio.run(run_check(PlainHost(fault), check))
-
-
-def test_a_session_source_must_return_a_session():
-    with pytest.raises(TypeError, match="not str"):
-        session_of(lambda _: "ada", None)
-
-
-def test_a_call_that_the_model_did_not_name_is_judged_alone():
-    from satchel import Satchel
-
-    app = Satchel()
-    app.register_tool(lambda: "done", name="work", description="Work hard.")
-    request = ModelRequest(app.session())
-    assert request.run_sync(ToolCall(name="work"), [ToolCall(name="rest", id="r")]).text == "done"
-    assert not request.needs_approval(ToolCall(name="work"))

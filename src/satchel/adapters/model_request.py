@@ -1,5 +1,6 @@
 """What all adapters share: one request to a model, its tools and prompt, and the calls it makes."""
 
+import json
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
@@ -140,7 +141,11 @@ class ModelRequest:
         self, call: ToolCall, message: list[ToolCall], messages: Sequence[Any]
     ) -> tuple[StepPlan, int]:
         """Return the plan of a message, made once, and the place of the call in it."""
-        calls = message if any(_is_same(item, call) for item in message) else [call]
+        # A person or another part of the framework may have changed the arguments meanwhile: what
+        # the framework asks for now is run, not what the model sent.
+        calls = [call if _is_changed(item, call) else item for item in message]
+        if not any(_is_same(item, call) for item in calls):
+            calls = [call]
         with self._lock:
             plan = self._plan
             if plan is None or list(plan.calls) != calls:
@@ -168,6 +173,21 @@ class ModelRequests:
     def current(self, session: Session) -> ModelRequest:
         """Return the newest request; after a restart there is none, so begin one."""
         return self._by_session.get(session) or self.begin(session)
+
+
+def _is_changed(sent: ToolCall, call: ToolCall) -> bool:
+    """Return whether a call of a message was sent with other arguments."""
+    return _is_same(sent, call) and _arguments(sent) != _arguments(call)
+
+
+def _arguments(call: ToolCall) -> Any:
+    """Return the arguments as data, for a comparison; a text that is no JSON stays one."""
+    if not isinstance(call.arguments, str):
+        return dict(call.arguments)
+    try:
+        return json.loads(call.arguments or "{}")
+    except ValueError:
+        return call.arguments
 
 
 def _is_same(one: ToolCall, other: ToolCall) -> bool:
