@@ -101,10 +101,12 @@ def run_framework(name: str, turns: str) -> dict[str, dict]:
             python, "test_conformance.py", f"[{host}-", host=host, turns=turns, report=report
         )
         runs[host] = {**result_of(report), **about(python, host, FRAMEWORKS[name][0].split(">")[0])}
-        if host == name and not run_pytest(
-            python, "test_how_to.py", name, host=name, turns=turns, report=report
-        ):
-            runs[host]["failed"].append("its how-to page")
+        files = {"its how-to page": "test_how_to.py", "its own tests": f"test_{name}.py"}
+        for what, file in files.items() if host == name else ():
+            if Path(__file__).with_name(file).exists() and not run_pytest(
+                python, file, name, host=name, turns=turns, report=report
+            ):
+                runs[host]["failed"].append(what)
         if not tested and not runs[host]["failed"]:
             runs[host]["failed"].append("pytest itself")
     return runs

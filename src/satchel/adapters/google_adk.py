@@ -16,6 +16,7 @@ from satchel.adapters.model_request import (
 )
 from satchel.provider_messages import calls_in
 from satchel.provider_messages.message_parts import text_only, words_for
+from satchel.session import Session
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 
 
@@ -39,6 +40,8 @@ class AdkToolset(BaseToolset):
 
     async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
         """Begin a step: ADK asks for the tools before it asks for the instructions."""
+        if readonly_context is None and not isinstance(self._source, Session):
+            return []  # a picture or a card of an agent is drawn: there is no run, so no session
         request = self._requests.begin(session_of(self._source, readonly_context))
         return [AdkTool(request, tool) for tool in request.tools()]
 
@@ -79,9 +82,9 @@ class AdkTool(BaseTool):
 
 
 def _message_of(tool_context: Any) -> list[ToolCall]:
-    """Return the calls of the model's last message."""
+    """Return the calls of the message that a call is in; another agent may have spoken since."""
     for event in reversed(tool_context.session.events):
-        if event.get_function_calls():
+        if any(call.id == tool_context.function_call_id for call in event.get_function_calls()):
             return calls_in(event.content, "gemini")
     return []
 

@@ -45,7 +45,7 @@ class Host:
     name = "Google ADK"
     own_tool = "who_am_i"
     cannot = MappingProxyType(
-        {"chunks_reach_the_host": "a tool returns once: google/adk/tools/base_tool.py, run_async"}
+        {"chunks_reach_the_host": "a tool returns once: google/adk/tools/base_tool.py:159"}
     )
 
     def make(self, source, model, prompt):
