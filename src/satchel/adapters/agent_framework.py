@@ -1,6 +1,6 @@
 """Skills and tools for Agent Framework: `Agent(context_providers=[provider(session)], ...)`."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from agent_framework import (
@@ -21,7 +21,7 @@ from satchel.tools.content_blocks import Block
 def provider(source: SessionSource) -> "AgentFrameworkProvider":
     """Return a context provider that adds the skills and tools of a session to an agent.
 
-    A function as `source` gets the `AgentSession` of a run, or `None` if there is none.
+    A function as `source` gets the `AgentSession` of a run; a run without one gets a new one.
     """
     return AgentFrameworkProvider(source)
 
@@ -33,11 +33,12 @@ class AgentFrameworkProvider(ContextProvider):
         super().__init__("satchel")
         self._source = source
 
-    async def before_run(self, *, session: Any, context: Any, **_: Any) -> None:
+    async def before_run(self, *, agent: Any, session: Any, context: Any, **_: Any) -> None:
         """Prepare one run: its session, its tools and its middleware."""
         steps = StepMiddleware(session_of(self._source, session))
-        # The list must exist for the middleware to change it.
-        context.extend_tools(self.source_id, steps.tools(()))
+        own = (getattr(agent, "default_options", None) or {}).get("tools") or ()
+        # A run that a person's approval resumes makes calls before it asks the model.
+        context.extend_tools(self.source_id, steps.tools(own))
         context.extend_middleware(self.source_id, [steps, CallMiddleware(steps)])
 
 
@@ -48,18 +49,22 @@ class StepMiddleware(ChatMiddleware):
         self._session = session
         self.request = ModelRequest(session)
 
-    def tools(self, taken: Any) -> list["AgentFrameworkTool"]:
-        """Return the tools of the current request."""
-        return [AgentFrameworkTool(self.request, item) for item in self.request.tools(taken)]
+    def tools(self, own: Iterable[Any]) -> list["AgentFrameworkTool"]:
+        """Return the tools of the current request that are not hidden by the host's own."""
+        offered = self.request.tools({_name_of(tool) for tool in own})
+        return [AgentFrameworkTool(self.request, tool) for tool in offered]
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
         """Offer the tools and the prompt of a new step, and note the calls of the answer."""
         request = self.request = ModelRequest(self._session)
-        options = dict(context.options)
-        own = [tool for tool in options["tools"] if not isinstance(tool, AgentFrameworkTool)]
-        # The loop that runs the calls looks into this very list.
-        options["tools"][:] = [*own, *self.tools({tool.name for tool in own})]
-        context.options = {**options, "instructions": request.prompt(options.get("instructions"))}
+        # The loop that runs the calls looks into this very list; without a tool there is none yet.
+        tools = context.options.setdefault("tools", [])
+        own = [tool for tool in tools if not isinstance(tool, AgentFrameworkTool)]
+        tools[:] = [*own, *self.tools(own)]
+        prompt = request.prompt(context.options.get("instructions"))
+        # Providers refuse empty lists and texts.
+        shown = {"tools": tools or None, "instructions": prompt or None}
+        context.options = {**context.options, **shown}
 
         def note(response: Any) -> None:
             request.message = _calls_in(response)
@@ -99,6 +104,13 @@ class AgentFrameworkTool(FunctionTool):
             approval_mode="never_require",
         )
         self.request = request
+
+
+def _name_of(tool: Any) -> str:
+    """Return the name of a tool. One that the provider runs is often a mapping without a name."""
+    if isinstance(tool, Mapping):
+        return str((tool.get("function") or tool).get("name", ""))
+    return getattr(tool, "name", "")
 
 
 def _not_called(**_arguments: Any) -> str:

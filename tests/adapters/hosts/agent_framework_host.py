@@ -49,9 +49,9 @@ class Host:
     own_tool = "who_am_i"
     cannot = MappingProxyType(
         {
-            "errors_are_marked": "middleware returns contents without a flag: _middleware.py, "
-            "FunctionInvocationContext.result",
-            "chunks_reach_the_host": "a tool returns once: _tools.py, FunctionTool.invoke",
+            "errors_are_marked": "what middleware returns gets no flag, and an error that it "
+            "raises gets the framework's words: agent_framework/_tools.py:2407",
+            "chunks_reach_the_host": "a tool returns once: agent_framework/_tools.py:1090",
         }
     )
 
