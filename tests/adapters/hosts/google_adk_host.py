@@ -3,7 +3,7 @@
 from types import MappingProxyType
 from typing import Any
 
-from google.adk.agents import LlmAgent
+from google.adk.agents import LlmAgent, RunConfig
 from google.adk.models import BaseLlm, LlmResponse
 from google.adk.runners import InMemoryRunner
 from google.genai import types
@@ -60,7 +60,7 @@ class Host:
         runner = InMemoryRunner(agent=agent, app_name="app")
         talk = await runner.session_service.create_session(app_name="app", user_id=user)
         said = types.Content(role="user", parts=[types.Part(text=user)])
-        config = None
+        config = RunConfig(max_llm_calls=10_000)  # ADK ends a run after 500
         async for event in runner.run_async(
             user_id=user, session_id=talk.id, new_message=said, run_config=config
         ):
