@@ -48,7 +48,8 @@ class Lines:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=self._read, args=(process,), daemon=True).start()
+        self.reader = threading.Thread(target=self._read, args=(process,), daemon=True)
+        self.reader.start()
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         for line in process.stdout:
@@ -70,8 +71,8 @@ def test_installing_and_removing_the_bundled_package_is_noticed(wheel, environme
         text=True,
     )
     with process:
+        lines = Lines(process)
         try:
-            lines = Lines(process)
             lines.until("loaded", "group", "basic")
             pip("--python", str(environment), "install", "--no-deps", str(wheel))
             lines.until("added", "plugin", "units")
@@ -80,4 +81,5 @@ def test_installing_and_removing_the_bundled_package_is_noticed(wheel, environme
             lines.until("removed", "plugin", "units")
         finally:
             process.terminate()
+            lines.reader.join(PATIENCE)  # leaving closes the pipe that it reads
     assert process.returncode == 0
