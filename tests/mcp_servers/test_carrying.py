@@ -393,9 +393,10 @@ def test_a_call_that_is_interrupted_or_too_slow_ends_at_the_server(app, way, req
     made = request.getfixturevalue(way)("wait")
     server = getattr(made, "server", made)
     app.register_mcp_server(server, name="box", group="basic", timeout=5)
-    os.mkfifo(pipe := tmp_path / "pipe")
 
     async def main(*, interrupts):
+        # One for each call: the first may still hold its end when the second begins.
+        os.mkfifo(pipe := tmp_path / f"pipe-{interrupts}")
         session = app.session()
         running = asyncio.create_task(session.call("wait", {"pipe": str(pipe)}, call_id="1"))
         with await asyncio.to_thread(pipe.open) as told:
