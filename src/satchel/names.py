@@ -27,7 +27,8 @@ BASIC_GROUP = "basic"
 SESSION_TOOLS = frozenset(
     {
         *("reset_equipped_tools", "load_skill", "read_skill_file", "run_skill_script"),
-        *("search_tools", "search_skills", "view_task", "wait_task", "cancel_task"),
+        *("search_tools", "activate_tools", "search_skills"),
+        *("view_task", "wait_task", "cancel_task"),
     }
 )
 """The names of the built-in tools of a session; another tool may replace them."""

@@ -164,6 +164,7 @@ class Satchel:
         skill_tools: bool = True,
         scripts: bool = False,
         search: bool | None = None,
+        defer_loading: bool = False,
         notes: Literal["prompt", "answer", "both"] = "both",
         enable: Iterable[str] | str = (),
         disable: Iterable[str] | str = (),
@@ -173,7 +174,9 @@ class Satchel:
 
         The first four choose the built-in tools: to activate tool groups, load skills, run their
         scripts, and search. With `search=None`, search is offered only if many tools or
-        skills are not shown.
+        skills are not shown. With `defer_loading`, the model may call the tools of all groups:
+        providers that can search tools get the schemas of inactive groups to load later, and for
+        others these are left out.
         `notes` says where the notes of active groups go: into the prompt, into the answer of the
         meta tool, or both. `enable` and `disable` are patterns as in `satchel.toml`. This
         conversation has only tools and skills that match `enable`, if given, and do not match
@@ -189,6 +192,7 @@ class Satchel:
             skill_tools=skill_tools,
             scripts=scripts,
             search=search,
+            defer_loading=defer_loading,
             notes=notes,
             entries=EntryFilter.of(enabled, _patterns("disable", disable)),
         )

@@ -123,8 +123,8 @@ class CatalogCache(Memo):
             return self.get_or_make(
                 entry_filter, lambda: self._limited_to(entry_filter)
             ).shared_view(activation)
-        active, view = self.get_or_make(activation, lambda: self._active_view(activation))
-        return SharedView(self, active, view)
+        key, view = self.get_or_make(activation, lambda: self._active_view(activation))
+        return SharedView(self, key, view)
 
     def schema(self, tool: Tool, dialect: str) -> Any:
         """Return a copy of a tool's schema, which is made once."""
@@ -139,8 +139,8 @@ class CatalogCache(Memo):
         limited.schemas = self.schemas
         return limited
 
-    def _active_view(self, activation: Activation) -> tuple[frozenset[str], View]:
-        """Return the active groups and their view; equal groups share one view."""
+    def _active_view(self, activation: Activation) -> tuple[Hashable, View]:
+        """Return a key of what is active, and its view; equal keys share one view."""
         catalog = self.catalog
         active = active_in(catalog, activation)
 
@@ -152,15 +152,16 @@ class CatalogCache(Memo):
             )
             return view_of(catalog, activation, skills)
 
-        return active, self.get_or_make(("view", active), make_view)
+        key = (active, activation.tools, activation.defers)
+        return key, self.get_or_make(("view", key), make_view)
 
 
 class SharedView:
-    """The view of one catalog that all sessions with the same active groups share."""
+    """The view of one catalog that all sessions with the same active groups and tools share."""
 
     __slots__ = ("_active", "cache", "view")
 
-    def __init__(self, cache: CatalogCache, active: frozenset[str], view: View) -> None:
+    def __init__(self, cache: CatalogCache, active: Hashable, view: View) -> None:
         self.cache, self._active, self.view = cache, active, view
 
     @property

@@ -179,6 +179,9 @@ LATE_IMPORTS = {
     "session/own_tools.py: satchel.session.search_tools.search_tool": (
         "a prompt needs only the names of the tools"
     ),
+    "session/own_tools.py: satchel.session.tool_activation.activation_tool": (
+        "a prompt needs only the name"
+    ),
     "session/own_tools.py: satchel.session.skill_tools.loader_tool": (
         "a prompt needs only the names of the tools"
     ),
@@ -189,6 +192,7 @@ LATE_IMPORTS = {
         "a prompt needs only the names of the tools"
     ),
     "session/rendered_step.py: satchel.tools.dialects.DIALECTS": "a prompt needs no schemas",
+    "session/rendered_step.py: satchel.tools.dialects.with_deferred": "a prompt needs no schemas",
     "session/session.py: satchel.contracts.Filled": "needed only with contracts",
     "session/session.py: satchel.contracts.unknown_variable": "needed only with contracts",
     "session/session.py: satchel.session.planning.require_policy": "needed only with a policy",

@@ -213,7 +213,7 @@ def test_a_tool_of_the_catalog_wins_over_the_sessions_own(tmp_path, write_skill,
     app.register_tool(echo, name=name)
     session = app.session(scripts=True, search=True)
     shown = names(session)
-    assert len(shown) == len(set(shown)) == 7
+    assert len(shown) == len(set(shown)) == 8
     assert list(parameters(session, name)["properties"]) == ["text"]
     assert say(session, name, text="mine") == "mine"
 

@@ -17,6 +17,7 @@ from talk import (
 from satchel import Satchel
 
 KEEP = "and every group to keep set to true."
+ALONE = " Or call activate_tools with its name, for this tool alone."
 CHOOSE = "which is not active. Call reset_equipped_tools with {!r} " + KEEP
 
 
@@ -30,7 +31,7 @@ def searched(app, words, **options):
 def test_little_out_of_sight_needs_no_search_but_the_host_may_want_it():
     app = maps_and_web()
     assert names(app.session()) == ["echo", META]
-    assert names(app.session(search=True)) == ["echo", META, "search_tools"]
+    assert names(app.session(search=True)) == ["echo", META, "search_tools", "activate_tools"]
     assert names(app.session(search=False)) == ["echo", META]
 
 
@@ -96,7 +97,7 @@ def test_what_is_active_is_to_be_called():
 def test_what_is_inactive_says_how_to_get_it_and_doing_so_helps():
     session = maps_and_web().session(search=True)
     told = say(session, "search_tools", words="way between places")
-    how = CHOOSE.format("maps")
+    how = CHOOSE.format("maps") + ALONE
     assert told == f"- route: Find the way between two places. (in tool group 'maps', {how})"
     choose(session, maps=True)
     assert say(session, "route", start="a", end="b") == "a to b"

@@ -15,16 +15,20 @@ from satchel.names import BASIC_GROUP
 M = TypeVar("M", ToolEntry, SkillEntry)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Activation:
     """The groups that a session activated or deactivated; each other group has its own default.
 
-    Names of groups that do not exist are kept: the group of a plugin that is removed and installed
-    again is as it was.
+    Names of groups and tools that do not exist are kept: the group of a plugin that is removed and
+    installed again is as it was.
     """
 
     on: frozenset[str] = frozenset()
     off: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
+    """Tools that are active alone, without the rest of their groups."""
+    defers: bool = False
+    """Whether the model may also call the tools of groups that are not active."""
 
     def activate(self, name: str) -> "Activation":
         """Return a copy with a group activated."""
@@ -36,11 +40,10 @@ class Activation:
             raise ConflictError(f"group {BASIC_GROUP!r} is always active")
         return replace(self, on=self.on - {name}, off=self.off | {name})
 
-    @classmethod
-    def only(cls, names: Iterable[str], all_names: Iterable[str]) -> "Activation":
-        """Return an activation of these groups, with all other groups deactivated."""
+    def only(self, names: Iterable[str], all_names: Iterable[str]) -> "Activation":
+        """Return a copy with these groups activated, and all other groups deactivated."""
         on = frozenset(names)
-        return cls(on, frozenset(all_names) - on - {BASIC_GROUP})
+        return replace(self, on=on, off=frozenset(all_names) - on - {BASIC_GROUP})
 
     def is_active(self, group: GroupEntry) -> bool:
         """Return whether a group is active."""
@@ -60,6 +63,8 @@ class View:
     skills: tuple[SkillEntry, ...]
     model_skills: tuple[SkillEntry, ...]
     """The skills that the model may see; only the host sees the others."""
+    deferred: frozenset[str] = frozenset()
+    """The names of the tools that the model may call but whose schemas it does not have yet."""
     by_name: Mapping[str, ToolEntry] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -84,9 +89,26 @@ def view_of(catalog: Catalog, activation: Activation, skills: VisibleSkills | No
     """
     active = active_in(catalog, activation)
     groups = tuple(group for group in catalog.groups.values() if group.name in active)
-    tools = _visible(catalog.all_tools, lambda tool: not active.isdisjoint(tool.groups))
+    usable = frozenset(group.name for group in catalog.groups.values() if group.is_available)
+
+    def is_sent(tool: ToolEntry) -> bool:
+        is_alone = tool.name in activation.tools and not usable.isdisjoint(tool.groups)
+        return is_alone or not active.isdisjoint(tool.groups)
+
+    tools = _visible(catalog.all_tools, is_sent)
+    deferred: tuple[ToolEntry, ...] = ()
+    if activation.defers:
+        sent = {tool.name for tool in tools}
+        others = _visible(catalog.all_tools, lambda tool: not usable.isdisjoint(tool.groups))
+        deferred = tuple(tool for tool in others if tool.tool and tool.name not in sent)
     visible, for_model = skills or visible_skills(catalog, active)
-    return View(groups=groups, tools=tools, skills=visible, model_skills=for_model)
+    return View(
+        groups=groups,
+        tools=(*tools, *deferred),
+        skills=visible,
+        model_skills=for_model,
+        deferred=frozenset(tool.name for tool in deferred),
+    )
 
 
 def visible_skills(catalog: Catalog, active: frozenset[str]) -> VisibleSkills:

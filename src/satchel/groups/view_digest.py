@@ -53,13 +53,15 @@ class CatalogDigest:
     """The names of the entries of each kind that a view may show."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ViewDigest:
     """The tools, skills and groups that a model saw. All sessions share the catalog's digest."""
 
     catalog: CatalogDigest
     active: frozenset[str]
     own_tools: tuple[str, ...] = ()
+    alone: frozenset[str] = frozenset()
+    """The names of the tools that were visible without their groups."""
 
     @property
     def generation(self) -> int:
@@ -76,7 +78,8 @@ class ViewDigest:
             if key[0] == "group":
                 shown[key] = replace(digests[0], is_active=key[1] in self.active)
                 continue
-            visible = next((digest for digest in digests if digest.is_visible(self.active)), None)
+            is_alone = key[0] == "tool" and key[1] in self.alone
+            visible = next((it for it in digests if is_alone or it.is_visible(self.active)), None)
             if visible is not None and visible.is_for_model:
                 shown[key] = replace(visible, groups=())
         return shown
@@ -117,7 +120,13 @@ def digest_view(
 ) -> ViewDigest:
     """Return the digest of a view; `own_tools` are the names of the session's own tools."""
     active = frozenset(group.name for group in view.groups)
-    return ViewDigest(catalog_digest or digest_catalog(catalog), active, tuple(own_tools))
+    alone = frozenset(tool.name for tool in view.tools if active.isdisjoint(tool.groups))
+    return ViewDigest(
+        catalog=catalog_digest or digest_catalog(catalog),
+        active=active,
+        own_tools=tuple(own_tools),
+        alone=alone - view.deferred,
+    )
 
 
 def changes_between(before: ViewDigest | None, after: ViewDigest) -> tuple[Change, ...]:

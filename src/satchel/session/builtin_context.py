@@ -52,6 +52,15 @@ class BuiltinContext:
         hint = f"Call {META_TOOL} with {group!r} and every group to keep set to true."
         return f"which is not active. {hint}"
 
+    def how_to_use_tool(self, entry: ToolEntry, *, alone: bool = True) -> str:
+        """Return the same for a tool; `alone` if the model may also activate it without a group."""
+        if entry.name in self.conversation.activation.tools:
+            return "but it is active alone from the next step on. Try again then."
+        hint = self.how_to_use(entry.groups)
+        if not alone or META_TOOL not in hint:
+            return hint
+        return f"{hint} Or call activate_tools with its name, for this tool alone."
+
     def group_of(self, entry: ToolEntry | SkillEntry) -> str:
         """Return the group to activate for an entry: the first available one, if any."""
         groups = self.catalog.groups

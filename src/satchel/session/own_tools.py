@@ -81,6 +81,8 @@ def own_tool_makers(
     hideable_tools = sum(BASIC_GROUP not in entry.groups for entry in catalog.tools.values())
     if hideable_tools and _is_enabled(options.search, hideable_tools >= _MIN_SEARCHABLE):
         makers["search_tools"] = lambda: _search_tool("tool")
+        if options.meta_tool:
+            makers["activate_tools"] = _activation_tool
     is_grouped = bool(catalog.groups_of_skills)
     hideable_skills = sum(map(_can_be_hidden, catalog.skills.values())) if is_grouped else 0
     is_large = listing.form is not ListingForm.FULL or hideable_skills >= _MIN_SEARCHABLE
@@ -131,6 +133,12 @@ def _search_tool(kind: str) -> FunctionTool:
     from satchel.session.search_tools import search_tool  # lazy: a prompt needs only the name
 
     return search_tool(kind)
+
+
+def _activation_tool() -> FunctionTool:
+    from satchel.session.tool_activation import activation_tool  # lazy: a prompt needs the name
+
+    return activation_tool()
 
 
 def _task_tools() -> dict[str, Callable[[], OwnTool]]:

@@ -36,7 +36,7 @@ class RenderedStep:
     own_tools: OwnTools
     """The session's own tools, without their context."""
     names: tuple[str, ...]
-    """The names of all tools, in the order of the catalog."""
+    """The names of all tools that are not deferred, in the order of the catalog."""
     listing: PromptListing
     notes: str
     sections: str
@@ -73,7 +73,7 @@ def schemas(
 
     Raises `NotFoundError` for an unknown dialect.
     """
-    from satchel.tools.dialects import DIALECTS  # lazy: a prompt needs no schemas
+    from satchel.tools.dialects import DIALECTS, with_deferred  # lazy: a prompt needs no schemas
 
     if dialect not in DIALECTS:
         raise NotFoundError("dialect", dialect, near_misses(dialect, DIALECTS))
@@ -86,9 +86,14 @@ def schemas(
             return cache.schema(entry.tool, dialect)
         return rendered.own_tools[name].to_schema(dialect)
 
-    packed = cache.get_or_make(
-        (rendered, dialect, names), lambda: PackedValue([schema(name) for name in names])
-    )
+    def make() -> PackedValue:
+        sent, view = [schema(name) for name in names], rendered.view
+        if not view.deferred:
+            return PackedValue(sent)
+        late = (schema(entry.name) for entry in view.tools if entry.name in view.deferred)
+        return PackedValue(with_deferred(dialect, sent, late))
+
+    packed = cache.get_or_make((rendered, dialect, names), make)
     unpacked: list[dict[str, Any]] = packed.unpacked()
     return unpacked
 
@@ -102,7 +107,7 @@ def _render(
 ) -> RenderedStep:
     view, cache = shared_view.view, shared_view.cache
     listing, own_tools = _listing_and_tools(shared_view, options, style, open_work, likely)
-    names = [entry.name for entry in view.tools if entry.tool]
+    names = [entry.name for entry in view.tools if entry.tool and entry.name not in view.deferred]
     names += [name for name in own_tools if name not in view.by_name]
     notes = render_notes((group.name, group.notes) for group in view.groups)
     return RenderedStep(

@@ -36,6 +36,7 @@ def dump_state(conversation: SessionState, seen: Iterable[str]) -> dict[str, Any
             for skill in conversation.loaded
         },
         "tools": list(seen),
+        "activated_tools": sorted(activation.tools),
         "state": _to_json(conversation.state, "state"),
     }
 
@@ -55,7 +56,10 @@ def restore_state(
         )
     groups = _mapping(saved, "groups")
     activation = Activation(
-        frozenset(_names(groups, "on", "groups")), frozenset(_names(groups, "off", "groups"))
+        on=frozenset(_names(groups, "on", "groups")),
+        off=frozenset(_names(groups, "off", "groups")),
+        tools=frozenset(_names(saved, "activated_tools", "the saved session")),
+        defers=conversation.options.defer_loading,
     )
     seen = tuple(dict.fromkeys(_names(saved, "tools", "the saved session")))
     state = _to_json(_mapping(saved, "state"), "state")

@@ -49,10 +49,10 @@ def _tools(context: BuiltinContext, words: str) -> Iterator[str]:
         entry = context.catalog.tools.get(hit.name)
         if entry is None:  # not in the catalog that the model saw
             continue
-        if entry.name in context.view.by_name:
+        if entry.name in context.view.by_name and entry.name not in context.view.deferred:
             hint = "active: call it."
         else:
-            hint = f"in tool group {context.group_of(entry)!r}, {context.how_to_use(entry.groups)}"
+            hint = f"in tool group {context.group_of(entry)!r}, {context.how_to_use_tool(entry)}"
         yield f"{entry.name}: {_short(entry.description)} ({hint})"
 
 

@@ -178,6 +178,18 @@ class Session(CallApi):
         """Deactivate groups, all or none. Raises `NotFoundError`; `ConflictError` for `basic`."""
         self._conversation.switch(groups, Activation.deactivate)
 
+    def activate_tools(self, *names: str) -> None:
+        """Activate single tools without the rest of their groups, all or none.
+
+        Raises `NotFoundError` with the near misses, and `ConflictError` for a tool whose groups
+        are unavailable.
+        """
+        self._conversation.switch_tools(names, is_on=True)
+
+    def deactivate_tools(self, *names: str) -> None:
+        """Undo `activate_tools`. A tool of an active group stays active."""
+        self._conversation.switch_tools(names, is_on=False)
+
     def new_turn(self) -> None:
         """Begin the user's next turn.
 

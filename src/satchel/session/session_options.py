@@ -21,6 +21,8 @@ class SessionOptions:
     """Whether the model can run the scripts of loaded skills by `run_skill_script`."""
     search: bool | None = None
     """Whether there are `search_tools` and `search_skills`; `None`: if many entries are hidden."""
+    defer_loading: bool = False
+    """Whether the model may call tools of inactive groups that its provider's search finds."""
     notes: str = "both"
     """Where the notes of the active groups go: `prompt`, the meta tool's `answer`, or `both`."""
     entries: EntryFilter = field(default_factory=EntryFilter)
@@ -28,9 +30,11 @@ class SessionOptions:
 
     def __post_init__(self) -> None:
         search = False if self.search is None else self.search
-        switches = (self.meta_tool, self.skill_tools, self.scripts, search)
+        switches = (self.meta_tool, self.skill_tools, self.scripts, search, self.defer_loading)
         if not all(isinstance(item, bool) for item in switches):
-            raise DefinitionError("meta_tool, skill_tools, scripts and search must be booleans")
+            raise DefinitionError(
+                "meta_tool, skill_tools, scripts, search and defer_loading must be booleans"
+            )
         if self.notes not in _NOTES:
             raise DefinitionError(
                 f"notes must be one of {', '.join(_NOTES)}, not {self.notes!r}",

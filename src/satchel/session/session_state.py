@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from satchel.catalog import Status
@@ -11,14 +12,14 @@ from satchel.errors import ConflictError, NotFoundError
 from satchel.formats.skill_arguments import with_arguments
 from satchel.groups import Activation
 from satchel.lazy_dataclass import dataclass
-from satchel.names import BASIC_GROUP
+from satchel.names import BASIC_GROUP, near_misses
 from satchel.prompt import render_content, render_notes
 from satchel.session.loaded_skills import LoadedSkill, LoadedSkills
 from satchel.sources.skill_scan import SKILL_FILE
 from satchel.text import one_line, shorten, visible
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, GroupEntry, SkillEntry
+    from satchel.catalog import Catalog, GroupEntry, SkillEntry, ToolEntry
     from satchel.contracts import PlanPolicy
     from satchel.formats import SkillManifest
     from satchel.prompt import SkillPrompt
@@ -62,7 +63,7 @@ class SessionState:
         self.shared, self.options = shared, options
         self.plan_policy = plan_policy
         self.skill_style: SkillPrompt = shared.skill_style
-        self.activation = Activation()
+        self.activation = Activation(defers=options.defer_loading)
         self.loaded = LoadedSkills()
         self.state: dict[str, Any] = {}
 
@@ -77,6 +78,19 @@ class SessionState:
             if group.name in activation.on:
                 _require_usable(group)
         self.activation = activation
+
+    def switch_tools(self, names: Iterable[str], *, is_on: bool) -> None:
+        """Activate or deactivate single tools, all or none.
+
+        Raises `NotFoundError`, and `ConflictError` for a tool that cannot be used.
+        """
+        catalog, chosen = self.shared.catalog, frozenset(names)
+        if is_on:
+            for name in sorted(chosen):
+                require_usable_tool(name, catalog)
+            self.activation = replace(self.activation, tools=self.activation.tools | chosen)
+        else:
+            self.activation = replace(self.activation, tools=self.activation.tools - chosen)
 
     def values_of(self, names: Iterable[str], catalog: Catalog) -> dict[str, str]:
         """Return the current values of prompt variables."""
@@ -251,6 +265,23 @@ def _how_to_continue(rest: int, offset: int) -> str:
         f"The instructions have {rest} more characters. To continue, call read_skill_file with "
         f"path {SKILL_FILE!r} and offset={offset}."
     )
+
+
+def require_usable_tool(name: str, catalog: Catalog) -> ToolEntry:
+    """Return the tool with a name.
+
+    Raises `NotFoundError`, and `ConflictError` for a tool that cannot be used.
+    """
+    entry = catalog.tools.get(name)
+    if entry is None or entry.tool is None:
+        raise NotFoundError("tool", name, near_misses(name, catalog.tools))
+    groups = [catalog.groups[group] for group in entry.groups if group in catalog.groups]
+    if groups and not any(group.is_available for group in groups):
+        raise ConflictError(
+            f"tool {name!r} is unavailable: {unavailable_reason(groups[0])}",
+            fix="see the diagnostic 'group-unavailable' for where to configure it",
+        )
+    return entry
 
 
 def find_skill(name: str, shared_view: SharedView) -> tuple[SkillEntry, str]:

@@ -74,7 +74,7 @@ class ToolResolver:
         )
         hidden = catalog.tools.get(name)
         if hidden is not None and name not in rendered.names and hidden.tool is not None:
-            hint = context.how_to_use(hidden.groups)
+            hint = context.how_to_use_tool(hidden, alone="activate_tools" in rendered.own_tools)
             return f"Tool {name!r} is in tool group {context.group_of(hidden)!r}, {hint}"
         if reason := _why_unusable(name, catalog):
             return reason

@@ -7,6 +7,7 @@ from typing import Any
 from satchel.errors import NotFoundError
 from satchel.names import near_misses
 from satchel.tools.dialects.anthropic_dialect import anthropic
+from satchel.tools.dialects.deferred_tools import with_deferred
 from satchel.tools.dialects.gemini_dialect import gemini
 from satchel.tools.dialects.mcp_dialect import mcp
 from satchel.tools.dialects.null_arguments import without_nulls
@@ -26,7 +27,7 @@ _MAKERS: Mapping[str, Callable[[ToolShape], dict[str, Any]]] = MappingProxyType(
     )
 )
 
-__all__ = ["DIALECTS", "ToolShape", "in_dialect", "shown", "without_nulls"]
+__all__ = ["DIALECTS", "ToolShape", "in_dialect", "shown", "with_deferred", "without_nulls"]
 
 
 def in_dialect(dialect: str, shape: ToolShape) -> dict[str, Any]:
