@@ -41,7 +41,15 @@ if TYPE_CHECKING:
     from satchel.providers import Contribution, Provider, Skill
     from satchel.runtime import ScopedMiddleware
     from satchel.satchel import Satchel
-    from satchel.session import Session, SkillContent, Step, StepChanges
+    from satchel.session import (
+        Recording,
+        ReplayDifference,
+        Session,
+        SkillContent,
+        Step,
+        StepChanges,
+        replay,
+    )
     from satchel.settings import Limits, Settings, WatchTimings
     from satchel.sources import Precedence, SearchRoot, conventional_roots
     from satchel.tool_registry import ToolRegistry
@@ -84,7 +92,7 @@ else:
             "mcp_servers": "HttpServer RemoteClient SseServer StdioServer",
             "runtime": "ScopedMiddleware",
             "satchel": "Satchel",
-            "session": "Session SkillContent Step StepChanges",
+            "session": "Recording ReplayDifference Session SkillContent Step StepChanges replay",
             "settings": "Limits WatchTimings Settings",
             "sources": "Precedence SearchRoot conventional_roots",
             "tools": (
@@ -123,7 +131,9 @@ __all__ = [
     "Precedence",
     "PromptListing",
     "Provider",
+    "Recording",
     "RemoteClient",
+    "ReplayDifference",
     "Resource",
     "ResourceLink",
     "Satchel",
@@ -163,6 +173,7 @@ __all__ = [
     "conventional_roots",
     "hookimpl",
     "pydantic_to_json_schema",
+    "replay",
     "result_messages",
     "set_extended_model",
     "tool",

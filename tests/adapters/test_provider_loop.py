@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from satchel import Satchel, ToolCall, ToolChunk, ToolResult
+from satchel import Recording, Satchel, ToolCall, ToolChunk, ToolResult, replay
 from satchel.adapters.anthropic import run_anthropic, run_anthropic_sync
 from satchel.adapters.openai import run_openai, run_openai_sync, stream_openai
 from satchel.testing import ScriptedClient
@@ -182,3 +182,20 @@ def test_leaving_a_stream_ends_the_calls():
         await asyncio.wait_for(ended.wait(), 20)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_recording_has_the_question_the_steps_and_the_calls_of_every_turn(session, is_async):
+    messages, recording = list(ASKED), Recording()
+    for answer in ("5", "9"):
+        client = ScriptedClient(ADD, answer, blocking=not is_async)
+        if is_async:
+            asyncio.run(run_openai(client, session, messages, model="m", record=recording))
+        else:
+            run_openai_sync(client, session, messages, model="m", record=recording)
+        messages.append({"role": "user", "content": "And 4 + 5?"})
+    kinds = [item["kind"] for item in recording]
+    assert kinds == ["message", "step", "message", "call", "step", "message"] * 2
+    asked = [it["message"]["content"] for it in recording if it["kind"] == "message"]
+    assert asked == ["2 + 3?", None, "5", "And 4 + 5?", None, "9"]
+    assert asyncio.run(replay(recording, session)) == ()

@@ -9,7 +9,7 @@ from typing import Any
 
 from satchel.adapters.provider_loop import Event, Message, ProviderLibrary, ProviderLoop
 from satchel.provider_messages.message_parts import plain
-from satchel.session import Session, Step
+from satchel.session import Recording, Session, Step
 
 
 async def run_anthropic(
@@ -20,15 +20,16 @@ async def run_anthropic(
     model: str,
     system: str | None = None,
     max_tokens: int = 4096,
+    record: Recording | None = None,
     **options: Any,
 ) -> str:
     """Run an agent on an `AsyncAnthropic` until it is done; return its last text.
 
     `messages` has the conversation, and grows. `system` stands before the prompt of the session.
-    `options` go to `messages.create`.
+    `record` writes the conversation down. `options` go to `messages.create`.
     """
     given = {"model": model, "max_tokens": max_tokens, **options}
-    return _text(await _loop(client, session, messages, system, given).run())
+    return _text(await _loop(client, session, messages, system, given, record=record).run())
 
 
 def run_anthropic_sync(
@@ -39,11 +40,12 @@ def run_anthropic_sync(
     model: str,
     system: str | None = None,
     max_tokens: int = 4096,
+    record: Recording | None = None,
     **options: Any,
 ) -> str:
     """Do the same with an `Anthropic` client, without an event loop."""
     given = {"model": model, "max_tokens": max_tokens, **options}
-    return _text(_loop(client, session, messages, system, given).run_sync())
+    return _text(_loop(client, session, messages, system, given, record=record).run_sync())
 
 
 def stream_anthropic(
@@ -54,11 +56,12 @@ def stream_anthropic(
     model: str,
     system: str | None = None,
     max_tokens: int = 4096,
+    record: Recording | None = None,
     **options: Any,
 ) -> AsyncIterator[Event]:
     """Do the same as `run_anthropic`; yield the model's text, tools' chunks and their results."""
     given = {"model": model, "max_tokens": max_tokens, **options}
-    return _loop(client, session, messages, system, given).stream()
+    return _loop(client, session, messages, system, given, record=record).stream()
 
 
 def _loop(
@@ -67,6 +70,8 @@ def _loop(
     messages: list[Message],
     system: str | None,
     options: dict[str, Any],
+    *,
+    record: Recording | None,
 ) -> ProviderLoop:
     library = ProviderLibrary(
         dialect="anthropic",
@@ -82,6 +87,7 @@ def _loop(
         messages=messages,
         system=system,
         options=options,
+        record=record,
     )
 
 

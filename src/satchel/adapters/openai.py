@@ -9,7 +9,7 @@ from typing import Any
 
 from satchel.adapters.provider_loop import Event, Message, ProviderLibrary, ProviderLoop
 from satchel.provider_messages.message_parts import plain
-from satchel.session import Session, Step
+from satchel.session import Recording, Session, Step
 
 
 async def run_openai(
@@ -19,14 +19,16 @@ async def run_openai(
     *,
     model: str,
     system: str | None = None,
+    record: Recording | None = None,
     **options: Any,
 ) -> str:
     """Run an agent on an `AsyncOpenAI` until it is done; return its last text.
 
     `messages` has the conversation without a system message, and grows. `system` stands before the
-    prompt of the session. `options` go to `chat.completions.create`.
+    prompt of the session. `record` writes the conversation down. `options` go to
+    `chat.completions.create`.
     """
-    loop = _loop(client, session, messages, system, {"model": model, **options})
+    loop = _loop(client, session, messages, system, {"model": model, **options}, record=record)
     return _text(await loop.run())
 
 
@@ -37,10 +39,11 @@ def run_openai_sync(
     *,
     model: str,
     system: str | None = None,
+    record: Recording | None = None,
     **options: Any,
 ) -> str:
     """Do the same with an `OpenAI` client, without an event loop."""
-    loop = _loop(client, session, messages, system, {"model": model, **options})
+    loop = _loop(client, session, messages, system, {"model": model, **options}, record=record)
     return _text(loop.run_sync())
 
 
@@ -51,10 +54,13 @@ def stream_openai(
     *,
     model: str,
     system: str | None = None,
+    record: Recording | None = None,
     **options: Any,
 ) -> AsyncIterator[Event]:
     """Do the same as `run_openai`; yield the model's text, the tools' chunks and their results."""
-    return _loop(client, session, messages, system, {"model": model, **options}).stream()
+    return _loop(
+        client, session, messages, system, {"model": model, **options}, record=record
+    ).stream()
 
 
 def _loop(
@@ -63,6 +69,8 @@ def _loop(
     messages: list[Message],
     system: str | None,
     options: dict[str, Any],
+    *,
+    record: Recording | None,
 ) -> ProviderLoop:
     library = ProviderLibrary(
         dialect="openai",
@@ -79,6 +87,7 @@ def _loop(
         messages=messages,
         system=system,
         options=options,
+        record=record,
     )
 
 

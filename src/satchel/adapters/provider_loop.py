@@ -7,7 +7,7 @@ from typing import Any
 
 from satchel.lazy_dataclass import dataclass
 from satchel.provider_messages import calls_in, result_messages
-from satchel.session import Session, Step
+from satchel.session import Recording, Session, Step
 from satchel.tools import Item, ToolCall, ToolResult
 
 Message = dict[str, Any]
@@ -45,29 +45,34 @@ class ProviderLoop:
     messages: list[Message]
     system: str | None
     options: dict[str, Any]
+    record: Recording | None = None
+    """What writes the conversation down, if the host wants that."""
 
     async def run(self) -> Message:
         """Ask and call until the model makes no more calls; return its last message."""
+        self._record_question()
         while True:
             step = self.session.step()
             response = await self.library.create(self.client)(**self._arguments(step))
             message, calls = self._read(response)
             results = await step.execute(calls)
-            if self._add(message, calls, results):
+            if self._add(step, message, calls, results):
                 return message
 
     def run_sync(self) -> Message:
         """Do the same without an event loop, with the provider's blocking client."""
+        self._record_question()
         while True:
             step = self.session.step()
             response = self.library.create(self.client)(**self._arguments(step))
             message, calls = self._read(response)
             results = step.execute_sync(calls) if calls else []
-            if self._add(message, calls, results):
+            if self._add(step, message, calls, results):
                 return message
 
     async def stream(self) -> AsyncIterator[Event]:
         """Do the same, and yield the model's text, the tools' chunks and their results."""
+        self._record_question()
         message: Message = {}
         while True:
             step = self.session.step()
@@ -84,8 +89,15 @@ class ProviderLoop:
                     if isinstance(item, ToolResult):
                         results[place] = item
                     yield item
-            if self._add(message, calls, [results[place] for place in range(len(calls))]):
+            if self._add(step, message, calls, [results[place] for place in range(len(calls))]):
                 return
+
+    def _record_question(self) -> None:
+        """Record what was said since the model's last message."""
+        if self.record is not None:
+            roles = [message.get("role") for message in self.messages]
+            answered = len(roles) - roles[::-1].index("assistant") if "assistant" in roles else 0
+            self.record.add_messages(self.messages[answered:])
 
     def _arguments(self, step: Step) -> dict[str, Any]:
         given = {**self.library.arguments(step, self.messages, self.system), **self.options}
@@ -97,8 +109,14 @@ class ProviderLoop:
         message = self.library.message(response)
         return message, calls_in(message, self.library.dialect)
 
-    def _add(self, message: Message, calls: list[ToolCall], results: list[ToolResult]) -> bool:
+    def _add(
+        self, step: Step, message: Message, calls: list[ToolCall], results: list[ToolResult]
+    ) -> bool:
         """Add a turn to the messages; return whether it was the last."""
+        if self.record is not None:
+            self.record.add_step(step)
+            self.record.add_messages([message])
+            self.record.add_calls(calls, results)
         self.messages.extend([message, *result_messages(calls, results, self.library.dialect)])
         return not calls
 

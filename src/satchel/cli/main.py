@@ -21,6 +21,7 @@ COMMANDS = {
     "test": "Call the tools of a plugin with their examples.",
     "new": "Create a skill or plugin from a template.",
     "call": "Call a tool as a model would.",
+    "replay": "Compare a recorded conversation with what a model would see now.",
     "serve": "Serve tools and skills to MCP clients.",
     "enable": "Enable skills, tools, groups or plugins.",
     "disable": "Disable skills, tools, groups or plugins.",

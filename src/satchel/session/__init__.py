@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from satchel.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from satchel.session.conversation_replay import ReplayDifference, replay
+    from satchel.session.recording import Recording
     from satchel.session.session import Session
     from satchel.session.session_options import SessionOptions
     from satchel.session.session_state import SkillContent
@@ -14,6 +16,8 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "recording": "Recording",
+            "conversation_replay": "ReplayDifference replay",
             "session": "Session",
             "session_options": "SessionOptions",
             "session_state": "SkillContent",
@@ -22,4 +26,14 @@ else:
         },
     )
 
-__all__ = ["Session", "SessionOptions", "SkillContent", "Step", "StepChanges", "StepPlan"]
+__all__ = [
+    "Recording",
+    "ReplayDifference",
+    "Session",
+    "SessionOptions",
+    "SkillContent",
+    "Step",
+    "StepChanges",
+    "StepPlan",
+    "replay",
+]

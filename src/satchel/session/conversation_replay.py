@@ -1,0 +1,139 @@
+"""Replay a recorded conversation, and find what the model would see and get otherwise now."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any
+
+from satchel.lazy_dataclass import dataclass
+from satchel.names import SESSION_TOOLS
+from satchel.session.recording import describe_step
+from satchel.tools import ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from satchel.session.recording import Recording
+    from satchel.session.session import Session
+    from satchel.session.step import Step
+
+_NOT_REPEATED = frozenset({"run_skill_script"})
+"""Tools of the session that run code of others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayDifference:
+    """One thing that is not as it was recorded."""
+
+    entry: int
+    """The place of the entry in the recording, from 0."""
+    kind: str
+    """`groups`, `prompt`, `tools`, `call` or `result`."""
+    message: str
+    diff: str = ""
+    """The lines that differ, in the unified format, or `""`."""
+
+
+async def replay(
+    recording: Recording, session: Session, *, run: bool = False
+) -> tuple[ReplayDifference, ...]:
+    """Go through a recording with a new session, and return what is not as it was.
+
+    Steps are taken anew and compared. Calls of the session's own tools, such as `load_skill`, are
+    made again. Any other call is only checked: whether its tool is there and takes its arguments.
+    With `run`, these calls are made again too, with all their effects, and their results compared.
+    """
+    step, differences = session.step(), list[ReplayDifference]()
+    for place, entry in enumerate(recording):
+        if entry["kind"] == "step":
+            step = session.step()
+            differences += _step_differences(place, entry, describe_step(step))
+        elif entry["kind"] == "call":
+            call = ToolCall.from_dict(entry["call"])
+            before = ToolResult.from_dict(entry["result"])
+            if run or _is_own(call, step):
+                result = (await step.execute([call]))[0]
+                differences += _result_differences(place, call, before, result)
+            else:
+                differences += _call_differences(place, call, before, step)
+    return tuple(differences)
+
+
+def _is_own(call: ToolCall, step: Step) -> bool:
+    names = SESSION_TOOLS - _NOT_REPEATED
+    return call.name in names and any(tool.name == call.name for tool in step.own_tools)
+
+
+def _step_differences(
+    place: int, before: Mapping[str, Any], now: Mapping[str, Any]
+) -> Iterator[ReplayDifference]:
+    if before["groups"] != now["groups"]:
+        yield ReplayDifference(
+            entry=place,
+            kind="groups",
+            message=f"active groups were {_listed(before['groups'])}, "
+            f"and are {_listed(now['groups'])}",
+        )
+    if before["prompt"] != now["prompt"]:
+        yield ReplayDifference(
+            entry=place,
+            kind="prompt",
+            message="the prompt is different",
+            diff=_diff(before["prompt"], now["prompt"]),
+        )
+    old, new = ({tool["name"]: tool for tool in step["tools"]} for step in (before, now))
+    for name in sorted({*old, *new}):
+        if name not in new:
+            message = f"tool {name!r} is gone"
+        elif name not in old:
+            message = f"tool {name!r} is new"
+        elif old[name] != new[name]:
+            message = f"tool {name!r} is described differently"
+        else:
+            continue
+        diff = _diff(_shown(old.get(name)), _shown(new.get(name)))
+        yield ReplayDifference(entry=place, kind="tools", message=message, diff=diff)
+
+
+def _call_differences(
+    place: int, call: ToolCall, before: ToolResult, step: Step
+) -> Iterator[ReplayDifference]:
+    """Yield the difference of a call that is not made: that it would be refused now."""
+    if before.error_code in _REFUSED:
+        return  # it did not run then, so nothing is lost
+    for verdict in step.validate([call]).rejected:
+        message = f"the call of {call.name!r} would be refused now: {verdict.message}"
+        yield ReplayDifference(entry=place, kind="call", message=message)
+
+
+_REFUSED = frozenset({"tool_not_found", "invalid_arguments", "rejected"})
+
+
+def _result_differences(
+    place: int, call: ToolCall, before: ToolResult, now: ToolResult
+) -> Iterator[ReplayDifference]:
+    if (before.is_error, before.text) == (now.is_error, now.text):
+        return
+    was, is_now = ("an error" if result.is_error else "an answer" for result in (before, now))
+    change = "answers differently" if was == is_now else f"gave {was}, and gives {is_now}"
+    yield ReplayDifference(
+        entry=place,
+        kind="result",
+        message=f"the call of {call.name!r} {change}",
+        diff=_diff(before.text, now.text),
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _shown(tool: Mapping[str, Any] | None) -> str:
+    import json
+
+    return "" if tool is None else json.dumps(tool, indent=1, ensure_ascii=False, sort_keys=True)
+
+
+def _diff(before: str, now: str) -> str:
+    lines = unified_diff(before.splitlines(), now.splitlines(), "recorded", "now", "", "", 1, "")
+    return "\n".join(lines)

@@ -1,0 +1,166 @@
+"""Recordings: what they hold, how they are read, and how a replay compares."""
+
+import asyncio
+import json
+import stat
+
+import pytest
+
+from satchel import DefinitionError, Recording, Satchel, ToolCall, ToolError, replay
+
+SKILL = "---\nname: fares\ndescription: Fares of trains.\n---\n{}\n"
+GREET = ToolCall(name="greet", arguments={"name": "Ada"}, id="1")
+LOAD = ToolCall(name="load_skill", arguments={"name": "fares"}, id="2")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "fares").mkdir()
+    (tmp_path / "fares" / "SKILL.md").write_text(SKILL.format("599 kr."))
+    return tmp_path
+
+
+def opened(folder, greet=None):
+    app = Satchel(skills=[folder])
+
+    def plain(name: str) -> str:
+        """Greet somebody."""
+        return f"Hello {name}"
+
+    app.register_tool(greet or plain, name="greet")
+    return app
+
+
+def recorded(folder, calls=(GREET, LOAD)):
+    session, recording = opened(folder).session(), Recording()
+    recording.add_messages([{"role": "user", "content": "Hi"}])
+    step = session.step()
+    recording.add_step(step)
+    recording.add_calls(calls, asyncio.run(step.execute(calls)))
+    recording.add_step(session.step())
+    return recording
+
+
+def replayed(recording, app, **options):
+    found = asyncio.run(replay(recording, app.session(), **options))
+    return [(item.entry, item.kind, item.message) for item in found], found
+
+
+def test_a_file_holds_all_that_was_said_and_only_the_user_can_read_it(folder, tmp_path):
+    recording, path = recorded(folder), tmp_path / "talk.jsonl"
+    recording.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines[0] == {"satchel-recording": 1}
+    assert [line["kind"] for line in lines[1:]] == ["message", "step", "call", "call", "step"]
+    assert list(Recording.load(path)) == list(recording)
+    assert len(Recording.load(path)) == 5
+
+
+def test_any_text_survives_also_half_a_surrogate_and_line_separators(tmp_path):
+    recording = Recording()
+    recording.add_messages([{"role": "user", "content": "a\u2028b\x85c \ud83d d \x0c"}])
+    recording.save(tmp_path / "talk")
+    assert list(Recording.load(tmp_path / "talk")) == list(recording)
+
+
+def test_a_call_with_a_broken_json_text_is_recorded_as_the_model_wrote_it(folder):
+    recording = recorded(folder, [ToolCall(name="greet", arguments='{"name":', id="1")])
+    assert next(item for item in recording if item["kind"] == "call")["call"]["arguments"] == (
+        '{"name":'
+    )
+    assert replayed(recording, opened(folder)) == ([], ())
+
+
+@pytest.mark.parametrize("run", [False, True])
+def test_nothing_differs_while_nothing_was_edited(folder, run):
+    assert replayed(recorded(folder), opened(folder), run=run) == ([], ())
+
+
+def test_edited_text_of_a_skill_is_found_because_loading_is_repeated(folder):
+    recording = recorded(folder)
+    (folder / "fares" / "SKILL.md").write_text(SKILL.format("649 kr."))
+    told, (found,) = replayed(recording, opened(folder))
+    assert told == [(3, "result", "the call of 'load_skill' answers differently")]
+    assert "-599 kr." in found.diff
+    assert "+649 kr." in found.diff
+
+
+def test_an_edited_description_changes_prompt_and_tools_of_each_step(folder):
+    recording = recorded(folder)
+    text = SKILL.format("599 kr.").replace("Fares of trains", "Prices")
+    (folder / "fares" / "SKILL.md").write_text(text)
+    told, _ = replayed(recording, opened(folder))
+    assert [(entry, kind) for entry, kind, _ in told] == [(1, "prompt"), (4, "prompt")]
+
+
+def test_a_call_that_no_longer_fits_its_tool_is_found_without_running_it(folder):
+    ran = []
+
+    def greet(first: str) -> str:
+        """Greet somebody."""
+        ran.append(first)
+        return first
+
+    told, _ = replayed(recorded(folder), opened(folder, greet))
+    assert ("tools", "tool 'greet' is described differently") in [item[1:] for item in told]
+    refused = [message for _, kind, message in told if kind == "call"]
+    assert len(refused) == 1
+    assert "the call of 'greet' would be refused now:" in refused[0]
+    assert "first" in refused[0]
+    assert ran == []
+
+
+def test_a_tool_that_is_gone_is_found(folder):
+    told, _ = replayed(recorded(folder), Satchel(skills=[folder]))
+    kinds = [(kind, message.split(":")[0]) for _, kind, message in told]
+    assert ("tools", "tool 'greet' is gone") in kinds
+    assert ("call", "the call of 'greet' would be refused now") in kinds
+
+
+def test_other_answers_are_found_only_if_the_calls_are_made_again(folder):
+    def greet(name: str) -> str:
+        """Greet somebody."""
+        raise ToolError(f"{name} is away")
+
+    recording, app = recorded(folder), opened(folder, greet)
+    assert replayed(recording, app) == ([], ())
+    told, _ = replayed(recording, app, run=True)
+    assert told == [(2, "result", "the call of 'greet' gave an answer, and gives an error")]
+
+
+def test_groups_that_the_model_chose_are_chosen_again(folder):
+    def grouped():
+        app = opened(folder)
+        app.create_group("maps", notes="Be exact.")
+        app.register_tool(lambda: "here", name="where", description="Where?", group="maps")
+        return app
+
+    session, recording = grouped().session(), Recording()
+    choose = ToolCall(name="reset_equipped_tools", arguments={"maps": True}, id="g")
+    recording.add_step(step := session.step())
+    recording.add_calls([choose], asyncio.run(step.execute([choose])))
+    recording.add_step(session.step())
+    assert replayed(recording, grouped()) == ([], ())
+    without = opened(folder)
+    without.create_group("web", active=True)
+    told, _ = replayed(recording, without)
+    assert (2, "groups", "active groups were basic, maps, and are basic, web") in told
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "line 1"),
+        ("{}\n", "line 1"),
+        ('{"satchel-recording": 2}\n', "line 1"),
+        ('{"satchel-recording": 1}\n{"kind": "dream"}\n', "line 2"),
+        ('{"satchel-recording": 1}\n{"kind": "step", "groups": []}\n', "line 2"),
+        ('{"satchel-recording": 1}\n{"kind": "call", "call": {}, "result": {}}\n', "line 2"),
+        ('{"satchel-recording": 1}\n[' + "\n", "line 2"),
+        ("[" * 100_000, "line 1"),
+    ],
+)
+def test_what_is_no_recording_is_refused_with_its_line(text, line):
+    with pytest.raises(DefinitionError, match=line):
+        Recording.loads(text)
