@@ -56,7 +56,7 @@ async def call_tool(request: CallRequest) -> dict[str, Any]:
     tool_client = ToolClient(request.ctx, client.level, request.params)
     try:
         try:
-            result = await run_in_task(_result(client.session, call, tool_client))
+            result = await run_in_task(result_of(client.session, call, tool_client))
         except ToolError as problem:
             result = failure("tool_failed", str(problem), call.id)
         if not client.mode.is_lasting:
@@ -72,7 +72,7 @@ async def call_tool(request: CallRequest) -> dict[str, Any]:
     return encode_result(result, is_stateless=is_stateless(request.ctx))
 
 
-async def _result(session: Session, call: ToolCall, tool_client: ToolClient) -> ToolResult:
+async def result_of(session: Session, call: ToolCall, tool_client: ToolClient) -> ToolResult:
     """Run a tool; send each part of a streamed result if the client wants progress."""
     context = ToolContext(metadata={KEY: tool_client})
     if not tool_client.wants_progress:

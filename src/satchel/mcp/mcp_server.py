@@ -14,14 +14,14 @@ from typing import Any
 import mcp_types as types
 from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult
-from mcp.server.lowlevel.server import NotificationOptions, Server
-from mcp.server.models import InitializationOptions
+from mcp.server.lowlevel.server import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types import methods
 
 from satchel.errors import SatchelError, ToolError
 from satchel.mcp.call_handler import CallRequest, call_tool
+from satchel.mcp.changing_server import UNCACHED, ChangingServer
 from satchel.mcp.completion import completion
 from satchel.mcp.mcp_prompts import WORDS, has_place_for_words, prompt_result
 from satchel.mcp.notifier import Notifier
@@ -46,9 +46,6 @@ from satchel.tools import Tool, ToolResult
 
 Handler = Callable[[Any, Context, Any], Awaitable[Any]]
 """A method that handles a request, given its context and parameters."""
-
-_UNCACHED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-"""Results change with each edit, so clients should not cache them."""
 
 _CLIENT = "satchel"
 _RESOURCE_NOT_FOUND = -32002
@@ -109,7 +106,7 @@ class SatchelServer:
         self.server: Server[None] = self._server(name)
 
     def _server(self, name: str) -> Server[None]:
-        server = _Server(
+        server = ChangingServer(
             name,
             version=version("satchel"),
             instructions=self._shared_view().instructions or None,
@@ -299,11 +296,11 @@ class SatchelServer:
                 content = await read_target(params.uri, found, self._limits)
             except ToolError as problem:
                 raise _no_resource(ctx, params.uri, problem.message) from problem
-            return {"contents": [content], **_UNCACHED}
+            return {"contents": [content], **UNCACHED}
         if offered := view.offers.find(params.uri):
             resource, parts = offered
             result = await self._run_offer(ctx, params, resource.tool, resource.name, parts)
-            return {"contents": contents_of(params.uri, resource, result), **_UNCACHED}
+            return {"contents": contents_of(params.uri, resource, result), **UNCACHED}
         raise _no_resource(ctx, params.uri)
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
@@ -334,7 +331,7 @@ class SatchelServer:
             entry = await asyncio.to_thread(self._skill_entries.entry, found.skill)
         if entry is None:
             raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri}.")
-        return {"skill": entry, **_UNCACHED}
+        return {"skill": entry, **UNCACHED}
 
     async def _directory(self, ctx: Context, params: DirectoryParams) -> Any:
         found = find_target(params.uri, self._view(ctx).view)
@@ -352,26 +349,6 @@ class SatchelServer:
         return await completion(params, self._view(ctx), self._limits)
 
 
-class _Server(Server[None]):
-    """A server whose handshake announces list changes and has the current instructions."""
-
-    greeting: Callable[[], str]
-
-    def create_initialization_options(
-        self,
-        notification_options: NotificationOptions | None = None,
-        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
-    ) -> InitializationOptions:
-        changing = notification_options or NotificationOptions(
-            prompts_changed=True, resources_changed=True, tools_changed=True
-        )
-        options = super().create_initialization_options(
-            changing, experimental_capabilities, extensions
-        )
-        return options.model_copy(update={"instructions": self.greeting() or None})
-
-
 def _messages(description: str, result: ToolResult) -> dict[str, Any]:
     messages = messages_of(result.content)
     return {"resultType": "complete", "description": description, "messages": messages}
@@ -387,7 +364,7 @@ def _page(
             types.INVALID_PARAMS, "The list has changed since; read it from its beginning."
         ) from None
     following = {"nextCursor": cursor} if cursor else {}
-    return {key: items, **_UNCACHED, **following}
+    return {key: items, **UNCACHED, **following}
 
 
 def _no_resource(ctx: Context, uri: str, why: str = "") -> MCPError:
