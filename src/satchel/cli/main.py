@@ -16,6 +16,7 @@ COMMANDS = {
     "prompt": "Print the system prompt for a model.",
     "schema": "Print the tool schemas for a model.",
     "validate": "Check skills and plugins against their formats.",
+    "scan": "Look for lures in skills and plugins of others.",
     "doctor": "Find problems, and print the commands that fix them.",
     "watch": "Print what is loaded, then every change.",
     "test": "Call the tools of a plugin with their examples.",

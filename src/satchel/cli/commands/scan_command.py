@@ -1,0 +1,60 @@
+"""`satchel scan`: what to look at before trusting skills and plugins of somebody else."""
+
+from collections import Counter
+
+import click
+
+from satchel.cli.base_command import Command
+from satchel.cli.console import Console
+from satchel.cli.rendering import count, relative
+
+_FORMATS = ("text", "json", "sarif", "github")
+
+
+@click.command("scan", cls=Command)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True))
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), default="text",
+    help="How to print: text, json, sarif for code scanning, or github for a workflow.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--ignore", multiple=True, metavar="RULE", help="Leave a rule out. Repeatable.")
+def command(
+    console: Console, *, paths: tuple[str, ...], form: str, as_json: bool, ignore: tuple[str, ...]
+) -> int:
+    """Look through files and folders for what a reviewer would want to see.
+
+    Nothing is imported or run. Exit code 1 means that something was found: read it, it may be
+    harmless. Exit code 0 does not mean that a skill is safe.
+    """
+    # Lazy: not needed for `--help`.
+    from satchel.cli.scan_report import github_line, sarif_report
+    from satchel.scan import SCAN_RULES, scan_path
+
+    if unknown := [name for name in ignore if name not in SCAN_RULES]:
+        known = ", ".join(SCAN_RULES)
+        raise click.BadParameter(f"no rule {unknown[0]!r}; the rules are {known}")
+    found = [it for path in paths for it in scan_path(path) if it.rule not in ignore]
+    match "json" if as_json else form:
+        case "json":
+            console.json(
+                [
+                    {
+                        "rule": it.rule, "path": it.path, "line": it.line, "text": it.text,
+                        "meaning": it.meaning,
+                    }
+                    for it in found
+                ]
+            )  # fmt: skip
+        case "sarif":
+            console.json(sarif_report(found))
+        case "github":
+            for it in found:
+                console.out(github_line(it))
+        case _:
+            for it in found:
+                console.out(f"{relative(it.path)}:{it.line}: {it.rule}: {it.text}")
+            for rule, number in sorted(Counter(it.rule for it in found).items()):
+                console.say(f"{rule} ({number}): {SCAN_RULES[rule].meaning}")
+    console.say(count(len(found), "finding"))
+    return 1 if found else 0
