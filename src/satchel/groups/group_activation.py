@@ -71,6 +71,11 @@ class View:
         by_name = {entry.name: entry for entry in self.tools}
         object.__setattr__(self, "by_name", MappingProxyType(by_name))
 
+    @property
+    def sent_tools(self) -> tuple[ToolEntry, ...]:
+        """Return the tools that can be called, without those that are deferred."""
+        return tuple(it for it in self.tools if it.tool and it.name not in self.deferred)
+
 
 VisibleSkills = tuple[tuple[SkillEntry, ...], tuple[SkillEntry, ...]]
 """The visible skills, and those of them that the model may see."""

@@ -55,24 +55,28 @@ async def call_tool(request: CallRequest) -> dict[str, Any]:
     call = ToolCall(name=name, arguments=await _arguments(request), id=str(request.ctx.request_id))
     tool_client = ToolClient(request.ctx, client.level, request.params)
     try:
-        try:
-            result = await run_in_task(result_of(client.session, call, tool_client))
-        except ToolError as problem:
-            result = failure("tool_failed", str(problem), call.id)
+        result = await run_call(client.session, call, tool_client)
         if not client.mode.is_lasting:
             # The next request could not ask for the task, so this one waits for it.
             result = await client.session.finished(result)
     finally:
         if not client.mode.is_lasting:
             client.session.interrupt()
-    if result.is_error and tool_client.outcome is not None:
-        raise tool_client.outcome
+    tool_client.raise_outcome(result)
     if request.hide is not None and name not in request.view.view.by_name:
         result = _without_paths(result, request.hide)
     return encode_result(result, is_stateless=is_stateless(request.ctx))
 
 
-async def result_of(session: Session, call: ToolCall, tool_client: ToolClient) -> ToolResult:
+async def run_call(session: Session, call: ToolCall, tool_client: ToolClient) -> ToolResult:
+    """Run a tool in its own task, so that it cannot cancel the server's."""
+    try:
+        return await run_in_task(_result(session, call, tool_client))
+    except ToolError as problem:
+        return failure("tool_failed", str(problem), call.id)
+
+
+async def _result(session: Session, call: ToolCall, tool_client: ToolClient) -> ToolResult:
     """Run a tool; send each part of a streamed result if the client wants progress."""
     context = ToolContext(metadata={KEY: tool_client})
     if not tool_client.wants_progress:

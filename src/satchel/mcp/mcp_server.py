@@ -37,31 +37,16 @@ from satchel.mcp.skill_resources import (
     list_directory,
     read_target,
 )
-from satchel.mcp.tool_client import Context, InputNeededError, ToolClient, is_stateless
+from satchel.mcp.tool_client import Context, ToolClient, is_stateless, returning_questions
 from satchel.mcp.view_cache import ClientMode, ClientView, ViewCache
 from satchel.mcp_servers.listed_skills import EXTENSION
 from satchel.satchel import Satchel
 from satchel.settings import Limits
 from satchel.tools import Tool, ToolResult
 
-Handler = Callable[[Any, Context, Any], Awaitable[Any]]
-"""A method that handles a request, given its context and parameters."""
-
 _CLIENT = "satchel"
 _RESOURCE_NOT_FOUND = -32002
 """The code up to version 2025-11-25; later versions use `INVALID_PARAMS`."""
-
-
-def _returning_questions(handler: Handler) -> Handler:
-    """Let a handler return questions to the client instead of a result."""
-
-    async def answered(server: Any, ctx: Context, params: Any) -> Any:
-        try:
-            return await handler(server, ctx, params)
-        except InputNeededError as needed:
-            return needed.result
-
-    return answered
 
 
 class SkillParams(types.RequestParams):
@@ -231,7 +216,7 @@ class SatchelServer:
 
     # ---- tools ------------------------------------------------------------------------------
 
-    @_returning_questions
+    @returning_questions
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         client = self._client(ctx)
         view = self._view_of(client)
@@ -247,7 +232,7 @@ class SatchelServer:
 
     # ---- prompts ----------------------------------------------------------------------------
 
-    @_returning_questions
+    @returning_questions
     async def _prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         client = self._client(ctx)
         view = self._view_of(client)
@@ -287,7 +272,7 @@ class SatchelServer:
 
     # ---- resources and skills ---------------------------------------------------------------
 
-    @_returning_questions
+    @returning_questions
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         view = self._view(ctx)
         # Skills first: a plugin's resource must not replace their files.

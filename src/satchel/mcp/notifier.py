@@ -1,8 +1,8 @@
 """Send list-changed notifications to connected clients."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 from mcp.server.lowlevel.server import Server
@@ -15,6 +15,22 @@ from satchel.satchel import Satchel
 
 _PATIENCE = 5.0
 """Seconds to wait for a client that does not read; the newest state is sent after that."""
+
+
+@contextmanager
+def calling_on_change(app: Satchel, compare: Callable[[], None]) -> Iterator[None]:
+    """Call `compare` on this event loop after each change of the catalog."""
+    loop = asyncio.get_running_loop()
+
+    def on_change(_change: Change) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(compare)
+
+    unsubscribe = app.subscribe(on_change)
+    try:
+        yield
+    finally:
+        unsubscribe()
 
 
 class Notifier:
@@ -63,23 +79,16 @@ class Notifier:
     @asynccontextmanager
     async def lifespan(self, _server: Server[Any]) -> AsyncIterator[None]:
         """Notify clients while a server runs; several may run at once."""
-        loop = asyncio.get_running_loop()
-
-        def heard(_change: Change) -> None:
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(self._compare)
-
-        undo = self._app.subscribe(heard)
         self._runs += 1
-        try:
-            yield
-        finally:
-            undo()
-            self._runs -= 1
-            if not self._runs:
-                self.close()
-                for task in self._tasks:
-                    task.cancel()
+        with calling_on_change(self._app, self._compare):
+            try:
+                yield
+            finally:
+                self._runs -= 1
+                if not self._runs:
+                    self.close()
+                    for task in self._tasks:
+                        task.cancel()
 
     def _compare(self) -> None:
         if self._compared is self._app.catalog:  # an earlier call handled this change, too

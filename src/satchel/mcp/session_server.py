@@ -10,34 +10,33 @@ import mcp_types as types
 from mcp.server.connection import Connection
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ToolsListChanged
 
-from satchel.errors import ToolError
-from satchel.mcp.call_handler import result_of
+from satchel.mcp.call_handler import run_call
 from satchel.mcp.changing_server import UNCACHED, ChangingServer
-from satchel.mcp.own_task import run_in_task
+from satchel.mcp.notifier import calling_on_change
 from satchel.mcp.result_encoding import encode_result
 from satchel.mcp.served_client import connection_of
-from satchel.mcp.tool_client import Context, InputNeededError, ToolClient, is_stateless
+from satchel.mcp.tool_client import Context, ToolClient, is_stateless, returning_questions
 from satchel.satchel import Satchel
 from satchel.session import Session
-from satchel.tools import ToolCall, failure
+from satchel.tools import ToolCall
 
 
 class SessionServer:
     """Serves the tools of one session, which the host and its clients share.
 
-    `server` is a server of the official SDK: run it with any of its transports, or give it to a
+    `server` is a server of the official SDK: run it with any of its transports, or pass it to a
     client or framework in this process. All clients see and switch the same groups. Each list of
-    tools is a new step of the session; the prompt is in the instructions of the handshake.
+    tools is a new step of the session. The handshake returns the prompt as instructions.
     """
 
     def __init__(self, app: Satchel, session: Session, *, name: str = "satchel") -> None:
         self._app, self._session = app, session
         self._bus = InMemorySubscriptionBus()
         self._connections: set[Connection] = set()
-        self._shown: list[dict[str, Any]] | None = None
+        self._is_listed = False
+        """Whether the clients have the newest list, as far as is known."""
         self._tasks: set[asyncio.Task[None]] = set()
         self.server: Server[None] = ChangingServer(
             name,
@@ -52,19 +51,12 @@ class SessionServer:
 
     @asynccontextmanager
     async def _lifespan(self, _server: Server[Any]) -> AsyncIterator[None]:
-        loop = asyncio.get_running_loop()
-
-        def heard(_change: object) -> None:
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(self._compare)
-
-        undo = self._app.subscribe(heard)
-        try:
-            yield
-        finally:
-            undo()
-            for task in self._tasks:
-                task.cancel()
+        with calling_on_change(self._app, self._compare):
+            try:
+                yield
+            finally:
+                for task in self._tasks:
+                    task.cancel()
 
     async def _list_tools(self, ctx: Context, _params: Any) -> Any:
         if not is_stateless(ctx):
@@ -72,35 +64,30 @@ class SessionServer:
             if connection not in self._connections:
                 self._connections.add(connection)
                 connection.exit_stack.callback(self._connections.discard, connection)
-        self._shown = self._session.schemas("mcp")
-        return {"tools": self._shown, **UNCACHED}
+        self._is_listed = True
+        return {"tools": self._session.schemas("mcp"), **UNCACHED}
 
+    @returning_questions
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         call = ToolCall(name=params.name, arguments=params.arguments or {}, id=str(ctx.request_id))
         client = ToolClient(ctx, "info", params)
         try:
-            result = await run_in_task(result_of(self._session, call, client))
-        except ToolError as problem:
-            result = failure("tool_failed", str(problem), call.id)
+            result = await run_call(self._session, call, client)
         finally:
             self._compare()
-        match client.outcome:
-            case InputNeededError(result=questions) if result.is_error:
-                return questions
-            case MCPError() as outcome if result.is_error:
-                raise outcome
+        client.raise_outcome(result)
         return encode_result(result, is_stateless=is_stateless(ctx))
 
     def _compare(self) -> None:
-        """Tell the clients if the list of tools is not the one that they saw."""
-        if self._shown is None or not self._session.changes():
+        """Notify the clients once if the session has changed since the last list."""
+        if not self._is_listed or not self._session.changes():
             return
-        self._shown = None  # told once; they ask for the list when they want it
-        task = asyncio.get_running_loop().create_task(self._tell())
+        self._is_listed = False
+        task = asyncio.get_running_loop().create_task(self._notify())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         await self._bus.publish(ToolsListChanged())
         for connection in tuple(self._connections):
             with suppress(Exception):  # it ended

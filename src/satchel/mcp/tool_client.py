@@ -1,7 +1,7 @@
 """The client that made a call, for tools that report to it or ask it while they run."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 import mcp_types as types
@@ -12,6 +12,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, TypeAdapter
 
 from satchel.errors import ToolError
+from satchel.tools import ToolResult
 from satchel.tools.tool_results import sendable
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -36,6 +37,22 @@ class InputNeededError(Exception):
         self.result = result
 
 
+Handler = Callable[[Any, Context, Any], Awaitable[Any]]
+"""A method that handles a request, given its context and parameters."""
+
+
+def returning_questions(handler: Handler) -> Handler:
+    """Let a handler return questions to the client instead of a result."""
+
+    async def answered(server: Any, ctx: Context, params: Any) -> Any:
+        try:
+            return await handler(server, ctx, params)
+        except InputNeededError as needed:
+            return needed.result
+
+    return answered
+
+
 class ToolClient:
     """The client that made a call; messages after the end of the call are lost."""
 
@@ -51,6 +68,11 @@ class ToolClient:
         # Without a handshake nothing is logged for a request that does not ask for it.
         self._level = asked if is_stateless(sdk) else level
         self._last = float("-inf")
+
+    def raise_outcome(self, result: ToolResult) -> None:
+        """Raise what the client gets in place of a result that is an error, if there is that."""
+        if result.is_error and self.outcome is not None:
+            raise self.outcome
 
     @property
     def protocol_version(self) -> str:

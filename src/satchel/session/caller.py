@@ -130,7 +130,7 @@ class CallApi(ABC):
         shared_view = self._shared_view()
         return shared_view.get_or_make(
             "guide",
-            lambda: render_guide(_guided(entry) for entry in shared_view.view.tools if entry.tool),
+            lambda: render_guide(map(_guided, shared_view.view.sent_tools)),
         )
 
     def validate(

@@ -107,7 +107,7 @@ def _render(
 ) -> RenderedStep:
     view, cache = shared_view.view, shared_view.cache
     listing, own_tools = _listing_and_tools(shared_view, options, style, open_work, likely)
-    names = [entry.name for entry in view.tools if entry.tool and entry.name not in view.deferred]
+    names = [entry.name for entry in view.sent_tools]
     names += [name for name in own_tools if name not in view.by_name]
     notes = render_notes((group.name, group.notes) for group in view.groups)
     return RenderedStep(

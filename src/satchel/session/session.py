@@ -187,7 +187,7 @@ class Session(CallApi):
         self._conversation.switch_tools(names, is_on=True)
 
     def deactivate_tools(self, *names: str) -> None:
-        """Undo `activate_tools`. A tool of an active group stays active."""
+        """Undo `activate_tools`; raises `NotFoundError`. Tools of active groups stay active."""
         self._conversation.switch_tools(names, is_on=False)
 
     def new_turn(self) -> None:

@@ -12,7 +12,7 @@ from satchel.errors import ConflictError, NotFoundError
 from satchel.formats.skill_arguments import with_arguments
 from satchel.groups import Activation
 from satchel.lazy_dataclass import dataclass
-from satchel.names import BASIC_GROUP, near_misses
+from satchel.names import BASIC_GROUP
 from satchel.prompt import render_content, render_notes
 from satchel.session.loaded_skills import LoadedSkill, LoadedSkills
 from satchel.sources.skill_scan import SKILL_FILE
@@ -84,13 +84,12 @@ class SessionState:
 
         Raises `NotFoundError`, and `ConflictError` for a tool that cannot be used.
         """
-        catalog, chosen = self.shared.catalog, frozenset(names)
+        tools = self.activation.tools
         if is_on:
-            for name in sorted(chosen):
-                require_usable_tool(name, catalog)
-            self.activation = replace(self.activation, tools=self.activation.tools | chosen)
+            tools |= {require_usable_tool(name, self.shared.catalog).name for name in names}
         else:
-            self.activation = replace(self.activation, tools=self.activation.tools - chosen)
+            tools -= {self.shared.catalog.tool(name).name for name in names}
+        self.activation = replace(self.activation, tools=tools)
 
     def values_of(self, names: Iterable[str], catalog: Catalog) -> dict[str, str]:
         """Return the current values of prompt variables."""
@@ -272,9 +271,9 @@ def require_usable_tool(name: str, catalog: Catalog) -> ToolEntry:
 
     Raises `NotFoundError`, and `ConflictError` for a tool that cannot be used.
     """
-    entry = catalog.tools.get(name)
-    if entry is None or entry.tool is None:
-        raise NotFoundError("tool", name, near_misses(name, catalog.tools))
+    entry = catalog.tool(name)
+    if entry.tool is None:
+        raise ConflictError(f"tool {name!r} is {entry.state}", fix="run: satchel doctor --run")
     groups = [catalog.groups[group] for group in entry.groups if group in catalog.groups]
     if groups and not any(group.is_available for group in groups):
         raise ConflictError(
