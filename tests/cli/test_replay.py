@@ -41,3 +41,17 @@ def test_a_file_that_is_no_recording_is_refused(run, talk, here):
     assert result.exit_code == 1
     assert "line 1 of the recording cannot be read" in result.stderr
     assert run("replay", "nothing.jsonl").exit_code == 2
+
+
+def test_a_skill_that_broke_is_named_beside_the_differences(run, talk, here):
+    (here / "skills" / "pdf" / "SKILL.md").write_text("---\nname: [pdf\n---\n")
+    result = run("replay", *talk)
+    assert result.exit_code == 1
+    assert "1 error" in result.stderr
+
+
+def test_a_binary_file_is_refused_in_one_line(run, here):
+    (here / "bin").write_bytes(b"\xff\xfe")
+    result = run("replay", "bin")
+    assert result.exit_code == 1
+    assert "line 1 of the recording cannot be read: it is not UTF-8" in result.stderr

@@ -155,6 +155,7 @@ def test_groups_that_the_model_chose_are_chosen_again(folder):
         ("{}\n", "line 1"),
         ('{"satchel-recording": 2}\n', "line 1"),
         ('{"satchel-recording": 1}\n{"kind": "dream"}\n', "line 2"),
+        ('{"satchel-recording": 1}\n\n{"kind": "dream"}\n', "line 3"),
         ('{"satchel-recording": 1}\n{"kind": "step", "groups": []}\n', "line 2"),
         ('{"satchel-recording": 1}\n{"kind": "call", "call": {}, "result": {}}\n', "line 2"),
         ('{"satchel-recording": 1}\n[' + "\n", "line 2"),
@@ -164,3 +165,32 @@ def test_groups_that_the_model_chose_are_chosen_again(folder):
 def test_what_is_no_recording_is_refused_with_its_line(text, line):
     with pytest.raises(DefinitionError, match=line):
         Recording.loads(text)
+
+
+def test_a_file_that_is_not_utf8_is_refused_with_its_line(tmp_path):
+    (tmp_path / "talk").write_bytes(b'{"satchel-recording": 1}\n\xff\xfe\n')
+    with pytest.raises(DefinitionError, match=r"line 2 of the recording cannot be read: .* UTF-8"):
+        Recording.load(tmp_path / "talk")
+
+
+@pytest.mark.parametrize("run", [False, True])
+def test_the_calls_of_one_message_are_judged_together(folder, run):
+    def ruled():
+        app = opened(folder)
+
+        def policy(plan, _state):
+            return None if len(plan) == 2 else "Send both calls together."
+
+        return app.session(plan_policy=policy)
+
+    session, recording = ruled(), Recording()
+    calls = [GREET, GREET.changed(id="3")]
+    recording.add_step(step := session.step())
+    recording.add_calls(calls, asyncio.run(step.execute(calls)))
+    assert asyncio.run(replay(recording, ruled(), run=run)) == ()
+    alone = Recording()
+    alone.add_step(step := session.step())
+    alone.add_calls(calls[:1], asyncio.run(step.execute(calls[:1])))
+    assert asyncio.run(replay(alone, ruled(), run=run)) == (), "it was refused before, too"
+    (difference,) = asyncio.run(replay(alone, opened(folder).session(), run=True))
+    assert difference.message == "the call of 'greet' gave an error, and gives an answer"

@@ -5,37 +5,46 @@ import os
 import re
 import stat
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import accumulate
 
+from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
 from satchel.scan.scan_rules import KNOWN_INSTALLERS, SCAN_RULES
+from satchel.settings import Limits
+from satchel.sources import RootKind, scan_skills, search_root
 
-_MAX_BYTES = 4_000_000
-"""The beginning of a file that is read."""
-_MAX_FILES = 50_000
+_MAX_BYTES = 1_000_000
+"""The beginning of a file that is read: a rule needs about 4 microseconds for a byte."""
 _MIN_DECODED = 16
-"""Characters of a hidden text that is looked at."""
+"""The shortest hidden text that is searched, in characters."""
 _SHOWN = 160
 """Characters of the text that a finding shows."""
-_SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 _PROGRAMS = (
-    b"\x7fELF",
-    b"MZ",
-    b"\xcf\xfa\xed\xfe",
-    b"\xca\xfe\xba\xbe",
-    b"\xfe\xed\xfa",
-    b"\x00asm",
+    *(b"\x7fELF", b"MZ", b"\x00asm", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe"),
+    *(b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa"),
 )
+_ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".whl", ".jar", ".dmg")
+_MEDIA = (
+    *(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF", b"PK\x03\x04", b"OggS", b"ID3"),
+    *(b"\x00\x01\x00\x00", b"OTTO", b"wOFF", b"wOF2", b"\x00\x00\x01\x00", b"fLaC", b"BM"),
+    *(b"SQLite format 3", b"\x1aE\xdf\xa3", b"II*\x00", b"MM\x00*", b"8BPS", b"\xd0\xcf\x11\xe0"),
+)
+"""How pictures, sound, fonts, documents and databases begin. These may have bytes of any kind."""
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e01ef]|(?<!^)\ufeff|(?<=[!-~])[\u200c\u200d\u2800](?=[!-~])"
     "|[\ufe00-\ufe0e]{2,}"
 )
-_SOFT_HYPHEN_LIKE = re.compile("[\u00ad\u200b\u200e\u200f\ufe0f]")
+_LEFT_BY_EDITORS = re.compile("[\u00ad\u200b\u200e\u200f]")
+_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
+"""The flag of a region, such as Scotland, is written with invisible characters."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}|(?:\\x[0-9a-fA-F]{2}){12,}|[0-9a-fA-F]{60,}")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_NAME_FIELD = re.compile(r"\s*[\"']?name[\"']?\s*:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,173 +67,212 @@ class ScanFinding:
 def scan_path(path: str | os.PathLike[str]) -> Iterator[ScanFinding]:
     """Yield what a file, or all files of a folder, have that the rules describe.
 
-    Nothing is imported or run. Links are named and not followed. Version control, caches and
-    installed packages are left out.
+    Nothing is imported or run. Links are named and not followed. What cannot be read whole is a
+    finding, too; only folders called `.git` are left out.
     """
     top = os.fspath(path)
-    if not os.path.isdir(top):
+    if os.path.isdir(top):
+        yield from _scan_folder(top)
+        yield from _refused_skills(top)
+    else:
         yield from _scan_file(top, os.path.dirname(os.path.realpath(top)))
-        return
-    yield from _scan_name(top)
-    count = 0
-    for folder, folders, files in os.walk(top):
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
-        for name in folders:
-            place = os.path.join(folder, name)
-            if os.path.islink(place):
-                yield from _scan_file(place, os.path.realpath(top))
-            yield from _scan_name(place)
-        for name in sorted(files):
-            count += 1
-            if count > _MAX_FILES:
-                return
-            yield from _scan_name(os.path.join(folder, name))
-            yield from _scan_file(os.path.join(folder, name), os.path.realpath(top))
 
 
 def scan_text(text: str, path: str = "") -> Iterator[ScanFinding]:
     """Yield what a text has that the rules describe, each rule once a line."""
-    yield from _hidden_characters(text, path)
-    yield from _mixed_scripts(text, path)
-    plain = _plain(text)
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.isascii():
+            yield from _scan_letters(line, path, number, is_name=bool(_NAME_FIELD.match(line)))
+    readable = _ReadableText(text)
     seen: set[tuple[str, int]] = set()
-    for part, offset in (*((plain, 0),), *_decoded(plain)):
-        for rule_id, start, found in _matches(part):
-            line = plain.count("\n", 0, start if offset == 0 else offset) + 1
-            if (rule_id, line) not in seen:
-                seen.add((rule_id, line))
-                yield _finding(rule_id, path, line, found)
+    for rule, line_number, match in _matches(readable):
+        if (rule, line_number) not in seen:
+            seen.add((rule, line_number))
+            yield _finding(rule, path, line_number, match)
 
 
-def _matches(text: str) -> Iterator[tuple[str, int, str]]:
+class _ReadableText:
+    """A text as a shell or a model reads it: without invisible characters, with lines joined."""
+
+    def __init__(self, text: str) -> None:
+        joined, self._numbers = list[list[str]](), list[int]()
+        is_continued = False
+        for number, written in enumerate(text.split("\n"), 1):
+            line = _HIDDEN.sub("", written.rstrip("\r"))
+            if not is_continued:
+                joined.append([])
+                self._numbers.append(number)
+            joined[-1].append(line.removesuffix("\\"))
+            is_continued = line.endswith("\\")
+        lines = [unicodedata.normalize("NFKC", " ".join(parts)) for parts in joined]
+        self.text = "\n".join(lines)
+        self._starts = [0, *accumulate(len(line) + 1 for line in lines)]
+
+    def line_at(self, place: int) -> int:
+        """Return the number of the line at a place in `text`."""
+        return self._numbers[bisect_right(self._starts, place) - 1]
+
+
+def _matches(readable: _ReadableText) -> Iterator[tuple[str, int, str]]:
+    """Yield the rules that match a text, or a text that is encoded in it, with the line."""
+    for rule, place, match in _matches_of_rules(readable.text):
+        yield rule, readable.line_at(place), match
+    for encoded in _ENCODED.finditer(readable.text):
+        for decoded in _decode(encoded.group()):
+            for rule, _, match in _matches_of_rules(_ReadableText(decoded).text):
+                yield rule, readable.line_at(encoded.start()), match
+
+
+def _matches_of_rules(text: str) -> Iterator[tuple[str, int, str]]:
     for rule in SCAN_RULES.values():
         for pattern in rule.patterns:
             for match in pattern.finditer(text):
-                line = text[match.start() :].partition("\n")[0]
-                if rule.id == "fetch-and-run" and KNOWN_INSTALLERS.search(line):
+                end = text.find("\n", match.start())
+                line = text[match.start() : end if end >= 0 else None]
+                if rule.id == "fetch-and-run" and KNOWN_INSTALLERS.search(line[:_SHOWN]):
                     continue
                 yield rule.id, match.start(), match.group()
 
 
-def _plain(text: str) -> str:
-    """Return a text as a shell or a model reads it: without invisible characters and joins."""
-    text = _HIDDEN.sub("", text)
-    text = unicodedata.normalize("NFKC", text) if not text.isascii() else text
-    return re.sub(r"\\\r?\n[ \t]*", " ", text.replace("\r\n", "\n"))
-
-
-def _decoded(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the texts that are hidden in long encoded words, with their places."""
-    for match in _ENCODED.finditer(text):
-        if match.start() == 0:
-            continue
-        for decoded in _readings(match.group()):
-            if sum(map(_is_readable, decoded)) > 0.9 * len(decoded) >= _MIN_DECODED:
-                yield _plain(decoded), match.start()
-
-
-def _readings(word: str) -> Iterator[str]:
-    with_hex = word.replace("\\x", "")
+def _decode(encoded: str) -> Iterator[str]:
+    """Yield the texts that a long word stands for, in hexadecimal and in base64."""
+    digits = encoded.replace("\\x", "")
+    padded = encoded.rstrip("=") + "=" * (-len(encoded.rstrip("=")) % 4)
+    decoded: list[bytes] = []
     with suppress(ValueError):
-        yield bytes.fromhex(with_hex).decode()
-    padded = word.rstrip("=") + "=" * (-len(word.rstrip("=")) % 4)
+        decoded.append(bytes.fromhex(digits))
     with suppress(ValueError):  # also `binascii.Error`
-        yield base64.b64decode(padded.replace("-", "+").replace("_", "/"), validate=True).decode()
+        standard = padded.replace("-", "+").replace("_", "/")
+        decoded.append(base64.b64decode(standard, validate=True))
+    for data in decoded:
+        for encoding in ("utf-8", "utf-16-le"):  # PowerShell encodes UTF-16
+            with suppress(UnicodeDecodeError):
+                text = data.decode(encoding)
+                letters = sum(letter.isascii() and _is_readable(letter) for letter in text)
+                if letters > 0.9 * len(text) >= 0.9 * _MIN_DECODED:
+                    yield text
 
 
 def _is_readable(letter: str) -> bool:
     return letter.isprintable() or letter in "\n\r\t"
 
 
-def _hidden_characters(text: str, path: str) -> Iterator[ScanFinding]:
-    lines: set[int] = set()
-    for match in _HIDDEN.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
-        if line in lines or _is_harmless(text, match):
-            continue
-        lines.add(line)
-        start, end = max(match.start() - 40, 0), match.end() + 40
-        yield _finding("hidden-characters", path, line, text[start:end])
+# ---- letters -------------------------------------------------------------------------------------
 
 
-def _is_harmless(text: str, match: re.Match[str]) -> bool:
-    """Return whether a character is one that editors leave behind, alone, between words."""
-    if not _SOFT_HYPHEN_LIKE.fullmatch(match.group()):
-        return _is_flag(text, match.start())
-    before, after = text[max(match.start() - 1, 0) : match.start()], text[match.end() :][:1]
-    return not (before.isascii() and before.isalnum() and after.isascii() and after.isalnum()) and (
-        len(_HIDDEN.findall(text[max(match.start() - 20, 0) : match.end() + 20])) == 1
-    )
+def _scan_letters(line: str, path: str, number: int, *, is_name: bool) -> Iterator[ScanFinding]:
+    """Yield the invisible and the look-alike letters of a line or of a file's name."""
+    for match in _HIDDEN.finditer(_FLAG.sub("", line)):
+        if not _is_left_by_editor(line, match):
+            text = line[max(match.start() - 40, 0) : match.end() + 40]
+            yield _finding("hidden-characters", path, number, text)
+            break
+    if any(_is_mixed(word, is_name=is_name) for word in _WORD.findall(line)):
+        yield _finding("mixed-scripts", path, number, line)
 
 
-def _is_flag(text: str, place: int) -> bool:
-    """Return whether a tag character belongs to the flag of a region, such as Scotland."""
-    start = place
-    while start > 0 and "\U000e0020" <= text[start] <= "\U000e007f":
-        start -= 1
-    return text[start] == "\U0001f3f4"
+def _is_left_by_editor(line: str, match: re.Match[str]) -> bool:
+    """Return whether an invisible character stands alone and splits no word of ASCII letters."""
+    if not _LEFT_BY_EDITORS.fullmatch(match.group()):
+        return False
+    before, after = line[max(match.start() - 1, 0) : match.start()], line[match.end() :][:1]
+    splits = before.isascii() and before.isalnum() and after.isascii() and after.isalnum()
+    around = line[max(match.start() - 20, 0) : match.end() + 20]
+    return not splits and len(_HIDDEN.findall(around)) == 1
 
 
-def _mixed_scripts(text: str, path: str) -> Iterator[ScanFinding]:
-    if text.isascii():
-        return
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.isascii():
-            continue
-        is_name = re.match(r"\s*[\"']?name[\"']?\s*:", line) is not None
-        for word in _WORD.findall(line):
-            if not word.isascii() and _is_mixed(word, is_name=is_name):
-                yield _finding("mixed-scripts", path, number, line)
-                break
+def _is_mixed(word: str, *, is_name: bool) -> bool:
+    """Return whether Latin letters stand beside look-alikes. Names may not have Greek ones."""
+    if word.isascii():
+        return False
+    scripts = {unicodedata.name(letter, "").partition(" ")[0] for letter in word}
+    if is_name and scripts & {"FULLWIDTH", "MATHEMATICAL"}:
+        return True
+    strange = {"CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC"} | ({"GREEK"} if is_name else set())
+    return "LATIN" in scripts and bool(scripts & strange)
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def _scan_folder(top: str) -> Iterator[ScanFinding]:
+    root, unread = os.path.realpath(top), list[OSError]()
+    yield from _scan_name(top)
+    for folder, folders, files in os.walk(top, onerror=unread.append):
+        folders[:] = sorted(name for name in folders if name != ".git")
+        for name in (*folders, *sorted(files)):
+            path = os.path.join(folder, name)
+            yield from _scan_name(path)
+            if name not in folders or os.path.islink(path):
+                yield from _scan_file(path, root)
+    for error in unread:
+        yield _finding("not-read", str(error.filename), 0, str(error.strerror))
 
 
 def _scan_name(path: str) -> Iterator[ScanFinding]:
     name = os.fsencode(os.path.basename(path)).decode("utf-8", "replace")
-    if name.isascii():
-        return
-    if _HIDDEN.search(name):
+    if any(not letter.isprintable() and not _HIDDEN.match(letter) for letter in name):
         yield _finding("hidden-characters", path, 0, name)
-    if any(_is_mixed(word, is_name=True) for word in _WORD.findall(name)):
-        yield _finding("mixed-scripts", path, 0, name)
-
-
-def _is_mixed(word: str, *, is_name: bool) -> bool:
-    """Return whether Latin letters stand beside look-alikes; in names, also Greek ones."""
-    scripts = {unicodedata.name(letter, "").partition(" ")[0] for letter in word}
-    strange = {"CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "FULLWIDTH", "MATHEMATICAL"}
-    strange |= {"GREEK"} if is_name else set()
-    if is_name and scripts & {"FULLWIDTH", "MATHEMATICAL"}:
-        return True
-    return "LATIN" in scripts and bool(scripts & strange)
+    yield from _scan_letters(name, path, 0, is_name=True)
 
 
 def _scan_file(path: str, root: str) -> Iterator[ScanFinding]:
     try:
         status = os.lstat(path)
-        if stat.S_ISLNK(status.st_mode):
-            target = os.path.realpath(path)
-            if os.path.commonpath([target, root]) != root:
-                yield _finding("leaves-folder", path, 0, f"a link to {os.readlink(path)}")
-            return
+        yield from _scan_status(path, status, root)
         if not stat.S_ISREG(status.st_mode):
-            yield _finding("binary-file", path, 0, "not a regular file")
             return
-        if status.st_nlink > 1 and not path.endswith(".pyc"):
-            yield _finding("leaves-folder", path, 0, "a file with several hard links")
-        if status.st_mode & (stat.S_ISUID | stat.S_ISGID):
-            yield _finding("binary-file", path, 0, "a file that runs with the rights of its owner")
         with open(path, "rb") as file:
             data = file.read(_MAX_BYTES)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        yield _finding("not-read", path, 0, str(error))
         return
     if data.startswith(_PROGRAMS):
         yield _finding("binary-file", path, 0, "a compiled program")
-    elif b"\x00" not in data[:8_000]:
-        yield from scan_text(data.decode("utf-8-sig", "replace"), path)
+    elif path.lower().endswith(_ARCHIVES):
+        yield _finding("binary-file", path, 0, "an archive; unpack it and scan the folder")
+    elif not data.startswith(_MEDIA):
+        if status.st_size > len(data):
+            yield _finding("not-read", path, 0, f"only the first {_MAX_BYTES:,} bytes were read")
+        yield from _scan_data(data, path)
+
+
+def _scan_status(path: str, status: os.stat_result, root: str) -> Iterator[ScanFinding]:
+    if stat.S_ISLNK(status.st_mode):
+        target = os.path.realpath(path)
+        if os.path.commonpath([target, root]) != root:
+            yield _finding("leaves-folder", path, 0, f"a link to {os.readlink(path)}")
+    elif not stat.S_ISREG(status.st_mode):
+        yield _finding("binary-file", path, 0, "not a regular file")
+    elif status.st_mode & (stat.S_ISUID | stat.S_ISGID):
+        yield _finding("binary-file", path, 0, "a file that runs with the rights of its owner")
+    elif status.st_nlink > 1:
+        yield _finding("leaves-folder", path, 0, "a file that has another name elsewhere")
+
+
+def _scan_data(data: bytes, path: str) -> Iterator[ScanFinding]:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = data.decode("utf-16", "replace")
+    else:
+        text = data.decode("utf-8-sig", "replace")
+        if "\x00" in text:
+            yield _finding("binary-file", path, 0, "bytes that are not text")
+    yield from scan_text(text, path)
+
+
+def _refused_skills(top: str) -> Iterator[ScanFinding]:
+    """Yield the errors of skills: other clients may read something else in such a file."""
+    scan = scan_skills(search_root(top, RootKind.SKILLS), Limits())
+    problems = (problem for skill in scan.findings.values() for problem in skill.problems)
+    for problem in (*scan.diagnostics, *problems):
+        if problem.severity is Severity.ERROR:
+            yield _finding(
+                "refused-skill", problem.where.path, problem.where.line or 0, problem.message
+            )
 
 
 def _finding(rule: str, path: str, line: int, text: str) -> ScanFinding:
-    shown = "".join(map(_escaped, " ".join(text.split())[:_SHOWN]))
+    shown = "".join(map(_escaped, " ".join(text[: _SHOWN * 2].split())[:_SHOWN]))
     return ScanFinding(rule=rule, path=path, line=line, text=shown)
 
 

@@ -21,11 +21,18 @@ class ScanRule:
 
 
 def _rule(id: str, meaning: str, incident: str, *patterns: str) -> ScanRule:  # noqa: A002 - field
-    compiled = tuple(re.compile(pattern, re.IGNORECASE | re.VERBOSE) for pattern in patterns)
-    return ScanRule(id=id, meaning=meaning, incident=incident, patterns=compiled)
+    compiled = (re.compile(_bounded(it), re.IGNORECASE | re.VERBOSE) for it in patterns)
+    return ScanRule(id=id, meaning=meaning, incident=incident, patterns=tuple(compiled))
 
 
-_SHELL = r"(?:sudo\s+(?:-\w+\s+)*)?(?:/\S*/)?(?:ba|z|da|k|fi)?sh\b"
+def _bounded(pattern: str) -> str:
+    """Limit the repeats of letters in a pattern: a hostile text must not take minutes to search."""
+    bounds = {"*": "{0,200}", "+": "{1,200}"}
+    repeated = r"(\\[SWswd]|\[(?:\\.|[^\]\\])+\])([*+])"
+    return re.sub(repeated, lambda match: match[1] + bounds[match[2]], pattern)
+
+
+_SHELL = r"(?:sudo\s+(?:-\w+\s+)*)?(?:/[\w./-]{0,60}/)?(?:ba|z|da|k|fi)?sh\b"
 _RUNNER = (
     rf"(?:{_SHELL}|(?:sudo\s+)?(?:python3?|perl|ruby|node|php|osascript|pwsh|powershell|iex)\b)"
 )
@@ -37,15 +44,16 @@ _USER = (
     r"|person|anyone|anybody)"
 )
 _PLACES_OF_SECRETS = r"""(?:
-    ~?/?\.ssh/(?:id_\w+|config|authorized_keys|\*|known_hosts)? | \bid_(?:rsa|ed25519|ecdsa)\b |
-    \.aws/(?:credentials|config)? | \.config/gcloud | application_default_credentials |
+    \.ssh(?:/|\b(?!\.)) | \bid_(?:rsa|ed25519|ecdsa)\b |
+    ~/\.aws\b | \.aws/ | \.config/gcloud | application_default_credentials |
     \.kube/config | \.azure/ | \.docker/config\.json | \.netrc\b | \.git-credentials\b |
     \.pypirc\b | \.gnupg\b | \.config/gh/hosts | \.bash_history | \.zsh_history |
     \.claude/\.credentials | \.codex/auth\.json | /etc/shadow\b | /proc/self/environ |
-    Login\s?Data\b | Library/Keychains | login\.keychain | logins\.json | key4\.db |
+    Login\s?Data\b | (?:Chrome|Chromium|Firefox|Brave|Edge)[^\n]{0,60}(?:Cookies|Web\s?Data)\b |
+    Library/Keychains |
+    login\.keychain | logins\.json | key4\.db |
     wallet\.dat | \.electrum | \.ethereum/keystore | \.config/solana/id\.json |
-    (?:Local|Session)\s(?:State|Storage)[/\\] | seed\s+phrases? | mnemonic\s+phrases? |
-    browser(?:'s)?\s+(?:cookies|passwords|saved\s+passwords)
+    (?:Local|Session)\s(?:State|Storage)[/\\] | seed\s+phrases? | mnemonic\s+phrases?
 )"""
 _ENVIRONMENT = r"""(?:
     os\.environ(?!\s*[\[.]\s*(?:get)?\(?["']\w+["']) | dict\(os\.environ\) |
@@ -96,7 +104,7 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
             ),
             _rule(
                 "binary-file",
-                "a program that cannot be read, or a file with special rights",
+                "a file that is no text, such as a program or an archive, or has special rights",
                 "Compiled stealers in skills of ClawHub, 2026",
             ),
             _rule(
@@ -105,11 +113,21 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 "CVE-2025-53109 and -53110: links out of the folder of an MCP server",
             ),
             _rule(
+                "refused-skill",
+                "a SKILL.md that Satchel refuses; other clients may read something else in it",
+                "Alias bombs, and second names that replace another skill's",
+            ),
+            _rule(
+                "not-read",
+                "a file or folder that could not be searched whole",
+                "Padding in front of a lure, so that scanners stop before it",
+            ),
+            _rule(
                 "fetch-and-run",
                 "text from the network is run without anybody having read it",
                 "ClickFix instructions in skills of ClawHub, February 2026",
                 rf"{_GET}{_ANY}\|\s*(?:tee\s+\S+\s*\|\s*)?{_RUNNER}",
-                rf"{_SHELL}\s+(?:-\w+\s+)*<\(\s*{_GET}",
+                rf"{_RUNNER}\s+(?:-\w+\s+)*<\(\s*{_GET}",
                 rf"(?:{_SHELL}\s+-\w*c|eval|source|\.)\s+[\"'`]?(?:\$\(|`|<\()\s*{_GET}",
                 rf"\b(?:iex|invoke-expression)\b{_NEAR}(?:{_GET}|downloadstring|webclient)",
                 rf"downloadstring\({_ANY}(?:iex|invoke-expression)",
@@ -117,11 +135,18 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 rf"|httpx\.get|fetch\()",
                 rf"{_GET}{_ANY}(?:\s-o|\s-O|--output|>|-outfile)\s*([\w./~$-]{{3,}}){_ANY}(?:&&"
                 rf"|;|\n)\s*(?:sudo\s+)?(?:chmod\s+(?:\+x|[0-7]{{3,4}})\s+\1{_ANY}(?:&&"
-                rf"|;|\n)\s*)?(?:{_RUNNER}\s+)?(?:\./)?\1\b",
+                rf"|;|\n)\s*)?(?:(?:nohup|exec|setsid)\s+)?(?:{_RUNNER}\s+)?(?:\./)?\1\b",
                 rf"chmod\s+\+x\s+(/tmp/\S+|\./\.\S+|/dev/shm/\S+){_ANY}(?:&&|;|\n)\s*\1",
                 r"\b(?:mshta|rundll32|regsvr32|certutil\s+-urlcache|bitsadmin)\b[^\n]{0,80}"
                 r"https?://",
                 rf"(?:subprocess\.\w+|os\.system|child_process|execSync|popen)\s*\(?{_NEAR}{_GET}{_NEAR}\|\s*{_RUNNER}",
+                r"(?:https?['\"]?\)?\.get|fetch|urlopen|requests?\.get|httpx\.get|axios\.get)\s*\([\s\S]{0,250}?(?<![.\w])(?:eval"
+                r"|exec)\s*\(",
+                r"(?:iwr|irm|invoke-webrequest|curl)\b[^\n]{0,200}-outfile\s+([\w./~$:%\\-]{3,})[\s\S]{0,40}?(?:;"
+                r"|\n)\s*(?:&|start-process|\.)\s*\1",
+                r"(?:download|get|fetch)\b[^.\n]{0,80}https?://[^\s]{3,}[^.\n]{0,80}(?:and"
+                r"|then|,)\s+(?:run|execute|launch|double-click)\s+(?:it|the\s+(?:installer"
+                r"|file|binary|script|program|setup)|\S+\.(?:exe|msi|pkg|dmg|sh|bat|ps1|command))\b",
             ),
             _rule(
                 "remote-instructions",
@@ -134,7 +159,7 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"|the\s+|whatever\s+)*(?:\w+\s+)?(?:instructions?|commands?|steps"
                 r"|directives|it\s+says|prompts?)\b[^.\n]{0,40}(?:from|at|on|in"
                 r"|behind)\s+(?:the\s+(?:page|url|file|link)\s+)?<?[`\"'(]*https?://",
-                r"https?://[^\s)>\"'`]+[)>\"'`]*[^\n]{0,50}\b(?:and|then)\s+(?:follow"
+                r"https?://\S+\s[^\n]{0,50}\b(?:and|then)\s+(?:follow"
                 r"|obey|execute|run|do)\b[^.\n]{0,40}(?:instructions?|commands?"
                 r"|whatever|everything|what\s+it\s+(?:says|returns)|the\s+(?:response"
                 r"|output|result|answer))",
@@ -159,6 +184,7 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"|decode|\[::-1\]))",
                 r"(?:chr\(\d+\)\s*\+\s*){4,}",
                 r"!!python/(?:object|name|module|apply)",
+                r"(?:\bexec|\beval)\s*\([^\n]{0,40}\.join\s*\(\s*(?:map\s*\(\s*)?\[?\s*chr\b",
             ),
             _rule(
                 "credential-access",
@@ -172,8 +198,14 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 rf"(?:open|Path|readFile(?:Sync)?|expanduser|read_text|join)\s*\([^\n]{{0,100}}{_PLACES_OF_SECRETS}",
                 r"\bsecurity\s+(?:find-(?:generic|internet)-password|dump-keychain|export)\b",
                 r"\b(?:secret-tool\s+(?:lookup|search)|cmdkey\s+/list|vaultcmd\s+/list"
-                r"|mimikatz|lazagne)\b",
-                r"169\.254\.169\.254|metadata\.google\.internal/computeMetadata",
+                r"|lazagne)\b",
+                r"(?:curl|wget|iwr|irm|get|urlopen|fetch|request)\b[^\n]{0,80}"
+                r"(?:169\.254\.169\.254|metadata\.google\.internal/computeMetadata)",
+                rf"\b{_READ_WORDS}\b[^.\n]{{0,60}}\bbrowser(?:'s)?\s+(?:saved\s+)?(?:cookies"
+                rf"|passwords)",
+                r"(?:google-chrome|Chrome|Chromium|Firefox|Brave|Edge)\b[^\n]{0,80}(?:Login\\?\s?Data"
+                r"|Cookies\b(?=[\s\"'`])|logins\.json)",
+                r"display\s+dialog\b[^\n]{0,160}(?:hidden\s+answer|password)|Get-Credential\b[^\n]{0,80}\|",
             ),
             _rule(
                 "sends-data-out",
@@ -182,7 +214,7 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 rf"{_OUT}{_ANY}{_ENVIRONMENT}",
                 r"\b(?:env|printenv|set)\s*\|\s*(?:curl|nc|ncat|wget|base64)\b",
                 rf"{_ENVIRONMENT}{_ANY}\|\s*(?:curl|nc|ncat|wget|base64)\b",
-                rf"{_ENVIRONMENT}[^\n]{{0,200}}\n?[^\n]{{0,200}}(?:requests?\.post"
+                rf"{_ENVIRONMENT}[\s\S]{{0,200}}?(?:requests?\.(?:get|post|put)"
                 rf"|httpx\.post|urlopen|fetch\(|axios\.post)",
                 rf"(?:curl|wget|nc|ncat|scp|rsync|Invoke-RestMethod|irm|iwr)\b{_ANY}(?:-d"
                 rf"|--data(?:-\w+)?|-F|--form|-T|--post-file=?|--upload-file|-Body)\s*[=\"']*\s*(?:\w+"
@@ -201,10 +233,28 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 rf"|\w+@\w+\.\w+)",
                 r"<img[^>]+src\s*=\s*[\"']https?://[^\"'>]*\{",
                 r"\bBCC\b[^\n]{0,60}\w+@\w+\.\w+",
+                r"(?:ANTHROPIC|OPENAI|GEMINI|AZURE_OPENAI|MISTRAL|GROQ)_(?:API_)?(?:BASE(?:_URL)?"
+                r"|ENDPOINT)\s*[=:]\s*[\"'`]?https?://(?!localhost|127\.|0\.0\.0\.0|[\w.-]*(?:anthropic"
+                r"|openai|azure|google|mistral|groq|deepseek|moonshot|bigmodel|openrouter"
+                r"|example)\b)",
+                r"\b(?:always|every|each|all)\b[^.\n]{0,60}\b(?:forward|send|copy|bcc|cc)\b[^\n]{0,60}\w@\w[\w.-]{1,60}\.\w"
+                r"|\b(?:always|silently)\s+(?:forward|send|copy|bcc|cc)\b[^\n]{0,80}\w@\w[\w.-]{1,60}\.\w",
+                rf"\b(?:gather|collect|dump|read|list|get|capture|find|look\s+up|take|extract)\b[^.\n]{{0,40}}(?:environment\s+variables"
+                rf"|env\s+vars|credentials|(?:api|aws|access|ssh|private)[\s_-]keys?|secrets"
+                rf"|tokens|passwords)\b[^.\n]{{0,60}}\b{_SEND_WORDS}\b[^.\n]{{0,60}}(?:https?://"
+                rf"|\w@\w|commit|issue|comment|title|url|webhook|parameter|endpoint|server"
+                rf"|pull\s+request)",
+                r"https?://[^\s\"']{3,100}[\"']\s*(?:\+|\.\.|,)\s*(?:os\.environ|os\.getenv"
+                r"|process\.env|getenv|ENV\[)",
+                r"(?:gethostby\w+|getaddrinfo|resolve)\s*\([^\n]{0,100}(?:encode|hexlify|b32|b64)",
+                r"!\[[^\]]*\]\(\s*https?://[^)\s]*[?&]\w+=[A-Z][A-Z_]{5,}",
+                r"\b(?:curl|wget|iwr|irm)\b[^\n]{0,200}\$\(\s*(?:<\s*[~/.]|(?:cat|base64|env"
+                r"|printenv|whoami|hostname|head|tail|grep|git\s+config)\b)[^\n]{0,80}\)",
+                r"git\s+remote\s+add\b[^\n]{0,120}(?:&&|;|\n)\s*git\s+push\b|git\s+push\s+--mirror\b",
             ),
             _rule(
                 "remote-control",
-                "somebody else can run commands on the machine",
+                "others can run commands on the machine, or use its processor",
                 "Reverse shells in skills and MCP servers found in 2025 and 2026",
                 r"/dev/(?:tcp|udp)/",
                 r"\b(?:nc|ncat|netcat)\b[^\n]{0,60}\s-(?:\w*e|\w*c)\s+\S*sh\b",
@@ -217,6 +267,8 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"\bnew\s+net\.Socket[\s\S]{0,300}(?:spawn|exec)",
                 r"while\s+(?:True|1|true)[\s\S]{0,200}(?:exec|eval|os\.system"
                 r"|subprocess\.\w+)\s*\([^\n]{0,80}(?:requests?\.get|urlopen|recv\()",
+                r"socket[\s\S]{0,400}?/bin/(?:ba|z|da)?sh\b",
+                r"stratum\+(?:tcp|ssl)://|\b(?:xmrig|minerd|cpuminer|cryptonight|nbminer)\b",
             ),
             _rule(
                 "hides-from-user",
@@ -248,6 +300,21 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"(?:without|no\s+need\s+for|skip)\s+(?:asking\s+(?:for\s+)?|requesting\s+"
                 r"|any\s+|the\s+user(?:'s)?\s+|requiring\s+|seeking\s+)*(?:user(?:'s)?\s+)"
                 r"(?:consent|knowledge|permission|awareness)",
+                r"if\s+(?:the\s+|a\s+)?(?:user|human|anyone|they)\s+(?:asks?|inquires?|notices?"
+                r"|questions?)[^.\n]{0,60}(?:say\s+(?:that\s+)?(?:you|it|this|nothing)|tell\s+them\s+(?:that\s+)?(?:you"
+                r"|it|this|nothing)|deny|claim|pretend|lie\b|change\s+the\s+subject)",
+                r"(?:do\s+not|don['\u2019]?t|never)\s+(?:mention|include|list|report|log)\s+(?:it"
+                r"|this|that)\s+(?:in|to|anywhere|again)\b",
+                r"<!--[^>]{0,200}?\b(?:AI|assistants?|LLMs?|language\s+models?|claude|copilot"
+                r"|gemini)\b[^>]{0,200}?\b(?:run|execute|send|upload|fetch|ignore|do\s+not"
+                r"|always|never)\b",
+                r"(?:do\s+not|don['\u2019]?t|never|must\s+not|without)\s+ask(?:ing)?\s+(?:the\s+user\s+)?(?:for\s+)?(?:confirmation"
+                r"|permission|approval|consent)\s+(?:before|when|to)\s+(?:delet|send|run|upload"
+                r"|execut|remov|install|overwrit|purchas|pay|transfer)",
+                r"\bbetween\s+(?:us|you\s+and\s+me)\b[^\n]{0,80}|(?:do\s+not|don['\u2019]?t"
+                r"|never)\s+bring\s+(?:it|this|that)\s+up\b",
+                rf"{_USER}[^.\n]{{0,40}}(?:does\s+not|doesn['\u2019]t|do\s+not|don['\u2019]t)\s+need\s+to\s+(?:(?:see"
+                rf"|read)\s+(?:it|this)|know\s+(?:about|that)|be\s+told)\b",
             ),
             _rule(
                 "overrides-instructions",
@@ -258,7 +325,7 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"|other\s+)*(?:previous(?:ly)?|prior|above|earlier|preceding"
                 r"|former|system|safety|original|existing|initial|developer|security)"
                 r"\s+(?:\w+\s+)?(?:instructions?|prompts?|rules|guidelines|directives?"
-                r"|policies|policy|guardrails?|constraints|context|messages?|restrictions"
+                r"|policies|policy|guardrails?|constraints|guidance|context|messages?|restrictions"
                 r"|training)",
                 r"(?:ignore|disregard|forget)\s+(?:everything|all)\s+(?:you\s+(?:were"
                 r"|have\s+been)\s+told|above|before|that\s+came\s+before|I\s+said)",
@@ -276,12 +343,24 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"(?:from\s+now\s+on|henceforth)\b[^.\n]{0,60}(?:obey|comply|ignore"
                 r"|no\s+restrictions|unrestricted|without\s+(?:limits|restrictions"
                 r"|refus))",
+                r"(?:act|behave|respond)\s+as\s+an?\s+(?:unrestricted|uncensored|unfiltered"
+                r"|jailbroken|evil)\b|pretend\s+(?:that\s+)?(?:the\s+|there\s+(?:is|are|was"
+                r"|were)\s+no\s+)(?:previous|system|earlier|safety|rules|restrictions)",
+                r"follow\s+(?:any|all|whatever)\s+(?:\w+\s+)?instructions?\s+(?:it|they|contained"
+                r"|inside|embedded|returned|found\s+in\s+(?:its|the\s+(?:response|output|page)))\b",
+                r"from\s+now\s+on\b[^.\n]{0,80}(?:must\s+(?:include|contain|add|insert|append)"
+                r"|(?:insert|append|embed)\s)",
+                r"(?:safety|security)\s+(?:checks?|rules|filters?|policies|restrictions|guidelines)\s+(?:are"
+                r"|is|have\s+been|has\s+been)\s+(?:now\s+)?(?:suspended|disabled|lifted|off"
+                r"|removed|waived)",
+                r"\bI\s+(?:hereby\s+)?(?:authori[sz]e|permit|allow|grant)\s+(?:you|this\s+\w+)\s+(?:permission\s+)?to\s+(?:skip"
+                r"|bypass|ignore|override|disable)",
             ),
             _rule(
                 "removes-safeguards",
                 "protection, confirmation or logging is switched off",
                 "s1ngularity (Nx), 2025: it started assistants with their permissions off",
-                r"--dangerously-skip-permissions|--yolo\b|--trust-all-tools|--dangerously-bypass-approvals\S*"
+                r"--(?:\w{1,20}-){0,3}dangerously-[\w-]{1,40}|--yolo\b|--trust-all-tools"
                 r"|bypassPermissions",
                 r"[\"']?(?:permissionMode|defaultMode|autoApprove|auto_approve"
                 r"|chat\.tools\.autoApprove)[\"']?\s*[:=]\s*[\"']?(?:bypassPermissions"
@@ -301,6 +380,13 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"|phrase)?|pass)\s*(?:is|:|=|`|\")\s*[`\"']?\w+",
                 r"NODE_TLS_REJECT_UNAUTHORIZED\s*=\s*[\"']?0[\"']?[^\n]{0,60}(?:curl"
                 r"|node|npm|fetch)",
+                r"chmod\s+(?:\S{0,3}\+s\b|[246]7\d{2}\b)|NOPASSWD:\s*ALL",
+                r"(?:extract|unzip|unpack|open|decrypt)\b[^.\n]{0,80}\b(?:with|using)\s+(?:the\s+)?pass(?:word"
+                r"|code|phrase)\s+\S",
+                r"approval[_-]?policy[\"']?\s*[:=]\s*[\"']?never|LSQuarantine\b[^\n]{0,20}(?:NO"
+                r"|false|0)",
+                r"(?:turn\s+off|disable|bypass|suppress)\s+(?:all\s+|the\s+|any\s+)*(?:confirmation"
+                r"|permission|approval)\s+(?:prompts?|dialogs?|requests?|checks?)",
             ),
             _rule(
                 "stays-on-machine",
@@ -313,7 +399,7 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"|/etc/cron\.\w+/\S+\s*<<|@reboot\s)",
                 r"launchctl\s+(?:load|bootstrap)\b|>\s*~?/?\S*Library/LaunchAgents/"
                 r"|systemctl\s+--user\s+enable\s+(?:--now\s+)?\S+|schtasks\s+/create"
-                r"|CurrentVersion\\+Run\b",
+                r"|(?:reg\s+add|New-Item|Set-Item)[^\n]{0,80}CurrentVersion\\{1,2}Run\b",
                 r"(?:>>|append[^.\n]{0,30}to|add[^.\n]{0,60}to|inject[^.\n]{0,40}into)"
                 r"\s*[`\"']?(?:~|\$HOME)/\.(?:bashrc|zshrc|profile|bash_profile"
                 r"|zprofile)[`\"']?[^\n]{0,120}(?:curl|wget|base64|nc\s|eval|python3?\s+"
@@ -328,13 +414,17 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"|add[^.\n]{0,80}\bto|insert[^.\n]{0,60}\binto)\s*(?:the\s+)?(?:agent(?:'s)?\s+)?[`\"']?(?:SOUL"
                 r"|MEMORY)\.md",
                 r">\s*\.git/hooks/\w+",
+                r"core\.hooksPath\s+[\"']?[/~$]",
+                r"(?:save|store|write|add|persist|record|put)\b[^.\n]{0,60}(?:long[- ]term\s+memory"
+                r"|your\s+(?:persistent\s+|permanent\s+)?memory\b|global\s+(?:memory|rules"
+                r"|instructions))[^.\n]{0,80}(?:every|all|future|each|always)",
             ),
             _rule(
                 "destroys-data",
                 "files of the user are deleted or made unreadable",
                 "Wiper prompt in the Amazon Q extension, July 2025",
                 r"\brm\s+(?:-\w+\s+|--\S+\s+)*-?\w*(?:rf|fr|r)\w*\s+(?:--\S+\s+)*[\"']?(?:/"
-                r"|~/?|\$HOME/?|\$\{HOME\}/?|/\*|~/\*)[\"']?(?:\s|$|;|&|\))",
+                r"|~/?|\$HOME/?|\$\{HOME\}/?|/\*|~/\*)[\"']?/?\*?(?:\s|$|;|&|\))",
                 r"\bdd\b[^\n]{0,80}\bof=/dev/(?:sd|nvme|disk|hd|mmc)",
                 r"\bmkfs(?:\.\w+)?\s+(?:-\w+\s+)*/dev/",
                 r":\(\)\s*\{\s*:\s*\|\s*:\s*&\s*\}\s*;",
@@ -347,6 +437,9 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"|~)",
                 r"terminate-instances[^\n]{0,60}--instance-ids|aws\s+s3\s+rb\s+[^\n]{0,60}"
                 r"--force[^\n]{0,80}(?:all|every|for)",
+                r"\bfind\s+(?:~|/|\$HOME)/?\s[^\n]{0,120}(?:-delete\b|\bshred\b|\brm\s)",
+                r"(?:delete|wipe|erase|encrypt|overwrite|shred)\s+(?:all|every|each)\s+(?:\w+\s+){0,2}?(?:files?"
+                r"|documents?)\b[^.\n]{0,40}\b(?:home|disk|drive|machine|computer)\b",
             ),
             _rule(
                 "unverified-package",
@@ -362,6 +455,7 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"\b(?:npx|uvx|pipx\s+run|bunx|pnpm\s+dlx)\s+(?:-\w+\s+|--\S+\s+)*[\"']?(?:https?://(?!github\.com)"
                 r"|http://)\S+",
                 r"--registry[\s=]+[\"']?http://(?!localhost|127\.0\.0\.1)",
+                r"\b(?:pip3?|uv|npm|cargo)\b[^\n]{0,80}\bgit\+http://",
             ),
             _rule(
                 "replaces-own-tool",
@@ -382,6 +476,10 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
                 r"(?:tool\s+)?is\s+(?:called|used|invoked|available)[^.\n]{0,80}(?:change"
                 r"|replace|set|redirect|modify|substitute)\s+the\s+(?:recipient"
                 r"|address|to\b|destination|url|argument|amount)",
+                r"(?:never|do\s+not|don't|stop)\s+(?:use|call|invoke|using)\s+(?:the\s+)?(?:built-in"
+                r"|original|official|real|standard)\s+[`\"']?\w+[`\"']?\s+tool\b",
+                r"use\s+this\s+(?:tool|server)\s+for\s+(?:every|all|any)\s+(?:request|task"
+                r"|query|message|question)s?\b",
             ),
         )
     }

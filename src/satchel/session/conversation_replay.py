@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import unified_diff
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from satchel.lazy_dataclass import dataclass
@@ -44,19 +45,47 @@ async def replay(
     With `run`, these calls are made again too, with all their effects, and their results compared.
     """
     step, differences = session.step(), list[ReplayDifference]()
-    for place, entry in enumerate(recording):
-        if entry["kind"] == "step":
-            step = session.step()
-            differences += _step_differences(place, entry, describe_step(step))
-        elif entry["kind"] == "call":
-            call = ToolCall.from_dict(entry["call"])
-            before = ToolResult.from_dict(entry["result"])
-            if run or _is_own(call, step):
-                result = (await step.execute([call]))[0]
-                differences += _result_differences(place, call, before, result)
-            else:
-                differences += _call_differences(place, call, before, step)
+    for kind, group in groupby(enumerate(recording), lambda item: item[1]["kind"]):
+        if kind == "call":
+            # The calls of one message are judged together.
+            differences += await _replay_calls(
+                [_RecordedCall.of(*item) for item in group], step, run
+            )
+            continue
+        for place, entry in group:
+            if kind == "step":
+                step = session.step()
+                differences += _step_differences(place, entry, describe_step(step))
     return tuple(differences)
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordedCall:
+    place: int
+    call: ToolCall
+    result: ToolResult
+
+    @classmethod
+    def of(cls, place: int, entry: Mapping[str, Any]) -> _RecordedCall:
+        return cls(place, ToolCall.from_dict(entry["call"]), ToolResult.from_dict(entry["result"]))
+
+
+async def _replay_calls(
+    calls: list[_RecordedCall], step: Step, run: bool
+) -> list[ReplayDifference]:
+    repeated = [item for item in calls if run or _is_own(item.call, step)]
+    results = await step.execute(item.call for item in repeated)
+    differences = [
+        difference
+        for item, result in zip(repeated, results, strict=True)
+        for difference in _result_differences(item, result)
+    ]
+    for verdict in step.validate(item.call for item in calls).rejected:
+        item = calls[verdict.index]
+        if item not in repeated and item.result.error_code != verdict.code:
+            message = f"the call of {item.call.name!r} would be refused now: {verdict.message}"
+            differences.append(ReplayDifference(entry=item.place, kind="call", message=message))
+    return sorted(differences, key=lambda difference: difference.entry)
 
 
 def _is_own(call: ToolCall, step: Step) -> bool:
@@ -95,31 +124,16 @@ def _step_differences(
         yield ReplayDifference(entry=place, kind="tools", message=message, diff=diff)
 
 
-def _call_differences(
-    place: int, call: ToolCall, before: ToolResult, step: Step
-) -> Iterator[ReplayDifference]:
-    """Yield the difference of a call that is not made: that it would be refused now."""
-    if before.error_code in _REFUSED:
-        return  # it did not run then, so nothing is lost
-    for verdict in step.validate([call]).rejected:
-        message = f"the call of {call.name!r} would be refused now: {verdict.message}"
-        yield ReplayDifference(entry=place, kind="call", message=message)
-
-
-_REFUSED = frozenset({"tool_not_found", "invalid_arguments", "rejected"})
-
-
-def _result_differences(
-    place: int, call: ToolCall, before: ToolResult, now: ToolResult
-) -> Iterator[ReplayDifference]:
+def _result_differences(item: _RecordedCall, now: ToolResult) -> Iterator[ReplayDifference]:
+    before = item.result
     if (before.is_error, before.text) == (now.is_error, now.text):
         return
     was, is_now = ("an error" if result.is_error else "an answer" for result in (before, now))
     change = "answers differently" if was == is_now else f"gave {was}, and gives {is_now}"
     yield ReplayDifference(
-        entry=place,
+        entry=item.place,
         kind="result",
-        message=f"the call of {call.name!r} {change}",
+        message=f"the call of {item.call.name!r} {change}",
         diff=_diff(before.text, now.text),
     )
 

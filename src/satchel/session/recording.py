@@ -68,24 +68,27 @@ class Recording:
     def loads(cls, text: str) -> Recording:
         """Return the recording that `dumps` wrote. Raises `DefinitionError` with the line."""
         recording = cls()
-        for number, line in enumerate(filter(str.strip, text.split("\n")), 1):
+        if text.partition("\n")[0].strip() != json.dumps(_FORMAT):
+            raise _invalid(1, "it does not begin a recording of version 1")
+        for number, line in enumerate(text.split("\n")[1:], 2):
+            if not line.strip():
+                continue
             try:
                 entry = json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise _invalid(number, f"it is not JSON: {error}") from None
-            if number == 1:
-                if entry != _FORMAT:
-                    raise _invalid(number, "it does not begin a recording of version 1")
-                continue
             recording._entries.append(_checked(entry, number))
-        if not text.strip():
-            raise _invalid(1, "the file is empty")
         return recording
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
         """Read a file that `save` wrote. Raises `DefinitionError`, and `OSError`."""
-        return cls.loads(Path(path).read_bytes().decode("utf-8", "surrogatepass"))
+        data = Path(path).read_bytes()
+        try:
+            return cls.loads(data.decode("utf-8", "surrogatepass"))
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise _invalid(line, "it is not UTF-8") from None
 
 
 def describe_step(step: Step) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import click
 
 from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.console import Console
-from satchel.cli.rendering import count
+from satchel.cli.rendering import count, summary
 from satchel.text import visible
 
 
@@ -44,4 +44,5 @@ def command(
                 console.out(visible(it.diff))
     entries = "entry" if len(recorded) == 1 else "entries"
     console.say(f"{len(recorded):,} {entries}, {count(len(differences), 'difference')}")
+    summary(app.catalog, console)
     return 1 if differences else 0

@@ -7,6 +7,7 @@ import click
 from satchel.cli.base_command import Command
 from satchel.cli.console import Console
 from satchel.cli.rendering import count, relative
+from satchel.names import near_misses
 
 _FORMATS = ("text", "json", "sarif", "github")
 
@@ -32,8 +33,11 @@ def command(
     from satchel.scan import SCAN_RULES, scan_path
 
     if unknown := [name for name in ignore if name not in SCAN_RULES]:
-        known = ", ".join(SCAN_RULES)
-        raise click.BadParameter(f"no rule {unknown[0]!r}; the rules are {known}")
+        near = near_misses(unknown[0], SCAN_RULES) or tuple(SCAN_RULES)
+        raise click.BadParameter(
+            f"there is no rule {unknown[0]!r}; did you mean {', '.join(near)}?",
+            param_hint="--ignore",
+        )
     found = [it for path in paths for it in scan_path(path) if it.rule not in ignore]
     match "json" if as_json else form:
         case "json":
