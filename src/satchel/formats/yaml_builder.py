@@ -71,6 +71,9 @@ class YamlBuilder:
     def report_syntax_error(self, reason: str, mark: Any) -> None:
         """Report an error of the parser, with its message and position."""
         line, column = (self._line(mark), mark.column + 1) if mark else (self._first_line, None)
+        if "maximum nesting depth" in reason:  # libyaml's own limit, met while it reads ahead
+            self._report_too_large(f"more than {self._limits.yaml_depth} levels", "yaml_depth", line)
+            return
         self._collector.add("yaml-invalid", f"not YAML: {reason}", _fix(reason), line, column)
 
     def _take_document(self, event: Any) -> None:
@@ -144,9 +147,12 @@ class YamlBuilder:
         self._collector.add("yaml-unsafe", message, fix, self._line(mark), mark.column + 1)
 
     def _too_large(self, event: Any, what: str, limit: str) -> None:
-        message = f"it has {what} (limit {limit})"
-        self._collector.add("yaml-too-large", message, "Simplify it.", self._line(event.start_mark))
+        self._report_too_large(what, limit, self._line(event.start_mark))
         raise YamlAbortError
+
+    def _report_too_large(self, what: str, limit: str, line: int) -> None:
+        message = f"it has {what} (limit {limit})"
+        self._collector.add("yaml-too-large", message, "Simplify it.", line)
 
     def _line(self, mark: Any) -> int:
         return int(mark.line) + self._first_line
