@@ -72,7 +72,9 @@ class YamlBuilder:
         """Report an error of the parser, with its message and position."""
         line, column = (self._line(mark), mark.column + 1) if mark else (self._first_line, None)
         if "maximum nesting depth" in reason:  # libyaml's own limit, met while it reads ahead
-            self._report_too_large(f"more than {self._limits.yaml_depth} levels", "yaml_depth", line)
+            self._report_too_large(
+                f"more than {self._limits.yaml_depth} levels", "yaml_depth", line
+            )
             return
         self._collector.add("yaml-invalid", f"not YAML: {reason}", _fix(reason), line, column)
 
