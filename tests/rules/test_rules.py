@@ -218,6 +218,7 @@ LATE_IMPORTS = {
     "workers/worker_processes.py: satchel.mcp_servers.ServerPool": "needed only with a process",
     "workers/worker_processes.py: satchel.mcp_servers.ToolDefinition": "needed only with a process",
     "workers/worker_processes.py: satchel.runtime.redaction.redacted": "needed only by an error",
+    "testing/fixtures.py: satchel.satchel.Satchel": "pytest imports the fixtures at every start",
 }
 """Imports of our own modules inside functions, each with the reason."""
 
@@ -358,7 +359,6 @@ EAGER_PACKAGES = [
     "builtin/__init__.py",  # a plugin
     "runtime/executors/__init__.py",  # everything in it is small
     "runtime/middleware/__init__.py",
-    "testing/__init__.py",  # exports functions that have the name of their module
     "tools/dialects/__init__.py",  # a table of functions
 ]
 

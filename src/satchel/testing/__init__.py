@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from satchel.testing.fake_changes import change, feed
     from satchel.testing.recorder import Recorder
     from satchel.testing.sample_files import write_plugin, write_skill
-    from satchel.testing.scratch_satchel import scratch_satchel
+    from satchel.testing.isolated_satchel import scratch_satchel
     from satchel.testing.scripted_client import ScriptedClient
 else:
     __getattr__ = lazy_exports(
@@ -20,7 +20,7 @@ else:
             "fake_changes": "change feed",
             "recorder": "Recorder",
             "sample_files": "write_plugin write_skill",
-            "scratch_satchel": "scratch_satchel",
+            "isolated_satchel": "scratch_satchel",
             "scripted_client": "ScriptedClient",
         },
     )

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import satchel
 from satchel.sources.scratch_world import scratch_world
 
 if TYPE_CHECKING:
-    from satchel import Satchel
+    from satchel.satchel import Satchel
 
 
 @pytest.fixture
@@ -22,9 +21,11 @@ def make_satchel() -> Iterator[Callable[..., "Satchel"]]:
 
     All satchels are closed when the test ends.
     """
+    from satchel.satchel import Satchel  # late: pytest imports this module at every start
+
     with scratch_world(), ExitStack() as stack:
 
         def make(*args: Any, **options: Any) -> "Satchel":
-            return stack.enter_context(satchel.Satchel(*args, **options))
+            return stack.enter_context(Satchel(*args, **options))
 
         yield make
