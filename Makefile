@@ -7,6 +7,8 @@
 #   make check                     format, lint, types, layers and the other rules
 #   make snapshots                 write the snapshots of all messages again, to be reviewed
 #   make adapters                  the checks of the adapters, in an environment for each framework
+#   make docs                      the documentation site, in site/;   make docs-serve   while you write
+#   make package                   the wheel and the source distribution, checked
 #   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
@@ -24,7 +26,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test test-all check snapshots adapters conformance format clean
+.PHONY: help run test test-all check docs docs-serve package snapshots adapters conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -62,6 +64,19 @@ check: $(DEVELOPING)
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest --quiet tests/rules
+	$(BIN)/zizmor --offline --quiet .github action.yml
+	@$(MAKE) --no-print-directory docs package
+
+docs: $(DEVELOPING)
+	$(BIN)/python tools/build_docs.py
+
+docs-serve: $(DEVELOPING)
+	$(BIN)/zensical serve
+
+package: $(DEVELOPING)
+	rm -rf dist && $(BIN)/python -m build --quiet
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
 
 snapshots: $(DEVELOPING)
 	SATCHEL_SNAPSHOTS=write $(BIN)/python -m pytest --quiet tests/messages
@@ -77,7 +92,7 @@ format: $(DEVELOPING)
 	$(BIN)/python -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist
+	rm -rf $(VENV) .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist site .cache
 
 # The stamps are written last, so an interrupted installation is done again; the mark that it
 # leaves behind has it done from the start, because half a pip is worse than none.

@@ -30,6 +30,7 @@ COMMANDS = {
     "uninstall": "Remove an installed plugin.",
     "mcp": "List MCP servers, their tools and skills; call and approve tools.",
     "config": "Show and change the configuration of plugins.",
+    "completion": "Complete commands in your shell when you press Tab.",
 }
 """Each command with its line of help; its code is in `satchel.cli.commands`."""
 

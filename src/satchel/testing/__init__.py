@@ -9,9 +9,9 @@ from satchel.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from satchel.testing.fake_changes import change, feed
+    from satchel.testing.isolated_satchel import scratch_satchel
     from satchel.testing.recorder import Recorder
     from satchel.testing.sample_files import write_plugin, write_skill
-    from satchel.testing.isolated_satchel import scratch_satchel
     from satchel.testing.scripted_client import ScriptedClient
 else:
     __getattr__ = lazy_exports(
