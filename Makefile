@@ -8,6 +8,7 @@
 #   make snapshots                 write the snapshots of all messages again, to be reviewed
 #   make adapters                  the checks of the adapters, in an environment for each framework
 #   make docs                      the documentation site, in site/;   make docs-serve   while you write
+#   make oldest                    the tests with the oldest dependencies that are allowed; needs uv
 #   make package                   the wheel and the source distribution, checked
 #   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
@@ -26,7 +27,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test test-all check docs docs-serve package snapshots adapters conformance format clean
+.PHONY: help run test test-all check docs docs-serve package oldest snapshots adapters conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -77,6 +78,14 @@ package: $(DEVELOPING)
 	rm -rf dist && $(BIN)/python -m build --quiet
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
+
+# Without the snapshots of schemas, which pydantic writes a little differently in each version.
+oldest:
+	"$(UV)" venv --quiet --clear --seed --python "$(PYTHON)" $(VENV)-oldest
+	"$(UV)" pip install --quiet --python $(VENV)-oldest/bin/python --resolution lowest-direct \
+		--editable '.[mcp,otel]' --group dev
+	$(VENV)-oldest/bin/python -m pytest --numprocesses=3 -m "not slow" --ignore=tests/rules \
+		-k "not sixty_signatures and not gives_its_schema" $(ARGS)
 
 snapshots: $(DEVELOPING)
 	SATCHEL_SNAPSHOTS=write $(BIN)/python -m pytest --quiet tests/messages

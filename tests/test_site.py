@@ -13,8 +13,10 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 LOADED = re.compile(
-    r'<(?:script|img|iframe|source)\b[^>]*\bsrc="([^"]+)|<link rel="(?:stylesheet|icon)" href="([^"]+)'
+    r'<(?:script|img|iframe|source)\b[^>]*\bsrc="([^"]+)'
+    r'|<link rel="(?:stylesheet|icon)" href="([^"]+)'
 )
+FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 
 
 def test_the_navigation_has_every_page_once():

@@ -13,8 +13,6 @@ from satchel.sources.atomic_write import file_lock, write_atomic
 _SHELLS = ("bash", "zsh", "fish")
 _LINE = 'eval "$(satchel completion show zsh)"'
 
-shell_argument = click.argument("shell", type=click.Choice(_SHELLS), required=False)
-
 
 @click.group("completion")
 def command() -> None:
@@ -22,14 +20,14 @@ def command() -> None:
 
 
 @command.command("show", cls=Command)
-@shell_argument
+@click.argument("shell", type=click.Choice(_SHELLS), required=False)
 def show(console: Console, shell: str | None) -> None:
     """Print the script for a shell, by default for yours."""
     console.out(_script(shell or _current_shell()).rstrip("\n"))
 
 
 @command.command("install", cls=Command)
-@shell_argument
+@click.argument("shell", type=click.Choice(_SHELLS), required=False)
 def install(console: Console, shell: str | None) -> None:
     """Install the script where a shell, by default yours, reads it at its start.
 
