@@ -7,6 +7,7 @@
 #   make check                     format, lint, types, layers and the other rules
 #   make snapshots                 write the snapshots of all messages again, to be reviewed
 #   make adapters                  the checks of the adapters, in an environment for each framework
+#   make remote                    the tests of calls on other machines; install redis-server for all of them
 #   make docs                      the documentation site, in site/;   make docs-serve   while you write
 #   make oldest                    the tests with the oldest dependencies that are allowed; needs uv
 #   make package                   the wheel and the source distribution, checked
@@ -27,7 +28,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test test-all check docs docs-serve package oldest snapshots adapters conformance format clean
+.PHONY: help run test test-all check docs docs-serve package remote oldest snapshots adapters conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -78,6 +79,10 @@ package: $(DEVELOPING)
 	rm -rf dist && $(BIN)/python -m build --quiet
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
+
+remote: $(DEVELOPING)
+	@command -v redis-server >/dev/null || echo "Without redis-server, only the tests in memory run." >&2
+	$(BIN)/python -m pytest tests/remote $(ARGS)
 
 # Without the snapshots of schemas, which pydantic writes a little differently in each version.
 oldest:

@@ -218,6 +218,7 @@ LATE_IMPORTS = {
     "workers/worker_processes.py: satchel.mcp_servers.ServerPool": "needed only with a process",
     "workers/worker_processes.py: satchel.mcp_servers.ToolDefinition": "needed only with a process",
     "workers/worker_processes.py: satchel.runtime.redaction.redacted": "needed only by an error",
+    "satchel.py: satchel.runtime.scoped_runner.ScopedRunner": "few hosts have runners",
     "testing/fixtures.py: satchel.satchel.Satchel": "pytest imports the fixtures at every start",
 }
 """Imports of our own modules inside functions, each with the reason."""
@@ -374,6 +375,7 @@ POSIX_NAMES = {
 POSIX_USES = {
     "cli/call_output.py: add_signal_handler": "left out where it raises NotImplementedError",
     "cli/commands/serve_command.py: add_signal_handler": "the same",
+    "cli/commands/worker_command.py: add_signal_handler": "the same",
     "mcp/worker_main.py: resource": "no limit where it cannot be imported",
     "mcp/worker_main.py: setrlimit": "no limit where it cannot be imported",
     "runtime/process_group.py: killpg": "not on Windows",
