@@ -16,7 +16,14 @@ from docket import Docket
 from redis.exceptions import RedisError
 
 from satchel.remote.docket_json import open_docket
-from satchel.remote.remote_keys import CALL, INBOX_LENGTH, ITEM, TASK, RemoteKeys
+from satchel.remote.remote_keys import (
+    CALL,
+    INBOX_LENGTH,
+    ITEM,
+    RESULT_TTL,
+    TASK,
+    RemoteKeys,
+)
 from satchel.remote.signed_envelope import EnvelopeError, checked_key, open_sealed, seal
 from satchel.tools import ToolCall, ToolChunk, ToolResult, failure
 from satchel.tools.runner import Runner
@@ -34,6 +41,8 @@ _LOOK = 2.0
 """Seconds without news after which a kept result is looked for: a message may have been lost."""
 _KNOWN_FOR = 1.0
 """Seconds that the workers of a version are remembered."""
+_COUNTED_FOR = 0.1
+"""Seconds that the length of a queue is remembered."""
 _CONNECTIONS = 16
 """Connections that calls use at once; the pool of docket has a limit and does not wait."""
 _BACKOFF = 0.5
@@ -103,6 +112,7 @@ class HostLine:
         self._host = uuid4().hex
         self._queues: dict[str, Docket] = {}
         self._known: dict[str, tuple[float, bool]] = {}
+        self._waiting: dict[str, tuple[float, int]] = {}
         self._calls: dict[str, _SentCall] = {}
         self._reader: asyncio.Task[None] | None = None
         self._lock, self._gate = asyncio.Lock(), asyncio.Semaphore(_CONNECTIONS)
@@ -126,9 +136,13 @@ class HostLine:
         return has_one
 
     async def waiting(self, queue: Docket) -> int:
-        """Return how many calls wait or run."""
-        async with self._gate, queue.redis() as redis:
-            return await redis.xlen(queue.stream_key)
+        """Return how many calls waited or ran a moment ago."""
+        at, number = self._waiting.get(queue.name, (0.0, 0))
+        if time.monotonic() - at > _COUNTED_FOR:
+            async with self._gate, queue.redis() as redis:
+                number = await redis.xlen(queue.stream_key)
+            self._waiting[queue.name] = (time.monotonic(), number)
+        return number
 
     def sent(self, queue: Docket, call: ToolCall) -> AsyncIterator[Any]:
         """Send a call; return its chunks, and last its result."""
@@ -183,6 +197,7 @@ class HostLine:
                             last = entry.decode()
                             self._take(fields[b"item"])
                         await redis.xtrim(inbox, minid=last, approximate=True)
+                    await redis.expire(inbox, RESULT_TTL)  # for when this host is gone
             except _UNREACHABLE as problem:
                 _log.warning("redis cannot be reached: %s; trying again", type(problem).__name__)
                 await asyncio.sleep(_BACKOFF)

@@ -145,10 +145,10 @@ class PluginService:
             return
         async with queue.redis() as redis:
             outbox = Outbox(redis, inbox, self._key, call_id)
-            kept = await redis.get(self._keys.result(call_id))
+            started = self._keys.started(call_id)
+            is_first = bool(await redis.set(started, "1", nx=True, ex=RESULT_TTL))
+            kept = None if is_first else await redis.get(self._keys.result(call_id))
             if kept is None:
-                started = self._keys.started(call_id)
-                is_first = bool(await redis.set(started, "1", nx=True, ex=RESULT_TTL))
                 try:
                     answer = await self._answer(call, outbox, is_first=is_first)
                 except Exception:  # the host waits for an answer
@@ -193,9 +193,8 @@ class Outbox:
         return seal(self._key, ITEM, {"id": self._call_id, **item}).encode()
 
     async def send(self, message: bytes) -> None:
-        """Send a message; what a host that is gone does not read is removed after a while."""
+        """Send a message."""
         await self._redis.xadd(self._inbox, {"item": message}, maxlen=INBOX_LENGTH)
-        await self._redis.expire(self._inbox, RESULT_TTL)
 
 
 def _context(given: Mapping[str, Any], call: ToolCall) -> ToolContext:
