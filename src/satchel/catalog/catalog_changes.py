@@ -159,8 +159,8 @@ def _reason(entry: Entry) -> str:
 def _changed_part(old: Entry, new: Entry) -> str:
     """Describe the part that changed, or return `""`."""
     if isinstance(old, SkillEntry) and isinstance(new, SkillEntry):
-        before = {file.name: file.digest for file in old.files}
-        after = {file.name: file.digest for file in new.files}
+        before = {file.name: file.version for file in old.files}
+        after = {file.name: file.version for file in new.files}
         changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
         return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if changed[3:] else "")
     if isinstance(old, PluginEntry) and isinstance(new, PluginEntry):

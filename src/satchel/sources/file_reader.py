@@ -72,11 +72,17 @@ class UnitFile:
     name: str
     size: int
     digest: str
+    """The digest of its bytes; `""` if it was only listed."""
     stamp: Stamp
     settled: bool
     """Whether an equal stamp later means equal content; otherwise the file is read again."""
     data: bytes | None = field(default=None, compare=False, repr=False)
     """The bytes, if they are kept; records are compared by the digest instead."""
+
+    @property
+    def version(self) -> str:
+        """Return what changes with the content: the digest, or size and time of a listed file."""
+        return self.digest or f"{self.size}-{self.stamp.modified}"
 
     def is_unchanged(self, status: os.stat_result) -> bool:
         """Return whether a file with this status certainly has the same content."""

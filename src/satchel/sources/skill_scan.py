@@ -15,6 +15,7 @@ from satchel.sources.folder_reader import (
     FolderContent,
     FolderEntry,
     FolderReader,
+    Listing,
     NamedEntry,
     broken_link,
     follow,
@@ -22,6 +23,7 @@ from satchel.sources.folder_reader import (
     is_skipped,
     link_outside,
     list_folder,
+    list_with_stamp,
     missing,
     not_utf8,
     too_deep,
@@ -114,6 +116,10 @@ class SkillFinding:
     def digest(self) -> str:
         """Return the digest of the whole folder."""
         return self.folder.digest
+
+    def is_unchanged_at(self, path: str) -> bool:
+        """Return whether stamps alone show that `path` is still this skill, and a usable one."""
+        return self.manifest is not None and not self.target and self.folder.is_unchanged_at(path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +260,8 @@ class _Walk:
             root=self._root,
             most_files=limits.files_per_skill,
             largest=max(limits.resource, limits.skill_file),
-            keep=lambda name: name == SKILL_FILE,
+            keep=SKILL_FILE.__eq__,
+            lists_others=True,
         )
         self._findings: dict[str, SkillFinding] = {}
         self._walked: set[str] = set()
@@ -322,14 +329,19 @@ class _Walk:
                 self._note("", [self._too_many()])
             self._cut = True
             return
+        before = self._known.get(key)
+        if before is not None and before.is_unchanged_at(path):
+            self._findings[key] = before
+            self._pack(before)
+            return
         diagnostics: list[Diagnostic] = []
-        entries = list_folder(path, diagnostics)
+        stamp, entries = list_with_stamp(path, diagnostics)
         self._note(key, diagnostics)
         if diagnostics and may_be_folder(path):
             self._keep_skills_below(key, diagnostics[0])
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
         if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
-            self._findings[key] = self._skill(key, path, above[-1])
+            self._findings[key] = self._skill(key, path, above[-1], (stamp, entries))
             return
         self._walked.add(key)
         for entry in entries:
@@ -383,11 +395,11 @@ class _Walk:
         self._targets[key] = target
         return target
 
-    def _skill(self, key: str, path: str, resolved: str) -> SkillFinding:
+    def _skill(self, key: str, path: str, resolved: str, listing: Listing) -> SkillFinding:
         before = self._known.get(key)
         target = self._targets.get(key, "")
         reader = replace(self._reader, root=target) if target else self._reader
-        folder = reader.read(path, before.folder if before else None, resolved)
+        folder = reader.read(path, before.folder if before else None, resolved, listing)
         self._links |= folder.links
         if before is not None and folder == before.folder and target == before.target:
             self._pack(before)
