@@ -2,8 +2,9 @@
 
     python benchmarks/loading.py [SKILLS [FOLDER]]
 
-The skills are small ones, or copies of those below `FOLDER` with names of their own. The floors are the minimum: reading the files and parsing their front matter with PyYAML's C loader;
-one `os.stat` of every file; the system's notification alone.
+The skills are small ones, or copies of those below `FOLDER` with names of their own. The floors are
+the minimum: reading the files and parsing their front matter with PyYAML's C loader; one `os.stat`
+of every file; the system's notification alone.
 """
 
 import gc
@@ -117,10 +118,7 @@ def best(work: Callable[[], object]) -> float:
 
 def parse_all(root: Path) -> list[object]:
     """Read and parse every skill without validation."""
-    return [
-        parse(file.read_text(errors="replace"))
-        for file in root.glob("*/SKILL.md")
-    ]
+    return [parse(file.read_text(errors="replace")) for file in root.glob("*/SKILL.md")]
 
 
 def parse(text: str) -> object:

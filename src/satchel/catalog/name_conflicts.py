@@ -76,7 +76,7 @@ def _skill_diagnostic(winner: SkillEntry, loser: SkillEntry) -> Diagnostic:
 
 def _outline(skill: SkillEntry) -> object:
     """Return the names and sizes of all files, and the digests of those that were read."""
-    return [(file.name, file.size, file.digest) for file in skill.files]
+    return [(file.name, file.size, file.digest) for file in skill.files] or skill.digest
 
 
 def _is_hidden(skill: SkillEntry) -> bool:

@@ -22,7 +22,7 @@ _FENCE = b"---\n"
 _CLOSING = b"\n---\n"
 _LONGEST_LETTER = 4  # bytes in UTF-8
 _PLAIN_FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata"})
-_INK = re.compile(r"\S")
+_INK = re.compile(rb"[^\s\x1c-\x1f\x80-\xff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,13 @@ def read_simple_skill(data: bytes, limits: Limits) -> SimpleSkill | None:
     body = data[end + len(_CLOSING) :]
     try:
         front = data[len(_FENCE) : end + 1].decode()
-        is_blank = _INK.search(body.decode()) is None
+        if not body.isascii():
+            body.decode()
     except UnicodeDecodeError:
         return None
     is_long = len(front) > min(limits.frontmatter // _LONGEST_LETTER, MAX_BRACKETS)
     is_doubtful = not front.isascii() and may_have_hidden(front)
+    is_blank = _INK.search(body) is None
     if is_blank or is_long or is_doubtful or limits.yaml_depth < SIMPLE_DEPTH:
         return None
     simple = read_simple_yaml(front, 2, limits.yaml_nodes)

@@ -96,7 +96,10 @@ class _SimpleReader:
         items: list[YamlValue] = []
         values: dict[str, YamlValue] = {}
         indent = None
-        while (start := self.at, line := self._next())[1] is not None:
+        while True:
+            start, line = self.at, self._next()
+            if line is None:
+                break
             text = line.lstrip(" ")
             is_item = text.startswith("- ")
             if line is text and not is_item:

@@ -175,8 +175,9 @@ class SkillEntryCache:
             if (known := self._known.get(key)) is None:
                 served = skill.reader.read(file.name, self._limits)
                 known = (f"sha256:{hashlib.sha256(served.data).hexdigest()}", len(served.data))
-                # A file that was only listed is known by its stamp, if it has one.
-                if file.digest == served.digest or (file.settled and file.stamp.inode):
+                # A file that was only listed is known by its stamp, once that is old enough.
+                is_listed = not file.digest and file.stamp.inode
+                if file.digest == served.digest or (is_listed and file.stamp.is_settled()):
                     self._known[key] = known
             yield file.name, known
 

@@ -45,14 +45,10 @@ class FolderContent:
     @property
     def digest(self) -> str:
         """Return a digest of all names and contents."""
+        if len(self.files) == 1:
+            return f"{self.files[0].version}-{self.files[0].name}"
         lines = (f"{file.name}\0{file.version}\0" for file in self.files)
         return digest_of("".join(lines).encode("utf-8", "surrogatepass"))
-
-    @property
-    def without_data(self) -> "FolderContent":
-        """Return a copy that keeps no bytes."""
-        files = (replace(file, data=None) if file.data is not None else file for file in self.files)
-        return FolderContent(tuple(files), self.diagnostics, self.links, self.folders)
 
     def is_unchanged_at(self, folder: str) -> bool:
         """Return whether the stamps of `folder` alone show that this is still its content."""
@@ -104,16 +100,20 @@ class FolderReader:
         before: FolderContent | None = None,
         resolved: str = "",
         listing: "Listing | None" = None,
+        data: dict[str, bytes] | None = None,
     ) -> FolderContent:
         """Return the content of a folder; files unchanged since `before` are not read again.
 
         `resolved` is its path without links and `listing` what is in it, where that is known.
+        The bytes of the kept files that are read go to `data`, if it is given.
         """
-        walk = _WalkState({file.name: file for file in before.files} if before else {})
+        walk = _WalkState({file.name: file for file in before.files} if before else {}, data)
         files: list[UnitFile] = []
-        for name in sorted(self.required):
-            if file := self._required(folder, name, walk):
-                files.append(file)
+        files.extend(
+            file
+            for name in sorted(self.required)
+            if (file := self._required(folder, name, walk)) is not None
+        )
         most = len(files) + self.most_files
         above = (resolved or real_path(folder),)
         for name, path, is_link in self._walk(folder, "", above, walk, listing):
@@ -226,6 +226,8 @@ class FolderReader:
                 walk.report_unreadable(path, str(error))
                 return None
             digest, size = digest_of(data), len(data)
+            if kept and walk.data is not None:
+                walk.data[name] = data
         stamp = Stamp.of(status)
         return UnitFile(
             name=name,
@@ -233,7 +235,7 @@ class FolderReader:
             digest=digest,
             stamp=stamp,
             settled=stamp.is_settled(),
-            data=data if kept else None,
+            data=data if kept and walk.data is None else None,
         )
 
 
@@ -246,6 +248,7 @@ class _WalkState:
     """The state of one walk over a folder."""
 
     cached: Mapping[str, UnitFile]
+    data: dict[str, bytes] | None
     diagnostics: list[Diagnostic] = field(default_factory=list)
     links: set[tuple[str, str]] = field(default_factory=set)
     folders: list[tuple[str, Stamp]] = field(default_factory=list)

@@ -98,6 +98,8 @@ class SkillFinding:
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """Return the diagnostics of the manifest and of the other files."""
+        if len(self.files) == 1 and not self.folder.diagnostics:
+            return self.diagnostics  # Most skills are such, and this is asked of each.
         # That of an unreadable SKILL.md already says what is wrong with the file.
         covered = {item.where.path for item in self.diagnostics if item.code == "skill-unreadable"}
         others = (
@@ -399,16 +401,17 @@ class _Walk:
         before = self._known.get(key)
         target = self._targets.get(key, "")
         reader = replace(self._reader, root=target) if target else self._reader
-        folder = reader.read(path, before.folder if before else None, resolved, listing)
+        data: dict[str, bytes] = {}
+        folder = reader.read(path, before.folder if before else None, resolved, listing, data)
         self._links |= folder.links
         if before is not None and folder == before.folder and target == before.target:
             self._pack(before)
             return before
-        manifest, diagnostics = self._read(path, folder, before)
+        manifest, diagnostics = self._read(path, folder, data.get(SKILL_FILE), before)
         return SkillFinding(
             place=self._place,
             key=key,
-            folder=folder.without_data,
+            folder=folder,
             manifest=manifest,
             diagnostics=diagnostics,
             target=target,
@@ -420,7 +423,11 @@ class _Walk:
             self._packed += 1
 
     def _read(
-        self, folder_path: str, folder: FolderContent, before: SkillFinding | None
+        self,
+        folder_path: str,
+        folder: FolderContent,
+        data: bytes | None,
+        before: SkillFinding | None,
     ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
         """Read the manifest of a skill, unless `before` has the same bytes."""
         path = os.path.join(folder_path, SKILL_FILE)
@@ -430,9 +437,9 @@ class _Walk:
         previous = before.folder.get(SKILL_FILE) if before else None
         if before is not None and previous is not None and previous.digest == file.digest:
             return before.manifest, before.diagnostics
-        if file.data is None:
+        if data is None:
             return None, (_unreadable(path, folder),)
-        reading = read_skill(file.data, os.path.basename(folder_path), path, self._limits)
+        reading = read_skill(data, os.path.basename(folder_path), path, self._limits)
         if self._place.policy.has_strict_skills:
             reading = _strict(reading)
         return reading.value, reading.diagnostics
