@@ -146,7 +146,7 @@ def _finding(root: SearchRoot, key: str, data: dict[str, Any], body: bytes) -> S
         place=root,
         key=key,
         folder=FolderContent(tuple(files), _diagnostics(data["problems"]), links, folders),
-        manifest=SkillManifest(body=body.decode("utf-8", "surrogatepass"), **fields),
+        manifest=SkillManifest(body=body, **fields),
         diagnostics=_diagnostics(data["diagnostics"]),
         target=data["target"],
     )
