@@ -145,6 +145,8 @@ class SkillScan:
     """Whether it comes from the cache of another process; then only its files count."""
     broken: frozenset[str] = frozenset()
     """The keys of the skills that cannot be used."""
+    edited: frozenset[str] | None = field(default=None, compare=False)
+    """The keys of all skills that may differ from the last scan; `None` if they are not known."""
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -172,7 +174,7 @@ def scan_skills(
         return before
     if "" in starts:
         return _scan_everything(place, limits, before)
-    scan = before
+    scan = replace(before, edited=frozenset())
     for start in starts:
         scan = _merge(scan, _Walk(place, limits, before).below(start), start)
     folders = len(scan.walked) + len(scan.findings) - 1  # without the root itself
@@ -224,15 +226,19 @@ def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
     """Replace what a scan found at `start` and below."""
     if start in scan.findings and not part.walked:  # There is nothing else below a skill.
         findings, walked = dict(scan.findings), scan.walked
+        edited = {start}
         if start not in part.findings:
             del findings[start]
     else:
         findings = {key: scan.findings[key] for key in _outside(scan.findings, start)}
         walked = frozenset(_outside(scan.walked, start))
+        edited = scan.findings.keys() - findings.keys() | part.findings.keys()
+    findings.update(part.findings)
     noted = scan.diagnostics_by_key
     return replace(
         scan,
-        findings=findings | dict(part.findings),
+        findings=findings,
+        edited=(scan.edited or frozenset()) | edited,
         walked=walked | part.walked if part.walked else walked,
         diagnostics_by_key={
             **{key: noted[key] for key in _outside(noted, start)},
