@@ -9,6 +9,7 @@ from satchel.formats import ReadResult, SkillManifest, read_skill
 from satchel.formats.packed_text import pack
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
+from satchel.sources.contained_files import Bounds
 from satchel.sources.file_reader import UnitFile, is_inside, is_utf8, may_be_folder, real_path
 from satchel.sources.folder_reader import (
     UNREADABLE,
@@ -75,9 +76,11 @@ class SkillFinding:
         return self.remote or LocalSkillReader(self.bounds, self.path)
 
     @property
-    def bounds(self) -> str:
+    def bounds(self) -> Bounds:
         """Return the folder that its files must stay inside."""
-        return self.target or self.place.path
+        if self.place.is_held:
+            return Bounds(self.place.within, is_resolved=True)
+        return Bounds(self.target or self.place.path)
 
     @property
     def path(self) -> str:
@@ -260,7 +263,7 @@ class _Walk:
 
     def __init__(self, place: SearchRoot, limits: Limits, before: SkillScan | None) -> None:
         self._place, self._limits = place, limits
-        self._root = real_path(place.within or place.path)
+        self._root = place.bounds()
         self._known = before.findings if before else {}
         self._served = {} if before and before.is_cached else self._known
         self._targets: dict[str, str] = {}
