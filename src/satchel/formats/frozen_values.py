@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
 
 def frozen(value: Any) -> Any:
     """Return a read-only copy: mapping proxies for mappings, tuples for lists."""
@@ -11,6 +13,8 @@ def frozen(value: Any) -> Any:
     if isinstance(value, str):
         return value
     if type(value) is dict:
+        if not value:
+            return _NOTHING
         return MappingProxyType({key: frozen(item) for key, item in value.items()})
     match value:
         case Mapping():

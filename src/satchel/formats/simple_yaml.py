@@ -11,11 +11,14 @@ from satchel.formats.yaml_builder import NULLS, KeyPath, YamlValue
 SIMPLE_DEPTH = 2
 """The levels of the deepest value that is read here."""
 
-_SCALAR = r"""
+_SCALAR = re.compile(
+    r"""
     "([^"\\]*)"                                   # in double quotes, without escapes
   | '([^']*(?:''[^']*)*)'
   | ([^\s\-?:,\[\]{}#&*!|>'"%@`] .*)              # plain: it begins with no indicator of YAML
-"""
+""",
+    re.VERBOSE,
+).pattern
 _ENTRY = re.compile(
     rf"""
     ([A-Za-z0-9_][A-Za-z0-9_-]{{0,99}}) :         # the key

@@ -8,7 +8,7 @@ again. If anything is wrong with the cache, the files are read instead. It can b
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import quote
@@ -134,12 +134,13 @@ def _body(found: SkillFinding) -> bytes:
 
 
 def _finding(root: SearchRoot, key: str, data: dict[str, Any], body: bytes) -> SkillFinding:
-    files = (
+    # Lists, because generators take longer for the few items of each skill.
+    files = [
         UnitFile(name=name, size=size, digest=digest, stamp=Stamp(*stamp), settled=settled)
         for name, size, digest, stamp, settled in data["files"]
-    )
-    links = frozenset((path, target) for path, target in data["links"])
-    folders = tuple((name, Stamp(*stamp)) for name, stamp in data["folders"])
+    ]
+    links = frozenset([(path, target) for path, target in data["links"]])
+    folders = tuple([(name, Stamp(*stamp)) for name, stamp in data["folders"]])
     fields = data["manifest"]
     fields["allowed_tools"] = tuple(fields["allowed_tools"])
     return SkillFinding(
@@ -152,7 +153,9 @@ def _finding(root: SearchRoot, key: str, data: dict[str, Any], body: bytes) -> S
     )
 
 
-def _diagnostics(items: Iterable[dict[str, Any]]) -> tuple[Diagnostic, ...]:
+def _diagnostics(items: Sequence[dict[str, Any]]) -> tuple[Diagnostic, ...]:
+    if not items:
+        return ()
     return tuple(
         Diagnostic(
             severity=Severity(item["severity"]),
