@@ -1,14 +1,16 @@
 """Measure loading and reloading, as ratios to floors measured in the same run.
 
-    python benchmarks/loading.py [SKILLS]
+    python benchmarks/loading.py [SKILLS [FOLDER]]
 
-The floors are the minimum: reading the files and parsing their front matter with PyYAML's C loader;
-one `os.stat` of every file; the system's notification alone.
+The skills are small ones, or copies of those below `FOLDER` with names of their own. The floors are
+the minimum: reading the files and parsing their front matter with PyYAML's C loader; one `os.stat`
+of every file; the system's notification alone.
 """
 
 import gc
 import itertools
 import os
+import re
 import statistics
 import sys
 import tempfile
@@ -28,6 +30,7 @@ EDITS = 40
 BODY = 8_143
 """The mean length of the bodies of some hundred public skills."""
 FRESH = itertools.count()
+NAME = re.compile(rb"\A(---\r?\n(?:.*\n)*?)name:[^\r\n]*")
 COLD = Settings(cache=False)
 
 
@@ -36,8 +39,7 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        for number in range(count):
-            write(root / f"skill-{number}", "Does a thing. Use for things.")
+        write_all(root, count, [Path(name) for name in sys.argv[2:]])
         settle()
         os.environ["SATCHEL_CACHE_DIR"] = str(root / ".cache")
         app, parsed = Satchel(skills=[root]), best(lambda: parse_all(root))
@@ -61,6 +63,18 @@ def write(folder: Path, description: str) -> None:
     folder.mkdir(exist_ok=True)
     text = f"---\nname: {folder.name}\ndescription: {description}\n---\n# Steps\n\nDo it.\n"
     (folder / "SKILL.md").write_text(text)
+
+
+def write_all(root: Path, count: int, samples: list[Path]) -> None:
+    """Write skills, or copies of the skills below some folders in turn."""
+    files = sorted(file for folder in samples for file in folder.rglob("SKILL.md"))
+    for number in range(count):
+        folder = root / f"skill-{number}"
+        write(folder, "Does a thing. Use for things.")
+        if files:
+            text = files[number % len(files)].read_bytes()
+            named = NAME.sub(b"\\1name: " + folder.name.encode(), text, count=1)
+            (folder / "SKILL.md").write_bytes(named)
 
 
 def memory(count: int) -> tuple[float, float]:
@@ -104,10 +118,15 @@ def best(work: Callable[[], object]) -> float:
 
 def parse_all(root: Path) -> list[object]:
     """Read and parse every skill without validation."""
-    return [
-        yaml.load(file.read_text().split("---\n")[1], yaml.CSafeLoader)
-        for file in root.glob("*/SKILL.md")
-    ]
+    return [parse(file.read_text(errors="replace")) for file in root.glob("*/SKILL.md")]
+
+
+def parse(text: str) -> object:
+    """Parse the front matter of one skill."""
+    try:
+        return yaml.load(text.split("---\n")[1], yaml.CSafeLoader)
+    except (yaml.YAMLError, IndexError):
+        return None
 
 
 def stat_all(root: Path) -> int:

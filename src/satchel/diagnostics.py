@@ -140,7 +140,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
             "Another skill of the same name is served instead.", _W, _W
         ),
         "skill-duplicate": DiagnosticRule(
-            "The same skill, byte for byte, was found twice.", _I, _I
+            "The same skill was found twice: its SKILL.md, and files of the same names and sizes.",
+            _I,
+            _I,
         ),
         "skill-inside-skill": DiagnosticRule(
             "A skill contains other skills, which are only its files.", _I, _I

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from inspect import get_annotations
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 T = TypeVar("T", bound=type)
@@ -189,7 +190,13 @@ def _init_code(cls: Any, values: dict[str, Any]) -> str:
             default, value = " = MISSING", f"_make_{name}() if {name} is MISSING else {name}"
         values[f"_type_{name}"] = item.type
         (keyword if item.kw_only else positional).append(f"{name}: _type_{name}{default}")
-        body.append(f"_set(self, {name!r}, {value})" if is_frozen else f"self.{name} = {value}")
+        if not is_frozen:
+            body.append(f"self.{name} = {value}")
+        elif isinstance(slot := getattr(cls, name, None), MemberDescriptorType):
+            values[f"_set_{name}"] = slot.__set__  # faster than `object.__setattr__`
+            body.append(f"_set_{name}(self, {value})")
+        else:
+            body.append(f"_set(self, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     parameters = ", ".join(positional + (keyword if len(keyword) > 1 else []))

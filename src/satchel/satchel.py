@@ -871,7 +871,8 @@ class Satchel:
             if new is not old:
                 self._shared.publish(new)
                 notify_catalog_built(new)
-                changes = diff(old, new)
+                # Nobody can listen to the first one.
+                changes = diff(old, new) if old.generation else ()
                 for change in changes:
                     self._notify(change)
             if self._providers.update(_plugin_providers(new)):

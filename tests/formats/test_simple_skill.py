@@ -12,13 +12,13 @@ LIMITS = Limits()
 
 
 def check(data, folder, limits=LIMITS):
-    """Compare both readers; return whether the file is simple."""
-    simple = read_simple_skill(data, folder, limits)
-    if simple is not None:
-        reading = read_any_skill(data, folder, "SKILL.md", limits)
-        assert read_skill(data, folder, "SKILL.md", limits) == reading
-        assert reading.diagnostics == ()
-    return simple is not None
+    """Compare both readers; return whether the file is simple and all in order."""
+    simple = read_simple_skill(data, limits)
+    reading = read_any_skill(data, folder, "SKILL.md", limits)
+    assert read_skill(data, folder, "SKILL.md", limits) == reading
+    is_in_order = simple is not None and simple.needs_no_diagnostic(folder, limits)
+    assert not is_in_order or reading.diagnostics == ()
+    return is_in_order
 
 
 PIECES = st.sampled_from(

@@ -44,6 +44,15 @@ def reads_the_same(text):
         ("a: Null", {"a": None}),
         ("a: naïve ✓", {"a": "naïve ✓"}),
         ("a: x:y [z] {w}, n#1", {"a": "x:y [z] {w}, n#1"}),
+        ("a: 'it''s'", {"a": "it's"}),
+        ("a:\n  b: c\n  d: 'e'\nf: g\n", {"a": {"b": "c", "d": "e"}, "f": "g"}),
+        ("a:\n\n  # x\n  b:\n  c: ~\n", {"a": {"b": None, "c": None}}),
+        ('a:\n- b\n- "c"\nd: e', {"a": ["b", "c"], "d": "e"}),
+        ("a:\n  - b\n  -  c\n", {"a": ["b", "c"]}),
+        ("a: >\n  b\n  c\n\n  d\n\ne: f", {"a": "b c\nd\n", "e": "f"}),
+        ("a: >-\n  b\n  # c\n", {"a": "b # c"}),
+        ("a: |\n  b\n   c\n", {"a": "b\n c\n"}),
+        ("a: |-\n b: c\n\n\n", {"a": "b: c"}),
     ],
 )
 def test_simple_entries_are_read(text, values):
@@ -64,11 +73,29 @@ def test_simple_entries_are_read(text, values):
         "a: b [c] #d",
         "a: [b]",
         "a: |\n  b",
-        "a:\n  b: c",
-        "a:\n- b",
+        "a: >\n  b",
+        "a: >\n  b\n   c\n",
+        "a: >\n b\n  \n",
+        "a: >\n\n  b\n",
+        "a: >+\n  b\n",
+        "a: |2\n  b\n",
+        "a: |\nb: c",
+        "a:\n  b:\n    c: d",
+        "a:\n  b: |\n    c\n",
+        "a:\n  b: c\n   d: e",
+        "a:\n  b: c\n d: e",
+        "a:\n  b: c\n  b: d",
+        "a:\n- b\n  c",
+        "a:\n- b: c",
+        "a:\n- b\nc\n",
+        "a:\n  - b\n- c",
+        "a:\n  b: c\n- d",
+        "a:\n-\n",
+        "- a",
+        "a: b\n- c",
         "a: b\n  c",
         'a: "b\\n"',
-        "a: 'it''s'",
+        "a: 'it's'",
         'a: "b" c',
         "a:\tb",
         "a: b\r\nc: d",
@@ -120,10 +147,44 @@ TOKENS = st.sampled_from(
         ),
         *(":", ": ", " :", "#", " #", "- ", "-", "?", "? ", ",", "[", "]", "{", "}", "&", "*", "!"),
         *("|", ">", "'", '"', "''", '""', "%", "@", "`", "\\", " ", "  ", "\t", "\n", "\r", "\n  "),
+        *("\n  ", "\n  - ", "\n- ", "\n  b: ", " >", " >-\n  ", " |\n  ", "\n\n", "''"),
         *("a: ", "\nb: ", "\nname: ", "\nc:", "\x85", "\u2028", "\ufeff", "\u00a0", "\u3000"),
     ]
 )
 TEXTS = st.lists(TOKENS, max_size=14).map("".join)
+BLOCK_LINES = st.lists(
+    st.sampled_from(
+        [
+            "",
+            " ",
+            "  ",
+            "  a",
+            "  b c ",
+            "   d",
+            "  # e",
+            " f",
+            "g: h",
+            "# i",
+            "  - j",
+            "- k",
+            "  l: m",
+            "  l:",
+            "  - n: o",
+            "  'p'",
+            "  q: >",
+            "    r",
+        ]
+    ),
+    max_size=7,
+)
+NESTED = st.lists(
+    st.tuples(
+        st.sampled_from(["a:", "b: >", "c: >-", "d: |", "e: |-", "f: >+", "g: x", "h: >2", "i: "]),
+        BLOCK_LINES,
+    ).map(lambda parts: "\n".join([parts[0], *parts[1]])),
+    min_size=1,
+    max_size=3,
+).map("\n".join)
 ENTRIES = st.lists(
     st.tuples(st.sampled_from(["name", "a", "b_1", "null", "1"]), st.one_of(TEXTS, st.text())),
     min_size=1,
@@ -131,7 +192,7 @@ ENTRIES = st.lists(
 ).map(lambda entries: "\n".join(f"{key}: {value}" for key, value in entries))
 
 
-@given(st.one_of(TEXTS, ENTRIES, st.text()))
+@given(st.one_of(TEXTS, ENTRIES, NESTED, NESTED.map(lambda text: text + "\n"), st.text()))
 def test_what_it_reads_is_what_the_parser_reads(text):
     reads_the_same(text)
 

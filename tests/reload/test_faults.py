@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from satchel import Satchel
+from satchel import Satchel, Settings
 from satchel.sources.file_reader import real_path
 
 PROGRAM = """
@@ -165,3 +165,41 @@ def test_a_link_that_is_replaced_while_it_is_resolved_is_resolved_again(tmp_path
     monkeypatch.setattr(os, "readlink", replaced_once)
     assert real_path(str(tmp_path / "link")) == str(tmp_path / "skills")
     assert failed
+
+
+@pytest.mark.parametrize("times", [60, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("linked", ["skills/a", "skills", "plugins/p", "plugins"])
+def test_links_that_are_replaced_during_scans_end_no_scan(tmp_path, linked, times):
+    for name in ("one", "two"):
+        skill, plugin = tmp_path / name / "skills/a", tmp_path / name / "plugins/p"
+        skill.mkdir(parents=True)
+        plugin.mkdir(parents=True)
+        (skill / "SKILL.md").write_text(f"---\nname: a\ndescription: Of {name}.\n---\nDo it.\n")
+        (plugin / "toolkit.yaml").write_text(f"name: p\ndescription: Of {name}.\n")
+    root = tmp_path / "root"
+    (root / linked).parent.mkdir(parents=True)
+    for folder in {"skills", "plugins"} - {linked.split("/")[0]}:
+        (root / folder).mkdir()
+    stop = threading.Event()
+
+    def replace_links():
+        while not stop.is_set():
+            for name in ("one", "two"):
+                staged = root / "staged"
+                staged.symlink_to(tmp_path / name / linked)
+                staged.rename(root / linked)
+            (root / linked).unlink()
+
+    (root / linked).symlink_to(tmp_path / "one" / linked)
+    thread = threading.Thread(target=replace_links)
+    thread.start()
+    settings = Settings(cache=False)
+    try:
+        with Satchel(skills=root / "skills", plugins=root / "plugins", settings=settings) as app:
+            for _ in range(times):
+                app.refresh()
+                with Satchel(skills=root / "skills", settings=settings):
+                    pass
+    finally:
+        stop.set()
+        thread.join()

@@ -3,12 +3,20 @@
 import os
 import shutil
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
+from satchel.errors import ToolError
 from satchel.settings import Limits
-from satchel.sources import Precedence, RootKind, SearchRoot, scan_skills
+from satchel.sources import (
+    Precedence,
+    RootKind,
+    SearchRoot,
+    conventional_roots,
+    scan_plugins,
+    scan_skills,
+)
 from satchel.sources.file_reader import UnreadableFileError, read_regular, real_path
 
 SECRET = "stolen-text"
@@ -153,3 +161,56 @@ def test_deeper_links_and_links_to_many_skills_stay_inside(trees, link):
     scan = scan_skills(user_root(root), Limits())
     assert list(scan.findings) == ["a"]
     assert [item.code for item in scan.diagnostics] == ["source-link-outside"]
+
+
+# ---- the folder of a project -----------------------------------------------------------------
+
+
+def project_files(folder, text):
+    """Write a project with a skill, a script and a plugin that have a text."""
+    skill, plugin = folder / ".agents/skills/a", folder / "plugins/p"
+    (skill / "refs").mkdir(parents=True)
+    plugin.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(text)
+    (skill / "refs/guide.md").write_text(text)
+    (plugin / "toolkit.yaml").write_text(f"name: p\ndescription: {text.split()[-1]}\n")
+    (plugin / "tools.py").write_text(f"# {text.split()[-1]}\n")
+
+
+def read_project(roots, limits):
+    """Scan all roots of a project, and return every text that is read."""
+    for root in roots:
+        if root.holds is RootKind.SKILLS:
+            scan = scan_skills(root, limits)
+            yield from texts(scan)
+            for found in scan.findings.values():
+                for name in ("SKILL.md", "refs/guide.md"):
+                    with suppress(ToolError):
+                        yield found.reader.read(name, limits).data.decode()
+        else:
+            for plugin in scan_plugins(root, limits).findings.values():
+                yield plugin.manifest.description if plugin.manifest else ""
+                yield from (data.decode() for data in plugin.sources.values())
+
+
+@pytest.mark.parametrize("times", [TIMES, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_nothing_outside_is_read_while_the_projects_folder_is_swapped(tmp_path, times):
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    project_files(project, INSIDE)
+    project_files(outside, OUTSIDE)
+    roots = [root for root in conventional_roots(project) if root.within]
+    read = set()
+    with swapping(project, outside):
+        for _ in range(times):
+            read.update(read_project(roots, Limits()))
+    assert not any(SECRET in text for text in read)
+    at_rest = set(read_project(roots, Limits()))
+    assert {INSIDE, "Inside.", "Good."} <= at_rest
+    assert not any(SECRET in text for text in at_rest)
+
+
+def test_a_project_may_be_named_by_a_link(tmp_path):
+    project_files(tmp_path / "project", INSIDE)
+    os.symlink("project", tmp_path / "link")
+    roots = [root for root in conventional_roots(tmp_path / "link") if root.within]
+    assert {INSIDE, "Inside.", "Good."} <= set(read_project(roots, Limits()))

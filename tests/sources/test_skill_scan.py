@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.sources import scan_skills
+from satchel.sources.file_reader import Stamp
 
 GOOD = "---\nname: {}\ndescription: Does a thing.\n---\nDo it.\n"
 
@@ -531,9 +532,12 @@ def test_an_edit_of_a_skill_does_not_list_the_folder_above(
     write_skill(tmp_path, "a")
     write_skill(tmp_path, "b")
     first, listed = scan(tmp_path), []
-    monkeypatch.setattr(
-        skill_scan, "list_folder", lambda path, _: listed.append(path) or [*os.scandir(path)]
-    )
+    for name, result in (("list_folder", list), ("list_with_stamp", lambda it: (Stamp(), [*it]))):
+        monkeypatch.setattr(
+            skill_scan,
+            name,
+            lambda path, _, result=result: listed.append(path) or result(os.scandir(path)),
+        )
     file = tmp_path / "a/SKILL.md"
     file.write_text(GOOD.format("a") + "More.\n")
     second = scan(tmp_path, before=first, dirty=[str(file)])
@@ -559,3 +563,61 @@ def test_a_skill_that_became_a_folder_of_skills_is_searched(tmp_path, scan, writ
     second = scan(tmp_path, before=first, dirty=[str(folder)])
     assert list(second.findings) == ["a/inner"]
     assert second.walked == {"", "a"}
+
+
+# ---- stamps instead of reading ------------------------------------------------------------
+
+
+def test_only_the_skill_file_is_read_and_others_are_listed(tmp_path, scan, write_skill, reads):
+    folder = write_skill(tmp_path, "a")
+    (folder / "data.csv").write_bytes(b"x" * 100)
+    found = scan(tmp_path).findings["a"]
+    assert reads == ["SKILL.md"]
+    assert [(file.name, file.size) for file in found.files][1] == ("data.csv", 100)
+
+
+def test_a_settled_skill_is_neither_listed_nor_read_again(
+    tmp_path, scan, write_skill, later, monkeypatch
+):
+    from satchel.sources import folder_reader, skill_scan
+
+    (write_skill(tmp_path, "a") / "sub").mkdir()
+    later(60)
+    first, listed = scan(tmp_path), []
+    for room in (skill_scan, folder_reader):
+        monkeypatch.setattr(room, "list_with_stamp", lambda path, _: listed.append(path))
+    monkeypatch.setattr(
+        skill_scan, "list_with_stamp", lambda path, _: (Stamp(), [*os.scandir(path)])
+    )
+    assert scan(tmp_path, first).findings["a"] is first.findings["a"]
+    assert listed == []
+
+
+CHANGES = {
+    "edit": lambda folder: (folder / "SKILL.md").write_text(GOOD.format("a") + "More.\n"),
+    "edit of another file": lambda folder: (folder / "sub/x.txt").write_text("2"),
+    "another file": lambda folder: (folder / "new.txt").write_text("1"),
+    "another file below": lambda folder: (folder / "sub/new.txt").write_text("1"),
+    "a folder": lambda folder: (folder / "more").mkdir(),
+    "a removal": lambda folder: (folder / "sub/x.txt").unlink(),
+    "a removal of all": shutil.rmtree,
+    "no skill file": lambda folder: (folder / "SKILL.md").unlink(),
+    "a rename": lambda folder: (folder / "sub/x.txt").rename(folder / "sub/y.txt"),
+    "a swap": lambda folder: os.replace(folder / "sub/x.txt", folder / "y.txt"),
+    "a link": lambda folder: (
+        (folder / "sub").rename(folder.parent / "s") and (folder / "sub").symlink_to("../s")
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_any_change_of_a_settled_skill_is_seen(tmp_path, scan, write_skill, later, change):
+    folder = write_skill(tmp_path, "a")
+    (folder / "sub").mkdir()
+    (folder / "sub/x.txt").write_text("1")
+    later(60)
+    first = scan(tmp_path)
+    assert first.findings["a"].folder.folders
+    change(folder)
+    second = scan(tmp_path, first)
+    assert second.findings == scan(tmp_path).findings != first.findings

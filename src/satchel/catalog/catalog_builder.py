@@ -161,7 +161,7 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 
     finding = ranked.finding
     if old is not None and old.finding is finding and old.rank == ranked.rank:
         return _unshadowed(old)
-    problems = finding.problems
+    problems, path = finding.problems, finding.path
     manifest, digest = finding.manifest, finding.digest
     if manifest is None and old is not None and old.manifest is not None:
         return replace(
@@ -177,8 +177,8 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 
         description=manifest.description if manifest else "",
         source=finding.place.source,
         scope=finding.place.scope,
-        path=finding.path,
-        unit=finding.path,
+        path=path,
+        unit=path,
         rank=ranked.rank,
         state=Status.OK if manifest else Status.FAILED,
         generation=number,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
-from itertools import zip_longest
+from itertools import compress, starmap, zip_longest
+from operator import is_not
 from typing import TYPE_CHECKING, Any
 
 from satchel.catalog.catalog_entries import (
@@ -79,7 +80,9 @@ def loaded_events(catalog: Catalog) -> tuple[Change, ...]:
 def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     """Return the events from one catalog to another; removals come first."""
     # An unchanged entry is the same object in both, and mostly at the same place.
-    moved = [pair for pair in zip_longest(old.entries, new.entries) if pair[0] is not pair[1]]
+    pairs = (old.entries, new.entries)
+    # No loop in Python: all entries are compared after each edit.
+    moved = [*compress(zip_longest(*pairs), starmap(is_not, zip_longest(*pairs)))]
     left = {id(entry): entry for entry, _ in moved if entry is not None}
     right = {id(entry): entry for _, entry in moved if entry is not None}
     before = {_name(entry): entry for entry in left.values()}
@@ -159,8 +162,8 @@ def _reason(entry: Entry) -> str:
 def _changed_part(old: Entry, new: Entry) -> str:
     """Describe the part that changed, or return `""`."""
     if isinstance(old, SkillEntry) and isinstance(new, SkillEntry):
-        before = {file.name: file.digest for file in old.files}
-        after = {file.name: file.digest for file in new.files}
+        before = {file.name: file.version for file in old.files}
+        after = {file.name: file.version for file in new.files}
         changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
         return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if changed[3:] else "")
     if isinstance(old, PluginEntry) and isinstance(new, PluginEntry):

@@ -19,7 +19,7 @@ E = TypeVar("E", bound=Entry)
 def resolve_skills(entries: Iterable[SkillEntry]) -> list[SkillEntry]:
     """Serve the entry with the highest precedence, then the first by rank.
 
-    A byte-for-byte copy is not a conflict.
+    A copy is not a conflict: the same SKILL.md, and other files of the same names and sizes.
     """
     return _resolve(entries, _skill_diagnostic)
 
@@ -57,12 +57,12 @@ def _resolve(entries: Iterable[E], diagnose: Callable[[E, E], Diagnostic]) -> li
 
 
 def _skill_diagnostic(winner: SkillEntry, loser: SkillEntry) -> Diagnostic:
-    # The digest of a stale entry is that of the broken content, not of what is served.
-    if winner.digest == loser.digest and winner.state is loser.state is Status.OK:
+    # The files of a stale entry are those of the broken content, not of what is served.
+    if winner.state is loser.state is Status.OK and _outline(winner) == _outline(loser):
         return make_diagnostic(
             "skill-duplicate",
             Where(loser.path),
-            f"is the same skill as {winner.path}, byte for byte; it is served once",
+            f"is a copy of {winner.path}; it is served once",
         )
     if winner.source == loser.source and _is_hidden(loser) and not _is_hidden(winner):
         return make_diagnostic(
@@ -72,6 +72,11 @@ def _skill_diagnostic(winner: SkillEntry, loser: SkillEntry) -> Diagnostic:
             "name the hidden folder as the only source if you want its version",
         )
     return _shadowed_diagnostic("skill", winner, loser)
+
+
+def _outline(skill: SkillEntry) -> object:
+    """Return the names and sizes of all files, and the digests of those that were read."""
+    return [(file.name, file.size, file.digest) for file in skill.files] or skill.digest
 
 
 def _is_hidden(skill: SkillEntry) -> bool:

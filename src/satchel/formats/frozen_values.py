@@ -4,11 +4,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
 
 def frozen(value: Any) -> Any:
     """Return a read-only copy: mapping proxies for mappings, tuples for lists."""
+    # Most are texts and dicts, and the check for any mapping is slow.
     if isinstance(value, str):
-        return value  # Most are texts, and the check for a mapping is slow.
+        return value
+    if type(value) is dict:
+        if not value:
+            return _NOTHING
+        return MappingProxyType({key: frozen(item) for key, item in value.items()})
     match value:
         case Mapping():
             return MappingProxyType({key: frozen(item) for key, item in value.items()})

@@ -24,9 +24,10 @@ class PackedText:
         text: str = data.decode("utf-8", "surrogatepass")
         return text
 
-    def __set__(self, record: Any, text: str) -> None:
-        """Keep a text."""
-        record.__dict__[self._name] = text.encode("utf-8", "surrogatepass")
+    def __set__(self, record: Any, text: str | bytes) -> None:
+        """Keep a text, or the UTF-8 of one."""
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        record.__dict__[self._name] = data
 
 
 def pack(record: object, name: str) -> bool:

@@ -1,27 +1,34 @@
-"""Read YAML that is only `key: value` lines, many times faster than a YAML parser.
+"""Read the YAML of usual front matter, many times faster than a YAML parser.
 
-Most front matter is that simple. Everything else is left to `yaml_reader`; whatever this module
-reads, that module reads in the same way.
+It is `key: value` lines, with block scalars, and with lists and mappings of one level. Everything
+else is left to `yaml_reader`; whatever this module reads, that module reads in the same way.
 """
 
 import re
 
 from satchel.formats.yaml_builder import NULLS, KeyPath, YamlValue
 
-# Tabs, carriage returns, and characters that some YAML versions take as line ends.
-_UNUSUAL = re.compile("[\t\r\x85\u2028\u2029\ufeff]")
-_ENTRY = re.compile(
+SIMPLE_DEPTH = 2
+"""The levels of the deepest value that is read here."""
+
+_SCALAR = re.compile(
     r"""
-    ([A-Za-z0-9_][A-Za-z0-9_-]{0,99}) :           # the key
-    (?: [ ]+ (?:
-        "([^"\\]*)"                               # in double quotes, without escapes
-      | '([^']*)'                                 # in single quotes, without quotes inside
-      | ([^\s\-?:,\[\]{}#&*!|>'"%@`] .*)          # plain: it begins with no indicator of YAML
-    ) )? [ ]*
+    "([^"\\]*)"                                   # in double quotes, without escapes
+  | '([^']*(?:''[^']*)*)'
+  | ([^\s\-?:,\[\]{}#&*!|>'"%@`] .*)              # plain: it begins with no indicator of YAML
+""",
+    re.VERBOSE,
+).pattern
+_ENTRY = re.compile(
+    rf"""
+    ([A-Za-z0-9_][A-Za-z0-9_-]{{0,99}}) :         # the key
+    (?: [ ]+ (?: {_SCALAR} | ([|>]-?) ) )? [ ]*    # the last one is the head of a block
     """,
     re.VERBOSE,
 )
+_ITEM = re.compile(rf"- [ ]+ (?: {_SCALAR} ) [ ]*", re.VERBOSE)
 _NOT_PLAIN = re.compile(r":(?:[ ]|$)|[ ]\#")
+_FOLD = re.compile(r"\n(\n*)")
 
 
 def read_simple_yaml(
@@ -32,28 +39,123 @@ def read_simple_yaml(
     `first_line` is the line of the file on which `text` begins; `most_nodes` is the limit on keys
     and values.
     """
-    if _UNUSUAL.search(text):
+    # Tabs, and characters that some YAML versions take as line ends, are not printable.
+    if not text.replace("\n", "").isprintable():
         return None
-    values: dict[str, YamlValue] = {}
-    lines: dict[KeyPath, int] = {}
-    for number, line in enumerate(text.split("\n"), first_line):
-        if line[:1] == "#" or not line.strip(" "):
-            continue
-        entry = _ENTRY.fullmatch(line)
-        if entry is None:
-            return None
-        key, double, single, plain = entry.groups()
-        value = double if double is not None else single
-        if plain is not None:
-            value = plain.rstrip(" ")
-            if _NOT_PLAIN.search(value):
-                return None
-            if value in NULLS:
-                value = None
-        if key in values:
-            return None
-        values[key] = value
-        lines[key,] = number
-    if not values or 2 * len(values) + 1 > most_nodes:
+    reader = _SimpleReader(text.split("\n"), first_line)
+    try:
+        values = reader.entries()
+    except _NotSimpleError:
         return None
-    return values, lines
+    # Each entry has a key and a value, each item a value, and the whole is a value, too.
+    return (values, reader.found) if values and 2 * len(reader.found) + 1 <= most_nodes else None
+
+
+class _NotSimpleError(Exception):
+    """The text is left to the parser."""
+
+
+class _SimpleReader:
+    """Reads line by line; `found` has the line of each key and item."""
+
+    def __init__(self, lines: list[str], first_line: int) -> None:
+        self.lines, self.first_line = lines, first_line
+        self.at = 0
+        self.found: dict[KeyPath, int] = {}
+
+    def entries(self) -> dict[str, YamlValue]:
+        """Read the whole mapping."""
+        values: dict[str, YamlValue] = {}
+        while (line := self._next()) is not None:
+            entry = _ENTRY.fullmatch(line)
+            if entry is None:
+                raise _NotSimpleError
+            key, double, single, plain, block = entry.groups()
+            self._note((key,))
+            if block is not None:
+                values[key] = self._block(block)
+            elif double is plain is single:  # all are `None`
+                values[key] = self._inner(key)
+            else:
+                values[key] = _scalar(double, single, plain)
+        return values
+
+    def _next(self) -> str | None:
+        """Go to the next line that is not blank and no comment, and return it."""
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            self.at += 1
+            if line and (stripped := line.lstrip(" ")) and stripped[0] != "#":
+                return line
+        return None
+
+    def _note(self, path: KeyPath) -> None:
+        if path in self.found:
+            raise _NotSimpleError
+        self.found[path] = self.first_line + self.at - 1
+
+    def _inner(self, key: str) -> YamlValue:
+        """Read the list or mapping below a key without a value."""
+        items: list[YamlValue] = []
+        values: dict[str, YamlValue] = {}
+        indent = None
+        while True:
+            start, line = self.at, self._next()
+            if line is None:
+                break
+            text = line.lstrip(" ")
+            is_item = text.startswith("- ")
+            if line is text and not is_item:
+                self.at = start
+                break
+            if indent is None:
+                indent = len(line) - len(text)
+            part = (_ITEM if is_item else _ENTRY).fullmatch(text)
+            if part is None or line[:indent].strip(" ") or len(line) - len(text) != indent:
+                raise _NotSimpleError
+            if is_item:
+                self._note((key, str(len(items))))
+                items.append(_scalar(*part.groups()))
+            else:
+                name, *scalar, block = part.groups()
+                self._note((key, name))
+                if block is not None:
+                    raise _NotSimpleError
+                values[name] = _scalar(*scalar)
+        if items and values:
+            raise _NotSimpleError
+        return items or values or None
+
+    def _block(self, style: str) -> str:
+        """Read a block scalar; its lines begin in one column, those of a literal one or later."""
+        first = self.lines[self.at] if self.at < len(self.lines) else ""
+        margin = first[: len(first) - len(first.lstrip(" "))]
+        content = []
+        for line in self.lines[self.at :]:
+            if line and not line.startswith(" "):
+                break
+            if not margin or (line and not line.startswith(margin)):
+                raise _NotSimpleError
+            content.append(line[len(margin) :])
+        self.at += len(content)
+        if not content or not content[0] or (self.at == len(self.lines) and content[-1]):
+            raise _NotSimpleError
+        while not content[-1]:
+            content.pop()
+        if style[0] == ">":
+            if any(line[:1] == " " for line in content):
+                raise _NotSimpleError
+            text = _FOLD.sub(lambda ends: ends[1] or " ", "\n".join(content))
+        else:
+            text = "\n".join(content)
+        return text if style[1:] else text + "\n"
+
+
+def _scalar(double: str | None, single: str | None, plain: str | None) -> str | None:
+    """Return the value of an entry or item on its own line."""
+    if plain is not None:
+        text = plain.rstrip(" ")
+        if _NOT_PLAIN.search(text):
+            raise _NotSimpleError
+        return None if text in NULLS else text
+    return single.replace("''", "'") if single is not None else double

@@ -11,7 +11,11 @@ from satchel.formats.front_matter import FrontMatter, load_frontmatter, split_fr
 from satchel.formats.frozen_values import frozen
 from satchel.formats.packed_text import PackedText
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
-from satchel.formats.simple_skill import COMPATIBILITY_LENGTH, read_simple_skill
+from satchel.formats.simple_skill import (
+    COMPATIBILITY_LENGTH,
+    SimpleSkill,
+    read_simple_skill,
+)
 from satchel.formats.yaml_builder import YamlValue
 from satchel.formats.yaml_reader import YamlMap, yaml_type_name
 from satchel.lazy_dataclass import dataclass
@@ -101,8 +105,13 @@ class SkillManifest:
 
 def read_skill(data: bytes, folder: str, path: str, limits: Limits) -> ReadResult[SkillManifest]:
     """Read the SKILL.md of a folder named `folder`; diagnostics show `path`."""
-    simple = read_simple_skill(data, folder, limits)
-    return _of_simple(*simple) if simple else read_any_skill(data, folder, path, limits)
+    simple = read_simple_skill(data, limits)
+    if simple is None:
+        return read_any_skill(data, folder, path, limits)
+    if simple.needs_no_diagnostic(folder, limits):
+        return _of_simple(simple)
+    yaml = YamlMap(simple.fields, simple.lines)
+    return _judged(yaml, simple.body.decode(), folder, DiagnosticCollector(path), limits)
 
 
 def read_any_skill(
@@ -115,16 +124,17 @@ def read_any_skill(
     return _read(split.value, folder, path, limits)
 
 
-def _of_simple(fields: Mapping[str, Any], body: str) -> ReadResult[SkillManifest]:
+def _of_simple(simple: SimpleSkill) -> ReadResult[SkillManifest]:
+    fields: dict[str, Any] = simple.fields
     manifest = SkillManifest(
         name=fields["name"],
         description=fields["description"].strip(),
         license=fields.get("license"),
         compatibility=fields.get("compatibility"),
         allowed_tools=(),
-        metadata={},
+        metadata=fields.get("metadata", {}),
         fields=fields,
-        body=body,
+        body=simple.body,
     )
     return ReadResult(manifest, ())
 
@@ -151,10 +161,17 @@ def _read(front: FrontMatter, folder: str, path: str, limits: Limits) -> ReadRes
     collector = DiagnosticCollector(path)
     reading = load_frontmatter(front, path, limits)
     collector.extend(reading.diagnostics)
-    body = _body(front.body, collector)
     if reading.value is None:
+        _body(front.body, collector)
         return ReadResult(None, collector.diagnostics)
-    fields = _Fields(reading.value, collector)
+    return _judged(reading.value, front.body, folder, collector, limits)
+
+
+def _judged(
+    yaml: YamlMap, body: str, folder: str, collector: DiagnosticCollector, limits: Limits
+) -> ReadResult[SkillManifest]:
+    body = _body(body, collector)
+    fields = _Fields(yaml, collector)
     manifest = SkillManifest(
         name=_name(fields, folder),
         description=_description(fields, limits),
@@ -162,7 +179,7 @@ def _read(front: FrontMatter, folder: str, path: str, limits: Limits) -> ReadRes
         compatibility=_compatibility(fields),
         allowed_tools=_allowed_tools(fields),
         metadata=_metadata(fields),
-        fields=reading.value.values,
+        fields=yaml.values,
         body=body,
     )
     _report_unknown(fields)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from satchel.formats.read_result import DiagnosticCollector, ReadResult
-from satchel.formats.simple_yaml import read_simple_yaml
+from satchel.formats.simple_yaml import SIMPLE_DEPTH, read_simple_yaml
 from satchel.formats.yaml_builder import KeyPath, YamlAbortError, YamlBuilder, YamlValue
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
@@ -23,7 +23,7 @@ _DOUBTFUL_LINE_ENDS = dict.fromkeys(map(ord, "\x85\u2028\u2029"), " ")
 # Parsing time grows with the square of the bracket depth, and 30,000 brackets have crashed a
 # recursive parser. Counting all brackets over-estimates the depth but cannot be fooled by quotes;
 # real files have a few dozen. The builder checks the exact depth.
-_MAX_BRACKETS = 10_000
+MAX_BRACKETS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ def read_yaml(text: str, path: str, limits: Limits, first_line: int = 1) -> Read
     collector = DiagnosticCollector(path)
     if not _fits(text, limits, collector, first_line):
         return ReadResult(None, collector.diagnostics)
-    if limits.yaml_depth > 0 and (simple := read_simple_yaml(text, first_line, limits.yaml_nodes)):
+    is_deep_enough = limits.yaml_depth >= SIMPLE_DEPTH
+    if is_deep_enough and (simple := read_simple_yaml(text, first_line, limits.yaml_nodes)):
         return ReadResult(YamlMap(*simple), ())
     builder = YamlBuilder(collector, limits, first_line)
     _feed(builder, text.translate(_DOUBTFUL_LINE_ENDS))
@@ -76,8 +77,8 @@ def _fits(text: str, limits: Limits, collector: DiagnosticCollector, first_line:
     if size > limits.frontmatter:
         message = f"{size:,} bytes of YAML, more than {limits.frontmatter:,} (limit frontmatter)"
         collector.add("yaml-too-large", message, "Shorten it.", line=first_line)
-    elif brackets > _MAX_BRACKETS:
-        message = f"{brackets:,} opening brackets, more than {_MAX_BRACKETS:,} (limit yaml_depth)"
+    elif brackets > MAX_BRACKETS:
+        message = f"{brackets:,} opening brackets, more than {MAX_BRACKETS:,} (limit yaml_depth)"
         collector.add("yaml-too-large", message, "Remove most of them.", line=first_line)
     elif match := UNPRINTABLE.search(text):
         line = text.count("\n", 0, match.start()) + first_line

@@ -145,10 +145,7 @@ def _edited_skills(
         and inputs.config.host_skills is cache.host_skills
         and inputs.config.provided == cache.provided
         and list(scans) == list(cache.skills)
-        and all(
-            scan.findings.keys() == cache.skills[root].findings.keys()
-            for root, scan in scans.items()
-        )
+        and all(_has_same_keys(cache.skills[root], scan) for root, scan in scans.items())
         and _are_same(plugins, cache.plugins)
     )
     if not is_same:
@@ -161,10 +158,22 @@ def _edited_skills(
     return None if any(item.is_settling for item in edited) else edited
 
 
+def _has_same_keys(before: SkillScan, now: SkillScan) -> bool:
+    old, new = before.findings, now.findings
+    if now is before or now.edited is None:
+        return old.keys() == new.keys()
+    return all((key in old) is (key in new) for key in now.edited)
+
+
 def _changed_or_broken(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:
-    # No loop in Python: all skills are compared after each edit.
-    old = map(before.findings.__getitem__, now.findings)
-    changed = compress(now.findings, map(is_not, now.findings.values(), old))
+    if now is before:
+        changed: Iterable[str] = ()
+    elif now.edited is not None:
+        changed = sorted(now.edited & now.findings.keys())
+    else:
+        # No loop in Python: there may be very many skills.
+        old = map(before.findings.__getitem__, now.findings)
+        changed = compress(now.findings, map(is_not, now.findings.values(), old))
     return (now.findings[key] for key in dict.fromkeys((*changed, *now.broken)))
 
 

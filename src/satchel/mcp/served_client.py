@@ -61,7 +61,7 @@ def _updates(before: Iterable[SkillEntry], after: Iterable[SkillEntry]) -> Itera
     kept = {id(skill) for skill in before} & {id(skill) for skill in after}
     old, new = (
         {
-            address_of(skill, file.name): file.digest
+            address_of(skill, file.name): file.version
             for skill in skills
             if id(skill) not in kept
             for file in skill.files

@@ -128,7 +128,7 @@ class SkillEntryCache:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._known: dict[tuple[str, str, str], tuple[str, int]] = {}
+        self._known: dict[tuple[object, ...], tuple[str, int]] = {}
 
     def listed(self, skills: Iterable[SkillEntry]) -> list[dict[str, Any]]:
         """Return the entries of the skills that clients can verify; this reads their files."""
@@ -171,17 +171,23 @@ class SkillEntryCache:
                 # Not fetched yet: the file is verified by this digest when it is read.
                 yield file.name, (file.digest, file.size)
                 continue
-            key = (skill.path, file.name, file.digest)
+            key = (skill.path, file.name, file.version, file.stamp)
             if (known := self._known.get(key)) is None:
                 served = skill.reader.read(file.name, self._limits)
                 known = (f"sha256:{hashlib.sha256(served.data).hexdigest()}", len(served.data))
-                if served.digest == file.digest:
+                # A file that was only listed is known by its stamp, once that is old enough.
+                is_listed = not file.digest and file.stamp.inode
+                if file.digest == served.digest or (is_listed and file.stamp.is_settled()):
                     self._known[key] = known
             yield file.name, known
 
     def forget_all_but(self, skills: Iterable[SkillEntry]) -> None:
         """Forget files that no longer exist."""
-        there = {(s.path, file.name, file.digest) for s in skills for file in s.files}
+        there = {
+            (skill.path, file.name, file.version, file.stamp)
+            for skill in skills
+            for file in skill.files
+        }
         # A copy: another thread may be listing skills.
         known = self._known.copy()
         self._known = {key: known for key, known in known.items() if key in there}

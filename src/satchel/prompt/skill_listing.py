@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from itertools import takewhile
-from operator import attrgetter
+from operator import attrgetter, lt
 from typing import Any, Protocol
 
 from satchel.lazy_dataclass import dataclass
@@ -111,7 +111,7 @@ def _by_name(skills: Sequence[PromptedSkill]) -> Sequence[PromptedSkill]:
     """Sort skills by name, ignoring case. Those of a catalog usually are in this order."""
     names = [*map(attrgetter("name"), skills)]
     folded = [*map(str.casefold, names)]
-    if folded == sorted(folded) and len(set(folded)) == len(folded):
+    if all(map(lt, folded, folded[1:])):
         return skills
     # The position last: no skill is compared.
     order = sorted(zip(folded, names, range(len(names)), strict=True))
@@ -202,8 +202,7 @@ def _ranked(
     skills: Sequence[PromptedSkill], first: frozenset[str]
 ) -> tuple[Sequence[PromptedSkill], int]:
     """Return the skills, those that are most likely used first, and how many these are."""
-    # Among very many skills, few differ in this.
-    kinds = [*map(attrgetter("groups", "scope"), skills)]
+    kinds = _kinds(skills, "groups", "scope")
     ranks = {
         kind: (_GROUPED if kind[0] and BASIC_GROUP not in kind[0] else _OTHER, kind[1])
         for kind in set(kinds)
@@ -217,6 +216,14 @@ def _ranked(
     ]
     order = sorted(range(len(skills)), key=ranks_of_all.__getitem__)
     return [skills[at] for at in order], sum(rank < _OTHER for rank, _ in ranks_of_all)
+
+
+def _kinds(skills: Sequence[PromptedSkill], *names: str) -> Sequence[tuple[Any, ...]]:
+    """Return the values of some attributes of each skill; very many skills often share them."""
+    values = [set(map(attrgetter(name), skills)) for name in names]
+    if all(len(found) == 1 for found in values):
+        return [tuple(value for (value,) in values)] * len(skills)  # one tuple for all
+    return [*map(attrgetter(*names), skills)]
 
 
 def _with_names(
@@ -297,7 +304,7 @@ class _Page:
     def by_source(self, skills: Sequence[PromptedSkill]) -> dict[str, list[PromptedSkill]]:
         """Return the skills by group or source; without `load_skill`, by the folder above."""
         if self.model.can_load:
-            keys: Sequence[Any] = [*map(attrgetter("groups", "source"), skills)]
+            keys: Sequence[Any] = _kinds(skills, "groups", "source")
             titles = {key: _title(*key) for key in set(keys)}
         else:
             keys = [os.path.dirname(skill.folder) for skill in skills]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from satchel.catalog import SkillEntry
     from satchel.formats import SkillManifest
     from satchel.settings import Limits
+    from satchel.sources.contained_files import Bounds
     from satchel.sources.skill_files import SkillAccess
 
 _AROUND = 4 * KIB
@@ -32,8 +33,8 @@ class LoadedSkill:
     name: str
     digest: str
     """The version of the content that was served."""
-    root: str
-    """The search root; all files of the skill are inside it."""
+    root: str | Bounds
+    """The search root or its project; all files of the skill are inside it."""
     folder: str
     files: tuple[str, ...]
     """The files that the model may read."""

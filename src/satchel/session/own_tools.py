@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from satchel.lazy_dataclass import dataclass
@@ -73,7 +74,8 @@ def own_tool_makers(
     if options.skill_tools and skills:
         names = [skill.name for skill in skills] if listing.left_out == 0 else None
         makers["load_skill"] = lambda: _loader_tool(names)
-    if options.skill_tools and (open_work.files or any(len(item.files) > 1 for item in skills)):
+    most_files = max(map(len, map(attrgetter("files"), skills)), default=0)
+    if options.skill_tools and (open_work.files or most_files > 1):
         makers["read_skill_file"] = _reader_tool
     if options.scripts and (open_work.scripts or _has_scripts(view)):
         makers["run_skill_script"] = _script_tool

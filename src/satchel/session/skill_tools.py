@@ -103,10 +103,11 @@ async def run_skill_script(
             "not from a folder. Read the script with read_skill_file."
         )
     name = _resolve_file(script, loaded, loaded.scripts, "script")
-    locate_skill_file(loaded.root, loaded.folder, name)
-    # A symbolic link must not lead out of the scripts folder.
+    # A symbolic link must not lead out of the scripts folder, nor out of the root.
     scripts = f"{loaded.folder}/{SCRIPTS_FOLDER}"
     path = locate_skill_file(scripts, scripts, name.removeprefix(f"{SCRIPTS_FOLDER}/"))
+    if locate_skill_file(loaded.root, loaded.folder, name) != path:
+        raise ToolError(f"The script {script!r} was replaced just now; run it again.")
     seconds = _context.conversation.shared.limits.tool_call
     result = await run_script(path, loaded.folder, args or (), seconds)
     return {key: visible(v) if isinstance(v, str) else v for key, v in result.items()}

@@ -46,6 +46,19 @@ _REASONS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A folder that paths must stay inside."""
+
+    folder: str
+    is_resolved: bool = False
+    """Whether it was resolved before, so that no link may have replaced it."""
+
+    def root(self) -> str:
+        """Return the folder without links."""
+        return self.folder if self.is_resolved else real_path(os.path.expanduser(self.folder))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainedFile:
     """One path inside the base folder, and a descriptor of the folder that it is in."""
@@ -123,7 +136,7 @@ class ContainedFile:
 
 @contextmanager
 def open_contained(
-    base: str | os.PathLike[str],
+    base: str | os.PathLike[str] | Bounds,
     path: str,
     *,
     start: str = "",
@@ -137,7 +150,7 @@ def open_contained(
     """
     written = repr(shorten(path, 200))
     try:
-        root = real_path(os.path.expanduser(base))
+        root = (base if isinstance(base, Bounds) else Bounds(os.fspath(base))).root()
         parts = _parts(root, start, path, written, noun)
         whole = os.path.join(root, *parts)
         if not _CAN_WALK:

@@ -72,11 +72,17 @@ class UnitFile:
     name: str
     size: int
     digest: str
+    """The digest of its bytes; `""` if it was only listed."""
     stamp: Stamp
     settled: bool
     """Whether an equal stamp later means equal content; otherwise the file is read again."""
     data: bytes | None = field(default=None, compare=False, repr=False)
     """The bytes, if they are kept; records are compared by the digest instead."""
+
+    @property
+    def version(self) -> str:
+        """Return what changes with the content: the digest, or size and time of a listed file."""
+        return self.digest or f"{self.size}-{self.stamp.modified}"
 
     def is_unchanged(self, status: os.stat_result) -> bool:
         """Return whether a file with this status certainly has the same content."""
@@ -85,7 +91,8 @@ class UnitFile:
 
 def digest_of(data: bytes) -> str:
     """Return a short digest of some bytes."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    # Processors compute this one much faster than others.
+    return hashlib.sha256(data).hexdigest()[:32]
 
 
 def is_inside(path: str, root: str) -> bool:
@@ -165,8 +172,10 @@ def _read_up_to(descriptor: int, most: int, expected: int) -> bytes:
 
 def _path_of(descriptor: int, path: str, status: os.stat_result) -> str:
     """Return where an open file is now, without links; `""` if that is not certain."""
-    with suppress(OSError):
+    try:
         return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        pass
     # Systems without `/proc`: resolved again, the path must still lead to the open file. Links
     # that are swapped twice in between can deceive this.
     resolved = real_path(path)

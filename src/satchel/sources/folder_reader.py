@@ -3,7 +3,7 @@
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from operator import attrgetter
 
@@ -39,18 +39,31 @@ class FolderContent:
     diagnostics: tuple[Diagnostic, ...] = ()
     links: frozenset[tuple[str, str]] = frozenset()
     """The links among them, with their targets, which may change as well."""
+    folders: tuple[tuple[str, Stamp], ...] = ()
+    """The folder itself, `""`, and those in it; none unless equal stamps mean equal content."""
 
     @property
     def digest(self) -> str:
         """Return a digest of all names and contents."""
-        lines = (f"{file.name}\0{file.digest}\0" for file in self.files)
+        if len(self.files) == 1:
+            return f"{self.files[0].version}-{self.files[0].name}"
+        lines = (f"{file.name}\0{file.version}\0" for file in self.files)
         return digest_of("".join(lines).encode("utf-8", "surrogatepass"))
 
-    @property
-    def without_data(self) -> "FolderContent":
-        """Return a copy that keeps no bytes."""
-        files = (replace(file, data=None) if file.data is not None else file for file in self.files)
-        return FolderContent(tuple(files), self.diagnostics, self.links)
+    def is_unchanged_at(self, folder: str) -> bool:
+        """Return whether the stamps of `folder` alone show that this is still its content."""
+        if not self.folders:
+            return False
+        try:
+            for name, stamp in self.folders:
+                if Stamp.of(os.lstat(f"{folder}/{name}" if name else folder)) != stamp:
+                    return False
+            for file in self.files:
+                if Stamp.of(os.lstat(f"{folder}/{file.name}")) != file.stamp:
+                    return False
+        except OSError:
+            return False
+        return True
 
     def is_younger_than(self, seconds: float) -> bool:
         """Return whether a file changed so recently that it may be half written."""
@@ -67,9 +80,9 @@ class FolderReader:
     """Reads the files of one kind of folder.
 
     Links are followed while they stay inside `root`, a resolved folder. `wanted` selects files by
-    their name inside the folder, and `keep` those whose bytes are kept. Files larger than
-    `largest` are not read; their digest is made of their stamp. Folders in `exclude` are skipped.
-    `required` files are always read and kept, and do not count towards `most_files`.
+    their name inside the folder, and `keep` those whose bytes are kept. Other files are only
+    listed if they are larger than `largest`, or if `lists_others`. Folders in `exclude` are
+    skipped. `required` files are always read and kept, and do not count towards `most_files`.
     """
 
     root: str
@@ -77,69 +90,80 @@ class FolderReader:
     largest: int
     wanted: Callable[[str], bool] = lambda _name: True
     keep: Callable[[str], bool] = lambda _name: False
+    lists_others: bool = False
     exclude: frozenset[str] = frozenset()
     required: frozenset[str] = frozenset()
 
     def read(
-        self, folder: str, before: FolderContent | None = None, resolved: str = ""
+        self,
+        folder: str,
+        before: FolderContent | None = None,
+        resolved: str = "",
+        listing: "Listing | None" = None,
+        data: dict[str, bytes] | None = None,
     ) -> FolderContent:
         """Return the content of a folder; files unchanged since `before` are not read again.
 
-        `resolved` is its path without links, where that is known.
+        `resolved` is its path without links and `listing` what is in it, where that is known.
+        The bytes of the kept files that are read go to `data`, if it is given.
         """
-        walk = _WalkState()
-        cached = {file.name: file for file in before.files} if before else {}
-        required = [self._required(folder, name, cached, walk) for name in sorted(self.required)]
+        walk = _WalkState({file.name: file for file in before.files} if before else {}, data)
         files: list[UnitFile] = []
-        for name, path in self._walk(folder, "", (resolved or real_path(folder),), walk):
+        files.extend(
+            file
+            for name in sorted(self.required)
+            if (file := self._required(folder, name, walk)) is not None
+        )
+        most = len(files) + self.most_files
+        above = (resolved or real_path(folder),)
+        for name, path, is_link in self._walk(folder, "", above, walk, listing):
             if name in self.required:
                 continue
-            if len(files) == self.most_files:
+            if len(files) == most:
                 walk.diagnostics.append(_too_many(folder, self.most_files, "files"))
                 break
-            if (file := self._file(name, path, cached, walk.diagnostics)) is not None:
+            if (file := self._file(name, path, walk, is_link=is_link)) is not None:
                 files.append(file)
-        files.extend(filter(None, required))
-        return FolderContent(
-            tuple(sorted(files, key=_NAME)),
-            tuple(dict.fromkeys(walk.diagnostics)),
-            frozenset(walk.links),
-        )
+        files.sort(key=_NAME)
+        return walk.content(files)
 
-    def _required(
-        self, folder: str, name: str, cached: Mapping[str, UnitFile], walk: "_WalkState"
-    ) -> UnitFile | None:
+    def _required(self, folder: str, name: str, walk: "_WalkState") -> UnitFile | None:
         """Read a file by its name; links must stay inside the root."""
-        path, home = folder, real_path(folder)
+        path, home, is_link = folder, real_path(folder), False
         for part in name.split("/"):
             path = os.path.join(path, part)
             if not part or is_skipped(part) or not os.path.lexists(path):
                 return None
-            if not os.path.islink(path):
-                continue
-            target = real_path(path)
-            walk.links.add((path, target))
-            if not is_inside(target, self.root):
-                walk.diagnostics.append(link_outside(path))
-                return None
-            if is_inside(home, target):
-                return None  # a loop, which `_walk` reports
-        return self._file(name, path, cached, walk.diagnostics)
+            if is_link := os.path.islink(path):
+                target = real_path(path)
+                walk.links.add((path, target))
+                if not is_inside(target, self.root):
+                    walk.diagnostics.append(link_outside(path))
+                    return None
+                if is_inside(home, target):
+                    return None  # a loop, which `_walk` reports
+        return self._file(name, path, walk, is_link=is_link)
 
     def _walk(
-        self, folder: str, prefix: str, above: tuple[str, ...], walk: "_WalkState"
-    ) -> Iterator[tuple[str, str]]:
-        """Yield (name inside the folder, path) of all files, in order of names."""
+        self,
+        folder: str,
+        prefix: str,
+        above: tuple[str, ...],
+        walk: "_WalkState",
+        listing: "Listing | None" = None,
+    ) -> Iterator[tuple[str, str, bool]]:
+        """Yield (name inside the folder, path, whether it is a link) of all files, by name."""
         if len(above) > _MAX_DEPTH:
             walk.diagnostics.append(too_deep(folder, _MAX_DEPTH))
             return
         # Links between a few folders can make millions of paths.
-        walk.folders += 1
-        if walk.folders > self.most_files:
-            if walk.folders == self.most_files + 1:
+        if len(walk.folders) >= self.most_files:
+            if not walk.is_cut:
                 walk.diagnostics.append(_too_many(folder, self.most_files, "folders"))
+            walk.is_cut = True
             return
-        entries = list_folder(folder, walk.diagnostics)
+        stamp, entries = listing or list_with_stamp(folder, walk.diagnostics)
+        walk.folders.append((prefix[:-1], stamp))
         if prefix and any(entry.name == _ENVIRONMENT_MARK for entry in entries):
             return  # a virtual environment
         for entry in entries:
@@ -147,10 +171,11 @@ class FolderReader:
             enters = is_folder(entry)
             if not self._belongs(entry, name, walk) or not (enters or self.wanted(name)):
                 continue
-            if entry.is_symlink():
+            is_link = entry.is_symlink()
+            if is_link:
                 walk.links.add((entry.path, real_path(entry.path)))
             if not enters:
-                yield name, entry.path
+                yield name, entry.path, is_link
             elif (step := follow(entry, above, self.root, walk.diagnostics)) is not None:
                 yield from self._walk(entry.path, name + "/", (*above, step), walk)
 
@@ -162,32 +187,20 @@ class FolderReader:
             return False
         return True
 
-    def _file(
-        self,
-        name: str,
-        path: str,
-        cached: Mapping[str, UnitFile],
-        diagnostics: list[Diagnostic],
-    ) -> UnitFile | None:
+    def _file(self, name: str, path: str, walk: "_WalkState", *, is_link: bool) -> UnitFile | None:
         try:
-            status = os.lstat(path)
-            if stat.S_ISLNK(status.st_mode):
-                if not os.path.exists(path):
-                    diagnostics.append(broken_link(path))
-                    return None
-                if not is_inside(real_path(path), self.root):
-                    diagnostics.append(link_outside(path))
-                    return None
-                status = os.stat(path)
+            if is_link and not os.path.exists(path):
+                walk.diagnostics.append(broken_link(path))
+                return None
+            if is_link and not is_inside(real_path(path), self.root):
+                walk.diagnostics.append(link_outside(path))
+                return None
+            status = os.stat(path, follow_symlinks=is_link)
         except OSError as error:
-            diagnostics.append(
-                make_diagnostic(
-                    "source-unreadable", Where(path), f"cannot be read: {reason_of(error)}"
-                )
-            )
+            walk.report_unreadable(path, reason_of(error))
             return None
         if not stat.S_ISREG(status.st_mode):
-            diagnostics.append(
+            walk.diagnostics.append(
                 make_diagnostic(
                     "source-special-file",
                     Where(path),
@@ -196,40 +209,33 @@ class FolderReader:
                 )
             )
             return None
-        before = cached.get(name)
+        before = walk.cached.get(name)
         if before is not None and before.is_unchanged(status):
             return before
-        return self._read_file(name, path, status, diagnostics)
+        return self._read_file(name, path, status, walk)
 
     def _read_file(
-        self, name: str, path: str, status: os.stat_result, diagnostics: list[Diagnostic]
+        self, name: str, path: str, status: os.stat_result, walk: "_WalkState"
     ) -> UnitFile | None:
         kept = name in self.required or self.keep(name)
-        if status.st_size > self.largest and not kept:
-            stamp = Stamp.of(status)
-            digest = f"{stamp.size}-{stamp.modified}"
-            return UnitFile(
-                name=name,
-                size=status.st_size,
-                digest=digest,
-                stamp=stamp,
-                settled=stamp.is_settled(),
-            )
-        try:
-            data, status = read_regular(path, self.largest, self.root)
-        except UnreadableFileError as error:
-            diagnostics.append(
-                make_diagnostic("source-unreadable", Where(path), f"cannot be read: {error}")
-            )
-            return None
+        data, digest, size = None, "", status.st_size
+        if kept or not (self.lists_others or size > self.largest):
+            try:
+                data, status = read_regular(path, self.largest, self.root)
+            except UnreadableFileError as error:
+                walk.report_unreadable(path, str(error))
+                return None
+            digest, size = digest_of(data), len(data)
+            if kept and walk.data is not None:
+                walk.data[name] = data
         stamp = Stamp.of(status)
         return UnitFile(
             name=name,
-            size=len(data),
-            digest=digest_of(data),
+            size=size,
+            digest=digest,
             stamp=stamp,
             settled=stamp.is_settled(),
-            data=data if kept else None,
+            data=data if kept and walk.data is None else None,
         )
 
 
@@ -239,11 +245,30 @@ UNREADABLE = frozenset({"source-unreadable", "source-link-broken"})
 
 @dataclass(slots=True)
 class _WalkState:
-    """The state of one walk over a folder, besides its files."""
+    """The state of one walk over a folder."""
 
+    cached: Mapping[str, UnitFile]
+    data: dict[str, bytes] | None
     diagnostics: list[Diagnostic] = field(default_factory=list)
     links: set[tuple[str, str]] = field(default_factory=set)
-    folders: int = 0
+    folders: list[tuple[str, Stamp]] = field(default_factory=list)
+    is_cut: bool = False
+
+    def report_unreadable(self, path: str, reason: str) -> None:
+        """Add the diagnostic of a file that cannot be read."""
+        self.diagnostics.append(
+            make_diagnostic("source-unreadable", Where(path), f"cannot be read: {reason}")
+        )
+
+    def content(self, files: list[UnitFile]) -> FolderContent:
+        """Return what was found."""
+        if self.links or self.diagnostics:
+            diagnostics = tuple(dict.fromkeys(self.diagnostics))
+            return FolderContent(tuple(files), diagnostics, frozenset(self.links))
+        is_settled = all(file.settled for file in files) and all(
+            stamp.is_settled() for _, stamp in self.folders
+        )
+        return FolderContent(tuple(files), folders=tuple(self.folders) if is_settled else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +311,16 @@ def list_folder(folder: str, diagnostics: list[Diagnostic]) -> list[os.DirEntry[
         return []
 
 
+Listing = tuple[Stamp, Sequence[os.DirEntry[str]]]
+"""The entries of a folder, with its stamp before they were listed."""
+
+
+def list_with_stamp(folder: str, diagnostics: list[Diagnostic]) -> Listing:
+    """Return the entries of a folder, as `list_folder` does, with its stamp."""
+    # The stamp comes first: an entry that is added meanwhile will change it again.
+    return Stamp.at(folder), list_folder(folder, diagnostics)
+
+
 def is_folder(entry: FolderEntry) -> bool:
     """Return whether an entry is a folder or a link to one; a broken link is not."""
     try:
@@ -300,7 +335,7 @@ def follow(
     """Return the resolved path of a folder to enter; report one that must not be entered."""
     # A folder that is not a link can still be a loop, if a link led above it.
     linked = entry.is_symlink()
-    target = real_path(entry.path) if linked else os.path.join(above[-1], entry.name)
+    target = real_path(entry.path) if linked else f"{above[-1].rstrip(os.sep)}{os.sep}{entry.name}"
     if linked and not is_inside(target, root):
         diagnostics.append(link_outside(entry.path))
         return None

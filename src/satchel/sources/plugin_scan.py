@@ -103,7 +103,7 @@ class _Search:
 
     def run(self) -> PluginScan:
         """Read the root as a plugin if it is one, else search its folders."""
-        if self._place.within and not is_inside(self._root, real_path(self._place.within)):
+        if self._place.within and not is_inside(self._root, self._place.bounds()):
             self._diagnostics.append(link_outside(self._place.path))
         elif not self._folder("", self._place.path):
             for entry in list_folder(self._place.path, self._diagnostics):
@@ -189,8 +189,10 @@ class _Search:
             return before
         finding = PluginFinding(place=self._place, key=key, format=form, listed=listed)
         target = real_path(finding.path)
-        # Links must stay in the plugin if a link led out of the search root.
-        is_own_root = finding.policy.is_contained or not is_inside(target, self._root)
+        # Links must stay in the plugin if a link led out of the search root. Where none may lead
+        # out, a folder outside has just replaced the root: nothing in it is read.
+        is_outside = not is_inside(target, self._root)
+        is_own_root = self._place.follows_links_out if is_outside else finding.policy.is_contained
         root = target if is_own_root else self._root
         return read_toolkit(finding, root, self._limits, before)
 

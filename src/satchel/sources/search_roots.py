@@ -6,6 +6,7 @@ from enum import IntEnum, StrEnum
 
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
+from satchel.sources.file_reader import real_path
 from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
 
 _OWN_PLUGINS = ".satchel/plugins"
@@ -46,11 +47,23 @@ class SearchRoot:
     groups: tuple[str, ...] = ()
     """The groups of the skills in it."""
     within: str = ""
-    """The folder of its plugin or project, if links must stay inside that; `""` otherwise."""
+    """The folder of its plugin or project, if links must stay inside that; `""` otherwise.
+
+    That of a project is resolved once, when the root is made.
+    """
     policy: FormatPolicy = TOOLKIT
     """The policy of the plugin that it belongs to."""
     follows_links_out: bool = False
     """Whether links directly in it may lead to a skill or plugin anywhere: the user made them."""
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether it stays in its project, also if a link replaces the project's folder."""
+        return bool(self.within) and self.scope is Precedence.PROJECT
+
+    def bounds(self) -> str:
+        """Return the resolved folder that all its files must be inside."""
+        return self.within if self.is_held else real_path(self.within or self.path)
 
 
 def search_root(
@@ -118,7 +131,8 @@ def conventional_roots(
     """
     roots: list[SearchRoot] = []
     if project is not None:
-        roots += _roots_in(_absolute(os.fspath(project)), Precedence.PROJECT, "", claude=claude)
+        base = real_path(_absolute(os.fspath(project)))
+        roots += _roots_in(base, Precedence.PROJECT, "", claude=claude)
     roots += _roots_in(os.path.expanduser("~"), Precedence.USER, "~/", claude=claude)
     unique: dict[tuple[str, RootKind], SearchRoot] = {}
     for root in roots:

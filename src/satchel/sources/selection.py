@@ -27,6 +27,7 @@ from satchel.sources.file_reader import (
     UnreadableFileError,
     digest_of,
     read_regular,
+    real_path,
 )
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
 from satchel.text import one_line, shorten
@@ -131,12 +132,13 @@ class SelectionFile:
     @property
     def roots(self) -> tuple[SearchRoot, ...]:
         """Return the folders that it names; relative paths are relative to the file."""
-        base = os.path.dirname(self.path)
+        base, is_project = os.path.dirname(self.path), self.scope is Precedence.PROJECT
+        base = real_path(base) if is_project else base
         return tuple(
             replace(
                 search_root(os.path.join(base, os.path.expanduser(folder)), holds, self.scope),
                 source=folder.rstrip("/") or "/",
-                within=base if self.scope is Precedence.PROJECT else "",
+                within=base if is_project else "",
             )
             for holds in RootKind
             for folder in self.sources.get(holds, ())

@@ -8,7 +8,7 @@ again. If anything is wrong with the cache, the files are read instead. It can b
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import quote
@@ -23,7 +23,7 @@ from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_scan import SkillFinding, SkillScan
 from satchel.sources.state_files import make_folder
 
-_FORMAT = 2
+_FORMAT = 3
 """Raise it when reading gives other results; then all older rows are useless."""
 _LARGEST = 1024 * MIB
 """A larger file is begun anew: rows of roots that are gone stay in it."""
@@ -114,6 +114,7 @@ def _plain(found: SkillFinding) -> dict[str, Any]:
         "target": found.target,
         "files": [(f.name, f.size, f.digest, f.stamp, f.settled) for f in found.files],
         "links": sorted(found.folder.links),
+        "folders": found.folder.folders,
         "problems": [item.as_dict() for item in found.folder.diagnostics],
         "diagnostics": [item.as_dict() for item in found.diagnostics],
         "manifest": {
@@ -133,24 +134,28 @@ def _body(found: SkillFinding) -> bytes:
 
 
 def _finding(root: SearchRoot, key: str, data: dict[str, Any], body: bytes) -> SkillFinding:
-    files = (
+    # Lists, because generators take longer for the few items of each skill.
+    files = [
         UnitFile(name=name, size=size, digest=digest, stamp=Stamp(*stamp), settled=settled)
         for name, size, digest, stamp, settled in data["files"]
-    )
-    links = frozenset((path, target) for path, target in data["links"])
+    ]
+    links = frozenset([(path, target) for path, target in data["links"]])
+    folders = tuple([(name, Stamp(*stamp)) for name, stamp in data["folders"]])
     fields = data["manifest"]
     fields["allowed_tools"] = tuple(fields["allowed_tools"])
     return SkillFinding(
         place=root,
         key=key,
-        folder=FolderContent(tuple(files), _diagnostics(data["problems"]), links),
-        manifest=SkillManifest(body=body.decode("utf-8", "surrogatepass"), **fields),
+        folder=FolderContent(tuple(files), _diagnostics(data["problems"]), links, folders),
+        manifest=SkillManifest(body=body, **fields),
         diagnostics=_diagnostics(data["diagnostics"]),
         target=data["target"],
     )
 
 
-def _diagnostics(items: Iterable[dict[str, Any]]) -> tuple[Diagnostic, ...]:
+def _diagnostics(items: Sequence[dict[str, Any]]) -> tuple[Diagnostic, ...]:
+    if not items:
+        return ()
     return tuple(
         Diagnostic(
             severity=Severity(item["severity"]),

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB, Limits
-from satchel.sources.contained_files import ContainedFile, is_path, open_contained
+from satchel.sources.contained_files import Bounds, ContainedFile, is_path, open_contained
 from satchel.sources.file_reader import digest_of
 from satchel.sources.folder_reader import is_skipped
 from satchel.text import shorten
@@ -98,7 +98,7 @@ class SkillReader(Protocol):
 class LocalSkillReader:
     """Reads the files of the skill in `folder`, which is inside the search root `root`."""
 
-    root: str
+    root: str | Bounds
     folder: str
 
     @property
@@ -116,7 +116,7 @@ class LocalSkillReader:
         return file
 
 
-def read_skill_file(root: str, folder: str, name: str, limits: Limits) -> ServedFile:
+def read_skill_file(root: str | Bounds, folder: str, name: str, limits: Limits) -> ServedFile:
     """Return one file of the skill in `folder`, which is inside the search root `root`.
 
     Raises `ToolError` for a path that leaves the root, and for a missing or too large file.
@@ -126,7 +126,7 @@ def read_skill_file(root: str, folder: str, name: str, limits: Limits) -> Served
     return ServedFile(str(PurePosixPath(name)), data, digest_of(data))
 
 
-def locate_skill_file(root: str, folder: str, name: str) -> str:
+def locate_skill_file(root: str | Bounds, folder: str, name: str) -> str:
     """Return the resolved path of a file of a skill, for uses that need a path.
 
     Raises `ToolError` as `read_skill_file` does. The file may be swapped before it is used.
@@ -156,7 +156,7 @@ def media_type_of(name: str, data: bytes) -> str:
 
 
 @contextmanager
-def _opened(root: str, folder: str, name: str) -> Iterator[ContainedFile]:
+def _opened(root: str | Bounds, folder: str, name: str) -> Iterator[ContainedFile]:
     if not is_file_name(name):
         raise ToolError(
             f"{shorten(name, 200)!r} is not a file of the skill; "

@@ -9,12 +9,14 @@ from satchel.formats import ReadResult, SkillManifest, read_skill
 from satchel.formats.packed_text import pack
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
+from satchel.sources.contained_files import Bounds
 from satchel.sources.file_reader import UnitFile, is_inside, is_utf8, may_be_folder, real_path
 from satchel.sources.folder_reader import (
     UNREADABLE,
     FolderContent,
     FolderEntry,
     FolderReader,
+    Listing,
     NamedEntry,
     broken_link,
     follow,
@@ -22,6 +24,7 @@ from satchel.sources.folder_reader import (
     is_skipped,
     link_outside,
     list_folder,
+    list_with_stamp,
     missing,
     not_utf8,
     too_deep,
@@ -73,9 +76,11 @@ class SkillFinding:
         return self.remote or LocalSkillReader(self.bounds, self.path)
 
     @property
-    def bounds(self) -> str:
+    def bounds(self) -> Bounds:
         """Return the folder that its files must stay inside."""
-        return self.target or self.place.path
+        if self.place.is_held:
+            return Bounds(self.place.within, is_resolved=True)
+        return Bounds(self.target or self.place.path)
 
     @property
     def path(self) -> str:
@@ -96,6 +101,8 @@ class SkillFinding:
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """Return the diagnostics of the manifest and of the other files."""
+        if len(self.files) == 1 and not self.folder.diagnostics:
+            return self.diagnostics  # Most skills are such, and this is asked of each.
         # That of an unreadable SKILL.md already says what is wrong with the file.
         covered = {item.where.path for item in self.diagnostics if item.code == "skill-unreadable"}
         others = (
@@ -114,6 +121,10 @@ class SkillFinding:
     def digest(self) -> str:
         """Return the digest of the whole folder."""
         return self.folder.digest
+
+    def is_unchanged_at(self, path: str) -> bool:
+        """Return whether stamps alone show that `path` is still this skill, and a usable one."""
+        return self.manifest is not None and not self.target and self.folder.is_unchanged_at(path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +148,8 @@ class SkillScan:
     """Whether it comes from the cache of another process; then only its files count."""
     broken: frozenset[str] = frozenset()
     """The keys of the skills that cannot be used."""
+    edited: frozenset[str] | None = field(default=None, compare=False)
+    """The keys of all skills that may differ from the last scan; `None` if they are not known."""
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -164,7 +177,7 @@ def scan_skills(
         return before
     if "" in starts:
         return _scan_everything(place, limits, before)
-    scan = before
+    scan = replace(before, edited=frozenset())
     for start in starts:
         scan = _merge(scan, _Walk(place, limits, before).below(start), start)
     folders = len(scan.walked) + len(scan.findings) - 1  # without the root itself
@@ -216,15 +229,19 @@ def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
     """Replace what a scan found at `start` and below."""
     if start in scan.findings and not part.walked:  # There is nothing else below a skill.
         findings, walked = dict(scan.findings), scan.walked
+        edited = {start}
         if start not in part.findings:
             del findings[start]
     else:
         findings = {key: scan.findings[key] for key in _outside(scan.findings, start)}
         walked = frozenset(_outside(scan.walked, start))
+        edited = scan.findings.keys() - findings.keys() | part.findings.keys()
+    findings.update(part.findings)
     noted = scan.diagnostics_by_key
     return replace(
         scan,
-        findings=findings | dict(part.findings),
+        findings=findings,
+        edited=(scan.edited or frozenset()) | edited,
         walked=walked | part.walked if part.walked else walked,
         diagnostics_by_key={
             **{key: noted[key] for key in _outside(noted, start)},
@@ -246,7 +263,7 @@ class _Walk:
 
     def __init__(self, place: SearchRoot, limits: Limits, before: SkillScan | None) -> None:
         self._place, self._limits = place, limits
-        self._root = real_path(place.within or place.path)
+        self._root = place.bounds()
         self._known = before.findings if before else {}
         self._served = {} if before and before.is_cached else self._known
         self._targets: dict[str, str] = {}
@@ -254,7 +271,8 @@ class _Walk:
             root=self._root,
             most_files=limits.files_per_skill,
             largest=max(limits.resource, limits.skill_file),
-            keep=lambda name: name == SKILL_FILE,
+            keep=SKILL_FILE.__eq__,
+            lists_others=True,
         )
         self._findings: dict[str, SkillFinding] = {}
         self._walked: set[str] = set()
@@ -322,14 +340,19 @@ class _Walk:
                 self._note("", [self._too_many()])
             self._cut = True
             return
+        before = self._known.get(key)
+        if before is not None and before.is_unchanged_at(path):
+            self._findings[key] = before
+            self._pack(before)
+            return
         diagnostics: list[Diagnostic] = []
-        entries = list_folder(path, diagnostics)
+        stamp, entries = list_with_stamp(path, diagnostics)
         self._note(key, diagnostics)
         if diagnostics and may_be_folder(path):
             self._keep_skills_below(key, diagnostics[0])
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
         if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
-            self._findings[key] = self._skill(key, path, above[-1])
+            self._findings[key] = self._skill(key, path, above[-1], (stamp, entries))
             return
         self._walked.add(key)
         for entry in entries:
@@ -383,20 +406,21 @@ class _Walk:
         self._targets[key] = target
         return target
 
-    def _skill(self, key: str, path: str, resolved: str) -> SkillFinding:
+    def _skill(self, key: str, path: str, resolved: str, listing: Listing) -> SkillFinding:
         before = self._known.get(key)
         target = self._targets.get(key, "")
         reader = replace(self._reader, root=target) if target else self._reader
-        folder = reader.read(path, before.folder if before else None, resolved)
+        data: dict[str, bytes] = {}
+        folder = reader.read(path, before.folder if before else None, resolved, listing, data)
         self._links |= folder.links
         if before is not None and folder == before.folder and target == before.target:
             self._pack(before)
             return before
-        manifest, diagnostics = self._read(path, folder, before)
+        manifest, diagnostics = self._read(path, folder, data.get(SKILL_FILE), before)
         return SkillFinding(
             place=self._place,
             key=key,
-            folder=folder.without_data,
+            folder=folder,
             manifest=manifest,
             diagnostics=diagnostics,
             target=target,
@@ -408,7 +432,11 @@ class _Walk:
             self._packed += 1
 
     def _read(
-        self, folder_path: str, folder: FolderContent, before: SkillFinding | None
+        self,
+        folder_path: str,
+        folder: FolderContent,
+        data: bytes | None,
+        before: SkillFinding | None,
     ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
         """Read the manifest of a skill, unless `before` has the same bytes."""
         path = os.path.join(folder_path, SKILL_FILE)
@@ -418,9 +446,9 @@ class _Walk:
         previous = before.folder.get(SKILL_FILE) if before else None
         if before is not None and previous is not None and previous.digest == file.digest:
             return before.manifest, before.diagnostics
-        if file.data is None:
+        if data is None:
             return None, (_unreadable(path, folder),)
-        reading = read_skill(file.data, os.path.basename(folder_path), path, self._limits)
+        reading = read_skill(data, os.path.basename(folder_path), path, self._limits)
         if self._place.policy.has_strict_skills:
             reading = _strict(reading)
         return reading.value, reading.diagnostics
