@@ -100,7 +100,8 @@ def test_the_table_of_findings_fits_a_narrow_screen(run, here, write_skill, monk
 
 
 def test_a_tool_that_was_not_run_has_one_status_everywhere(run, here, write_plugin):
-    write_plugin(here / "plugins", "demo", tools="from satchel import tool\n\n@tool\ndef f():\n    'Do it.'\n")
+    code = "from satchel import tool\n\n@tool\ndef f():\n    'Do it.'\n"
+    write_plugin(here / "plugins", "demo", tools=code)
     listed = run("list", "tools", "--plugins", "plugins").stdout
     shown = run("show", "f", "--plugins", "plugins").stdout
     assert "not run" in listed.splitlines()[1]
