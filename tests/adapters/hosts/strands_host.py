@@ -48,19 +48,23 @@ def who_am_i() -> str:
 
 class Host:
     name = "Strands Agents"
-    own_tool = "who_am_i"
-    cannot = MappingProxyType({})
+    own_tool, provider_tool = "who_am_i", ""
+    cannot = MappingProxyType(
+        {
+            "a_tool_of_the_provider_stays": "the agent runs all: strands/tools/registry.py",
+        }
+    )
 
-    def make(self, source, model, prompt):
-        return plugin(source), prompt
+    def make(self, source, model, prompt, tools):
+        return plugin(source), prompt, tools
 
     async def run(self, agent, user, model):
-        shared, prompt = agent
+        shared, prompt, own = agent
         # An agent of Strands refuses a second run at the same time, so each user has one.
         agent = Agent(
             agent_id=user,
             model=Scripted(model),
-            tools=[who_am_i],
+            tools=[who_am_i] if own else [],
             system_prompt=prompt or None,
             plugins=[shared],
             callback_handler=None,
