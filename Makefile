@@ -7,6 +7,7 @@
 #   make check                     format, lint, types, layers and the other rules
 #   make snapshots                 write the snapshots of all messages again, to be reviewed
 #   make adapters                  the checks of the adapters, in an environment for each framework
+#   make oldest-sdk                the tests of MCP with the oldest SDK that the extra allows
 #   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
@@ -24,7 +25,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test test-all check snapshots adapters conformance format clean
+.PHONY: help run test test-all check snapshots adapters oldest-sdk conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -68,6 +69,14 @@ snapshots: $(DEVELOPING)
 
 adapters: $(DEVELOPING)
 	$(BIN)/python tests/adapters/run.py $(or $(ARGS),--turns 1000 --write docs/reference/adapters.md)
+
+# The newest one is in .venv.
+OLDEST_SDK = $(shell sed -n 's/^mcp = \["mcp>=\([0-9.]*\),.*/\1/p' pyproject.toml)
+oldest-sdk: $(DEVELOPING)
+	"$(PYTHON)" -m venv build/oldest-sdk
+	build/oldest-sdk/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	build/oldest-sdk/bin/python -m pip install --quiet --editable . --group dev "mcp==$(OLDEST_SDK)" "mcp-types==$(OLDEST_SDK)"
+	build/oldest-sdk/bin/python -m pytest --numprocesses=3 -m "not slow" tests/mcp tests/mcp_servers tests/workers $(ARGS)
 
 conformance: $(DEVELOPING)
 	$(BIN)/python tests/conformance/run.py docs/reference/mcp-conformance.md

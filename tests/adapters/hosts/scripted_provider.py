@@ -84,8 +84,11 @@ def anthropic_answer(body, script):
     for message in body["messages"]:
         for part in message["content"] if isinstance(message["content"], list) else ():
             if part["type"] == "tool_result":
-                text = " ".join(item.get("text", "") for item in part["content"])
-                media = sum(item["type"] == "image" for item in part["content"])
+                content = part["content"]
+                if isinstance(content, str):
+                    content = [{"type": "text", "text": content}]
+                text = " ".join(item.get("text", "") for item in content)
+                media = sum(item["type"] == "image" for item in content)
                 is_error = part.get("is_error", False)
                 script.answers[part["tool_use_id"]] = Answered(text, is_error, media)
     return script.answer([tool["name"] for tool in body.get("tools", [])], body.get("system", ""))
