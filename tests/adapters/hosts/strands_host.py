@@ -74,6 +74,21 @@ class Host:
                 model.chunks.append(event["tool_stream_event"]["data"])
         read(agent.messages, model)
 
+    async def run_asking(self, session, model, *, answer):
+        agent = Agent(
+            model=Scripted(model),
+            plugins=[plugin(session, approvals=True)],
+            callback_handler=None,
+        )
+        done = await agent.invoke_async("go")
+        answers = [
+            {"interruptResponse": {"interruptId": item.id, "response": answer}}
+            for item in done.interrupts
+        ]
+        await agent.invoke_async(answers)
+        read(agent.messages, model)
+        return len(answers)
+
     def user_of(self, context):
         return context if isinstance(context, str) else context.agent.agent_id
 
