@@ -69,7 +69,8 @@ The checks below fail for the reason that stands there. A test notices when a fr
 {over_mcp}
 
 - The **Claude Agent SDK** drops the messages by which a server in its process says that its tools
-  changed. [`options()`](../how-to/use-with-claude-agent.md) runs `satchel serve` over stdio: an edit
+  changed. [`options()`](../how-to/use-with-claude-agent.md) runs `satchel serve` over stdio: \
+an edit
   is in the next request; the prompt is that of the start.
 - **CrewAI** fixes the tools of a run when the run begins, so groups, reload and search could not
   work in it. [Its MCP client](../how-to/use-with-crewai.md) has the tools of the start of a run.
@@ -116,11 +117,13 @@ def run_framework(name: str, turns: str) -> dict[str, dict]:
     if name in OVER_MCP:
         package = FRAMEWORKS[name][0]
         runs[name] = {
-            **{"passed": [], "failed": [], "expected": [], "cannot": {}},
+            "passed": [],
+            "failed": run_files(python, name, turns, report),
+            "expected": [],
+            "cannot": {},
             "name": OVER_MCP[name],
             "version": f"{package} {version_of(python, package)}",
         }
-        runs[name]["failed"] += run_files(python, name, turns, report)
     for host in hosts:
         tested = run_pytest(
             python, "test_conformance.py", f"[{host}-", host=host, turns=turns, report=report

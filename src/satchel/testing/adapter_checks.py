@@ -480,10 +480,11 @@ async def parallel_agents_do_not_mix(host: AgentHost, world: World) -> None:
     world.session().plan_policy = add_needed
     turn = [call("nap", seconds=0.05), call("add", a=1, b=2)]
     models = [ScriptedModel(turn, turn), ScriptedModel(turn, turn)]
-    agents = [
-        host.make(world.session(), lambda _context, model=model: model, "", (host.own_tool,))
-        for model in models
-    ]
+
+    def agent_of(model: ScriptedModel) -> Any:
+        return host.make(world.session(), lambda _context: model, "", (host.own_tool,))
+
+    agents = [agent_of(model) for model in models]
     runs = (host.run(agent, "ada", one) for agent, one in zip(agents, models, strict=True))
     await asyncio.wait_for(asyncio.gather(*runs), PATIENCE)
     for model in models:
