@@ -11,6 +11,7 @@
 #   make docs                      the documentation site, in site/;   make docs-serve   while you write
 #   make oldest                    the tests with the oldest dependencies that are allowed; needs uv
 #   make package                   the wheel and the source distribution, checked
+#   make oldest-sdk                the tests of MCP with the oldest SDK that the extra allows
 #   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
@@ -28,7 +29,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test test-all check docs docs-serve package remote oldest snapshots adapters conformance format clean
+.PHONY: help run test test-all check docs docs-serve package remote oldest oldest-sdk snapshots adapters conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -97,6 +98,14 @@ snapshots: $(DEVELOPING)
 
 adapters: $(DEVELOPING)
 	$(BIN)/python tests/adapters/run.py $(or $(ARGS),--turns 1000 --write docs/reference/adapters.md)
+
+# The newest one is in .venv.
+OLDEST_SDK = $(shell sed -n 's/^mcp = \["mcp>=\([0-9.]*\),.*/\1/p' pyproject.toml)
+oldest-sdk: $(DEVELOPING)
+	"$(PYTHON)" -m venv build/oldest-sdk
+	build/oldest-sdk/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	build/oldest-sdk/bin/python -m pip install --quiet --editable . --group dev "mcp==$(OLDEST_SDK)" "mcp-types==$(OLDEST_SDK)"
+	build/oldest-sdk/bin/python -m pytest --numprocesses=3 -m "not slow" tests/mcp tests/mcp_servers tests/workers $(ARGS)
 
 conformance: $(DEVELOPING)
 	$(BIN)/python tests/conformance/run.py docs/reference/mcp-conformance.md

@@ -760,15 +760,15 @@ def test_a_session_may_have_only_some_of_the_tools():
     def names(**chosen):
         return [schema["name"] for schema in app.session(**chosen).schemas("mcp")]
 
-    assert names(enable="read_*") == ["read_file", "read_mail"]
+    assert names(enable="read_*") == ["read_mail", "read_file"]
     assert names(disable=["*_file"]) == ["read_mail"]
     assert names(enable=["*_file"], disable=["write_*"]) == ["read_file"]
-    assert names() == ["read_file", "read_mail", "write_file"]
+    assert names() == ["read_mail", "read_file", "write_file"]
     result = asyncio.run(app.session(disable="write_*").call("write_file", {}))
     assert result.is_error
     assert "There is no tool 'write_file'" in result.text
     app.register_tool(lambda: "done", name="read_news", description="Do it.")
-    assert names(enable="read_*") == ["read_file", "read_mail", "read_news"]
+    assert names(enable="read_*") == ["read_mail", "read_file", "read_news"]
 
 
 def test_a_pattern_that_hides_everything_is_logged_with_near_misses(caplog):

@@ -116,7 +116,7 @@ class Satchel:
         settings = settings or Settings()
         self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
         style = (skill_style or SkillPrompt()).within(self._settings.limits)
-        self._workers = WorkerPool(self._settings.limits, self._weak_refresh_callback())
+        self._workers = WorkerPool(self._settings.limits, self._weak_refresh_callback(), errors)
         weakref.finalize(self, self._workers.close)
         self._config = LoaderConfig(
             roots=_distinct(

@@ -32,8 +32,13 @@ FRAMEWORKS = {
     "haystack": ("haystack-ai",),
     "agentscope": ("agentscope>=2",),
     "smolagents": ("smolagents",),
+    "claude_agent": ("claude-agent-sdk",),
+    "crewai": ("crewai",),
 }
 """What to install for the hosts whose names begin with a key; the first has the version."""
+
+OVER_MCP = {"claude_agent": "Claude Agent SDK", "crewai": "CrewAI"}
+"""Frameworks without a host, which use `satchel serve`: only their pages and tests are run."""
 
 LIGHTEST = ("pydantic_ai", "openai", "anthropic")
 
@@ -59,12 +64,23 @@ The checks below fail for the reason that stands there. A test notices when a fr
 
 {reasons}
 
+## Over MCP
+
+{over_mcp}
+
+- The **Claude Agent SDK** drops the messages by which a server in its process says that its tools
+  changed. [`options()`](../how-to/use-with-claude-agent.md) runs `satchel serve` over stdio: \
+an edit
+  is in the next request; the prompt is that of the start.
+- **CrewAI** fixes the tools of a run when the run begins, so groups, reload and search could not
+  work in it. [Its MCP client](../how-to/use-with-crewai.md) has the tools of the start of a run.
+
 ## Not here
 
-- **CrewAI** fixes the tools of a run when the run begins, so groups, reload and search could not
-  work. Use the MCP server: `satchel serve`.
-- **Claude Agent SDK** drops the messages by which an in-process server says that its tools changed.
-  Use `satchel serve` over stdio: tools are then current; the prompt is that of the start.
+- **AgentScope 1**: its adapter would have to be another one, for a version that is not developed
+  further, and `agentscope` 1.0.21 asks for `mcp<2` without saying so. Use AgentScope 2, or its MCP
+  client with `satchel serve`, as for [a framework that holds the SDK at
+  1.x](../how-to/connect-mcp-servers.md#when-a-framework-holds-the-sdk-at-1x).
 """
 
 
@@ -77,7 +93,9 @@ def main() -> int:
     parser.add_argument("frameworks", nargs="*", choices=[*FRAMEWORKS, []])
     chosen = parser.parse_args()
     names = LIGHTEST if chosen.lightest else chosen.frameworks or FRAMEWORKS
-    runs = {host: run for name in names for host, run in run_framework(name, chosen.turns).items()}
+    runs = {}
+    for name in names:
+        runs |= run_framework(name, chosen.turns)
     print(table_of(runs))
     if chosen.write:
         chosen.write.write_text(page_of(runs, chosen.turns), encoding="utf-8")
@@ -96,20 +114,36 @@ def run_framework(name: str, turns: str) -> dict[str, dict]:
         if owner(path.stem) == name
     ]
     runs = {}
+    if name in OVER_MCP:
+        package = FRAMEWORKS[name][0]
+        runs[name] = {
+            "passed": [],
+            "failed": run_files(python, name, turns, report),
+            "expected": [],
+            "cannot": {},
+            "name": OVER_MCP[name],
+            "version": f"{package} {version_of(python, package)}",
+        }
     for host in hosts:
         tested = run_pytest(
             python, "test_conformance.py", f"[{host}-", host=host, turns=turns, report=report
         )
         runs[host] = {**result_of(report), **about(python, host, FRAMEWORKS[name][0].split(">")[0])}
-        files = {"its how-to page": "test_how_to.py", "its own tests": f"test_{name}.py"}
-        for what, file in files.items() if host == name else ():
-            if Path(__file__).with_name(file).exists() and not run_pytest(
-                python, file, name, host=name, turns=turns, report=report
-            ):
-                runs[host]["failed"].append(what)
+        runs[host]["failed"] += run_files(python, name, turns, report) if host == name else []
         if not tested and not runs[host]["failed"]:
             runs[host]["failed"].append("pytest itself")
     return runs
+
+
+def run_files(python: Path, name: str, turns: str, report: Path) -> list[str]:
+    """Run the how-to page and the own tests of a framework; return what failed."""
+    files = {"its how-to page": "test_how_to.py", "its own tests": f"test_{name}.py"}
+    return [
+        what
+        for what, file in files.items()
+        if Path(__file__).with_name(file).exists()
+        and not run_pytest(python, file, name, host=name, turns=turns, report=report)
+    ]
 
 
 def run_pytest(
@@ -160,6 +194,12 @@ def about(python: Path, host: str, package: str) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def version_of(python: Path, package: str) -> str:
+    """Return the version of a package in an environment."""
+    line = [python, "-c", f"from importlib.metadata import version; print(version({package!r}))"]
+    return subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def result_of(report: Path) -> dict:
     """Return the names of the checks that passed, failed, and failed as expected."""
     found: dict[str, list[str]] = {"passed": [], "failed": [], "expected": []}
@@ -176,6 +216,7 @@ def table_of(runs: Mapping[str, dict]) -> str:
     rows = [
         (run["name"], run["version"], f"{len(run['passed'])} of {count(run)}", f"`{owner(host)}`")
         for host, run in runs.items()
+        if host not in OVER_MCP
     ]
     return markdown(("agent of", "tested with", "checks passed", "in satchel.adapters"), rows)
 
@@ -211,8 +252,17 @@ def page_of(runs: Mapping[str, dict], turns: str) -> str:
     )
     date = datetime.now(UTC).date().isoformat()
     frameworks = table_of(runs)
+    over_mcp = markdown(
+        ("framework", "its page was run with"),
+        [(name, runs[key]["version"]) for key, name in OVER_MCP.items() if key in runs],
+    )
     return PAGE.format(
-        date=date, turns=turns, frameworks=frameworks, checks=checks, reasons=reasons
+        date=date,
+        turns=turns,
+        frameworks=frameworks,
+        checks=checks,
+        reasons=reasons,
+        over_mcp=over_mcp,
     )
 
 

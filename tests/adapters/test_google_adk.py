@@ -67,7 +67,7 @@ def test_without_a_run_there_are_the_tools_of_a_session_and_none_of_a_function(t
     world = make_world(tmp_path)
 
     async def names(source) -> set[str]:
-        agent = Host().make(source, lambda _: ScriptedModel(), "")
+        agent = Host().make(source, lambda _: ScriptedModel(), "", (Host.own_tool,))
         return {tool.name for tool in await agent.canonical_tools()} - {Host.own_tool}
 
     assert "add" in asyncio.run(names(world.session()))

@@ -11,6 +11,12 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "how-to").glob("use-with-*.md"))
+OFFLINE = {
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "OTEL_SDK_DISABLED": "true",
+    "SATCHEL": str(ROOT / ".venv" / "bin" / "satchel"),
+}
+"""Also the command of an environment with the extra `mcp`, for frameworks that cannot have it."""
 NAMES = [page.stem.removeprefix("use-with-").replace("-", "_") for page in PAGES]
 
 
@@ -28,7 +34,12 @@ def test_the_page_runs_as_it_is_written(name, page, tmp_path):
     program = tmp_path / "page.py"
     program.write_text("\n".join(blocks))
     done = subprocess.run(
-        [sys.executable, program], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, program],
+        cwd=tmp_path,
+        env=os.environ | OFFLINE,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip()

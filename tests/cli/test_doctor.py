@@ -4,8 +4,11 @@ import json
 import os
 import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
+
+from satchel import Satchel
 
 
 @pytest.fixture
@@ -63,6 +66,50 @@ def test_the_commands_mend_what_they_are_for(commands, run, here, write_skill):
     assert run("doctor", *sources).exit_code == 0
 
 
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_what_is_in_a_clone_of_others_is_not_to_be_renamed(
+    commands, run, write_skill, monkeypatch, is_ours
+):
+    here = Path.cwd()
+    clone = here / "clone"
+    (clone / ".git").mkdir(parents=True)
+    (clone / "src").mkdir()
+    write_skill(clone / "skills", "folder", text="---\nname: right\ndescription: d\n---\nb\n")
+    for part in ("one", "two"):
+        write_skill(clone / "skills" / part, "twin", description=part)
+    if is_ours:
+        monkeypatch.chdir(clone / "src")
+    found = commands("--skills", str(clone / "skills"))
+    assert bool(found["skill-name-folder"]) == is_ours
+    text = run("doctor", "-v", "--skills", str(clone / "skills")).stdout
+    assert ("rename one of the two" in text) == is_ours
+    assert "ask for '" in text
+    assert ("report it there" in text) != is_ours
+
+
+def test_the_table_of_findings_fits_a_narrow_screen(run, here, write_skill, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    deep = here / ("long-" * 20) / "skills"
+    write_skill(deep, "odd", text="---\nname: right\ndescription: d\nmore: x\n---\nb\n")
+    lines = run("doctor", "--skills", str(deep)).stdout.splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("code "))
+    table = lines[start : lines.index("", start)]
+    assert max(map(len, table)) <= 80
+    assert "skill-name-folder    warning   1      The name differs from the folder's name" in table
+    assert any(line.endswith("/skills/odd/SKILL.md:2") for line in table), "ends of paths are kept"
+
+
+def test_a_tool_that_was_not_run_has_one_status_everywhere(run, here, write_plugin):
+    code = "from satchel import tool\n\n@tool\ndef f():\n    'Do it.'\n"
+    write_plugin(here / "plugins", "demo", tools=code)
+    listed = run("list", "tools", "--plugins", "plugins").stdout
+    shown = run("show", "f", "--plugins", "plugins").stdout
+    assert "not run" in listed.splitlines()[1]
+    assert shown.startswith("tool f: not run\n")
+    app = Satchel(plugins=["plugins"], run_code=False)
+    assert "its plugin was read and not run" in app.session().call_sync("f", {}).text
+
+
 def test_no_command_installs_a_package_by_guessing_its_name(commands):
     """An entry point's name need not be its package's, and a stranger may own the package's."""
     assert commands("--entry-points", "acme") == {"plugin-not-installed": None}
@@ -77,7 +124,7 @@ def test_an_installed_plugin_is_to_be_enabled(run, commands, tmp_path, monkeypat
     monkeypatch.syspath_prepend(tmp_path / "site")
     found = commands()
     assert found["plugin-not-enabled"] == "satchel enable weather"
-    assert "plugin weather (acme-weather): disabled" in run("doctor", "-v").stdout
+    assert "plugin weather (acme-weather): available, not enabled" in run("doctor", "-v").stdout
     assert "plugin-not-enabled" not in commands("--entry-points", "weather")
 
 

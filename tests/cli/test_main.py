@@ -147,14 +147,14 @@ def test_threads_of_a_plugin_do_not_keep_the_command_alive(execute, here, write_
     assert execute("prompt", "--plugins", "p").code == 0
 
 
-def in_a_terminal(*args: str, **env: str) -> str:
-    """Return what a command writes to a terminal."""
+def in_a_terminal(*args: str, messages: bool = False, **env: str) -> str:
+    """Return what a command writes to a terminal: its data, or its messages."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "satchel", *args],
         stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL if messages else theirs,
+        stderr=theirs if messages else subprocess.DEVNULL,
         env={**os.environ, "TERM": "xterm", **env},
     )
     os.close(theirs)
@@ -177,6 +177,25 @@ def test_colour_is_for_terminals_that_want_it(execute):
     assert "\x1b[" in in_a_terminal("list", "groups", NO_COLOR="")
     assert "\x1b[" not in in_a_terminal("list", "groups", TERM="dumb")
     assert "\x1b[" not in execute("list", "groups").stdout
+
+
+@pytest.mark.parametrize(
+    "args", [("show", "nosuch"), ("list", "--nosuch"), ("list", "--skills", "x")]
+)
+def test_errors_are_coloured_on_terminals_that_want_it(args):
+    assert "\x1b[31mError\x1b[0m: " in in_a_terminal(*args, messages=True)
+    assert "\x1b[" not in in_a_terminal(*args, messages=True, NO_COLOR="1")
+    assert "\x1b[" not in in_a_terminal(*args, messages=True, TERM="dumb")
+
+
+def test_the_severity_of_a_diagnostic_is_coloured_in_messages(tmp_path):
+    folder = tmp_path / "warning: x" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "toolkit.yaml").write_text("name: demo\n")
+    text = "from satchel import tool\n\n@tool(state=['key'])\ndef f(key: str):\n    'Do it.'\n"
+    (folder / "tools.py").write_text(text)
+    shown = in_a_terminal("list", "--run", "--plugins", str(folder.parent), messages=True)
+    assert "\x1b[31merror[tool-state-missing]\x1b[0m: " in shown
 
 
 def test_text_from_outside_cannot_rewrite_the_terminal(run, here, write_skill):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from clients import ERAS, PATIENCE, STATELESS, client_of, names_of, run
 from mcp import StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 every_era = pytest.mark.parametrize("era", ERAS)
 every_transport = pytest.mark.parametrize("transport", ["stdio", "http"])
@@ -105,7 +106,7 @@ async def connected(world, transport, era, address=None):
         start = StdioServerParameters(
             command=sys.executable, args=command(world), env=environment(world)
         )
-        async with client_of(start, era) as both:
+        async with client_of(stdio_client(start), era) as both:
             yield both
     elif address:
         async with client_of(address, era) as both:
@@ -254,7 +255,7 @@ def test_what_a_carried_server_offers_is_served_on(world, a_config_folder_of_its
     )
 
     async def ask():
-        async with client_of(start, era) as (client, _):
+        async with client_of(stdio_client(start), era) as (client, _):
             return await names_of(client), await client.call_tool("echo", {})
 
     names, result = run(ask())
@@ -273,7 +274,7 @@ def test_a_server_that_names_itself_is_started_once(world, a_config_folder_of_it
     )
 
     async def ask():
-        async with client_of(start) as (client, _):
+        async with client_of(stdio_client(start)) as (client, _):
             return await names_of(client)
 
     # Its own, and what the same server offers under another name; not that one's once more.
@@ -327,7 +328,7 @@ def test_what_goes_out_is_utf_8_whatever_the_locale_says(world, locale):
         start = StdioServerParameters(
             command=sys.executable, args=command(world), env={**environment(world), **locale}
         )
-        async with client_of(start) as (client, _):
+        async with client_of(stdio_client(start)) as (client, _):
             result = await client.call_tool("noisy", {"text": "é😀中"})
             return result.content[0].text
 

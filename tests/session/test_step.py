@@ -380,11 +380,11 @@ def test_a_new_generation_that_shows_nothing_new_gives_the_same_bytes(skills):
     assert picture(session) == before
 
 
-def test_the_order_of_switching_and_registering_makes_no_difference():
+def test_the_order_of_switching_and_describing_groups_makes_no_difference():
     one, other = maps_and_web(), Satchel()
     other.create_group("web", "Reading pages.", notes="Be polite.")
     other.create_group("maps", "Geocoding and routes.", notes="Geocode first.")
-    for name in ("fetch", "route", "echo"):
+    for name in ("echo", "route", "fetch"):
         entry = one.catalog.tools[name]
         other.register_tool(entry.tool, group=entry.group)
     first, second = one.session(), other.session()
@@ -413,7 +413,7 @@ def test_new_tools_are_appended_also_after_others_went_and_came_back():
     assert session.schemas() == before
     for _ in "ab":  # each session has its own order, of the same tools
         assert names(session) == ["b", "d", "a", "a2"]
-        assert names(app.session()) == ["a", "a2", "b", "d"]
+        assert names(app.session()) == ["b", "d", "a", "a2"], "as they were registered"
 
 
 def test_a_group_that_is_switched_on_adds_its_tools_at_the_end():
@@ -562,3 +562,29 @@ def test_a_step_shows_the_tools_of_its_view_and_the_sessions_own():
     assert [*(entry.name for entry in step.view.tools), META] == names(step)
     app.register_tool(echo, name=META)
     assert session.step().own_tools == ()
+
+
+def test_schemas_come_as_the_host_registered_then_by_path_then_as_defined(tmp_path):
+    code = "from satchel import tool\n"
+    for first, second in (("zoom", "aim"), ("zip", "add")):
+        folder = tmp_path / f"of_{first}"
+        folder.mkdir()
+        (folder / "toolkit.yaml").write_text(f"name: {folder.name}\nactive: true\n")
+        text = "".join(f"@tool\ndef {name}():\n    'Do it.'\n" for name in (first, second))
+        (folder / "tools.py").write_text(code + text)
+    app = Satchel(plugins=[tmp_path])
+    app.register_tool(whistle, name="z")
+    app.register_tool(whistle, name="a")
+
+    def order(app):
+        return names(app.session())[: len(app.catalog.tools)]
+
+    assert order(app) == ["z", "a", "zip", "add", "zoom", "aim"]
+    session = app.session()
+    before = names(session)
+    text = "".join(f"@tool\ndef {name}():\n    'Do it.'\n" for name in ("new", "add", "zip"))
+    (tmp_path / "of_zip" / "tools.py").write_text(code + text)
+    app.refresh()
+    assert names(session) == [*before, "new"], "an open session appends"
+    assert order(app)[2:] == ["new", "add", "zip", "zoom", "aim"]
+    assert order(app)[2:] == order(Satchel(plugins=[tmp_path])), "hot as cold"

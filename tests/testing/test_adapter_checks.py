@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 import pytest
 
+from satchel import ConflictError
 from satchel.adapters.model_request import ModelRequest, session_of
 from satchel.provider_messages.message_parts import text_only
 from satchel.testing.adapter_checks import CHECKS, Answered, run_check
@@ -14,30 +15,49 @@ from satchel.tools import Image
 class PlainHost:
     """An agent of one page, over what all adapters share. Its faults can be switched on."""
 
-    name, own_tool = "plain", "who_am_i"
+    name, own_tool, provider_tool = "plain", "who_am_i", "web_search"
     cannot = MappingProxyType({})
 
     def __init__(self, fault: str = "") -> None:
-        self.fault = fault
+        self.fault, self.says = fault, None
 
-    def make(self, source, model, prompt):
-        if self.fault == "one session for all":
-            source = session_of(source, "ada")
-        return source, prompt
+    def make(self, source, model, prompt, tools):
+        if self.fault in {"one session for all", "the newest session"}:
+            # With the second fault, the two are mixed up only after a while.
+            one, seen = session_of(source, "ada"), []
+            late, of_run = self.fault == "the newest session", source
+
+            def source(context):
+                seen.append(context)
+                return one if not late or len(seen) > LATE else session_of(of_run, context)
+
+        if self.fault == "needs own tools" and not tools:
+            raise AssertionError("an agent needs a tool")
+        return source, prompt, tools
+
+    async def run_asking(self, session, model, *, answer):
+        self.asks = 0
+        self.says = (lambda: True) if self.fault == "never asks" else (lambda: answer)
+        await self.run((session, "", ()), "ada", model)
+        return self.asks
 
     def user_of(self, context):
         return context
 
     async def run(self, agent, user, model):
-        source, before = agent
+        source, before, own = agent
         session = session_of(source, user)
         request, frozen = ModelRequest(session), self.fault == "frozen"
         kept = []
         while True:
+            session = session_of(source, user)
             request = request if frozen else ModelRequest(session)
             kept += [request] if self.fault == "keeps requests" else []
             taken = [] if self.fault == "ignores a clash" else [self.own_tool]
-            tools = [self.own_tool, *(tool.name for tool in request.tools(taken))]
+            kept_own = [name for name in own if name != self.fault]
+            tools = [*kept_own, *(tool.name for tool in request.tools(taken))]
+            if self.fault == "one plan for all":
+                request = self.shared = getattr(self, "shared", request)
             prompt = request.prompt(before)
             if self.fault == "own is lost":
                 tools, prompt = tools[1:], request.prompt()
@@ -67,8 +87,14 @@ class PlainHost:
         ):
             model.answers[call.id] = Answered("Error: Argument parsing failed.", True)
             return
+        approved = False
+        if self.says is not None and request.needs_approval(call):
+            self.asks += self.fault != "never asks"
+            if not (approved := self.says()):
+                model.answers[call.id] = Answered("refused", True)
+                return
         note = (lambda _: None) if self.fault == "no chunks" else self._noting(model)
-        result = await request.run(call, message, on_chunk=note)
+        result = await request.run(call, message, on_chunk=note, approved=approved)
         text, is_error = text_only(result), result.is_error
         media = sum(isinstance(block, Image) for block in result.content)
         if self.fault == "pictures are lost":
@@ -86,6 +112,9 @@ def test_a_host_that_does_all_of_it_passes(check):
     asyncio.run(run_check(PlainHost(), check))
 
 
+LATE = 8
+"""Requests after which a fault shows that a short run does not see."""
+
 FAULTS = {
     "frozen": {"tools_and_prompt_are_of_one_step", "an_edit_is_in_the_next_request"},
     "own is lost": {"the_hosts_own_stays"},
@@ -98,7 +127,12 @@ FAULTS = {
     "cannot cancel": {"cancelling_reaches_the_tool"},
     "one session for all": {"two_users_do_not_share_a_session"},
     "judges alone": {"a_plan_is_judged_once"},
-    "keeps requests": {"many_turns_do_not_grow"},
+    "keeps requests": {"many_turns_do_not_grow", "two_users_run_for_long"},
+    "the newest session": {"two_users_run_for_long"},
+    "never asks": {"the_framework_asks_for_approval"},
+    "needs own tools": {"an_agent_without_own_tools_runs"},
+    "web_search": {"a_tool_of_the_provider_stays"},
+    "one plan for all": {"parallel_agents_do_not_mix"},
 }
 
 
@@ -107,5 +141,5 @@ FAULTS = {
     [(fault, check) for fault, checks in FAULTS.items() for check in sorted(checks)],
 )
 def test_each_fault_fails_its_check(fault, check):
-    with pytest.raises((AssertionError, KeyError)):
+    with pytest.raises((AssertionError, KeyError, ConflictError)):
         asyncio.run(run_check(PlainHost(fault), check))

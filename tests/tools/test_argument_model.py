@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 import threading
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -367,6 +368,15 @@ def test_a_type_that_pydantic_does_not_know_is_refused_by_the_name_of_its_parame
 
     with pytest.raises(DefinitionError, match="'lock' has a type that a model cannot send"):
         schema_of(fn)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic takes it since Python 3.12")
+def test_a_typed_dict_of_typing_is_refused_with_the_one_to_use():
+    class Place(typing.TypedDict):
+        city: str
+
+    with pytest.raises(DefinitionError, match=r"Please use `typing_extensions\.TypedDict`"):
+        schema_of(taking(list[Place]))
 
 
 def test_a_type_without_json_schema_is_refused():

@@ -2,6 +2,7 @@ import asyncio
 import itertools
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -1170,3 +1171,33 @@ def test_reading_it_starts_nothing(plugin, carried):
     app = carried(run_code=False)
     assert sorted(app.catalog.tools) == ["die", "greet", "pid", "version"]
     assert codes(app) == []
+
+
+FAILING = '''
+from satchel import tool
+
+
+@tool(state=["key"])
+def leak(key: str) -> str:
+    """Leak."""
+    raise KeyError(f"no door for {key}")
+'''
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        ("summary", r"tool failed \(id \w+\)"),
+        ("message", r"tool failed \(id \w+\): KeyError: 'no door for \[redacted\]'"),
+        (lambda name, problem: f"{name} broke: {problem}", r"leak broke: KeyError: 'no door .*'"),
+    ],
+)
+def test_the_host_chooses_what_is_read_of_an_exception_of_its_tools(
+    plugin, carried, errors, expected
+):
+    plugin(FAILING, "name: demo\nactive: true\nisolation: process\n")
+    app = carried(config={"demo": {"key": "hunter2-hunter2"}}, errors=errors)
+    result = called(app, "leak")
+    assert result.error_code == "tool_failed"
+    assert re.fullmatch(expected, result.text), result.text
+    assert "hunter2" not in result.text

@@ -20,21 +20,22 @@ from satchel.session import Session
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 
 
-def toolset(source: SessionSource) -> "AdkToolset":
+def toolset(source: SessionSource, *, approvals: bool = False) -> "AdkToolset":
     """Return a toolset with the skills and tools of a session, and their prompt as instructions.
 
     A function as `source` gets the `ReadonlyContext` of ADK; `context.user_id` and
-    `context.session` say whose run it is.
+    `context.session` say whose run it is. With `approvals`, a call that needs approval waits for
+    ADK's confirmation of tools; use it with `approve()`.
     """
-    return AdkToolset(source)
+    return AdkToolset(source, approvals=approvals)
 
 
 class AdkToolset(BaseToolset):
     """Gives each request to the model the tools and the prompt of one step."""
 
-    def __init__(self, source: SessionSource) -> None:
+    def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
         super().__init__()
-        self._source, self._requests = source, ModelRequests()
+        self._source, self._requests, self._approvals = source, ModelRequests(), approvals
         # Otherwise ADK 2.13 asks for the tools once for a whole run.
         self._use_invocation_cache = False
 
@@ -43,7 +44,7 @@ class AdkToolset(BaseToolset):
         if readonly_context is None and not isinstance(self._source, Session):
             return []  # a picture or a card of an agent is drawn: there is no run, so no session
         request = self._requests.begin(session_of(self._source, readonly_context))
-        return [AdkTool(request, tool) for tool in request.tools()]
+        return [AdkTool(request, tool, approvals=self._approvals) for tool in request.tools()]
 
     async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
         """Add the prompt of the step to the instructions."""
@@ -55,9 +56,9 @@ class AdkToolset(BaseToolset):
 class AdkTool(BaseTool):
     """A tool, with the request that it was offered in."""
 
-    def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:
+    def __init__(self, request: ModelRequest, tool: OfferedTool, *, approvals: bool) -> None:
         super().__init__(name=tool.name, description=tool.description)
-        self._request, self._tool = request, tool
+        self._request, self._tool, self._approvals = request, tool, approvals
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         """Return the schema; ADK's own hook for it has this name."""
@@ -77,7 +78,15 @@ class AdkTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> dict[str, Any]:
         """Run a call of the step."""
         call = ToolCall(name=self.name, arguments=args, id=tool_context.function_call_id or "")
-        result = await self._request.run(call, _message_of(tool_context))
+        answer = tool_context.tool_confirmation
+        if self._approvals and answer is None and self._request.needs_approval(call):
+            tool_context.request_confirmation(hint=f"{self.name} needs approval")
+            tool_context.actions.skip_summarization = True  # as ADK does for its own tools
+            return {"error": "This call waits for the user's confirmation."}
+        if answer is not None and not answer.confirmed:
+            return {"error": "The user refused this call. Go on without it."}
+        approved = self._approvals and answer is not None
+        result = await self._request.run(call, _message_of(tool_context), approved=approved)
         return _response(result)
 
 

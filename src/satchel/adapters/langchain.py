@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import SystemMessage, ToolMessage
+from langgraph.types import interrupt
 
 from satchel.adapters.model_request import (
     ModelRequest,
@@ -21,22 +22,24 @@ from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block, base64_text
 
 
-def middleware(source: SessionSource) -> "LangChainMiddleware":
+def middleware(source: SessionSource, *, approvals: bool = False) -> "LangChainMiddleware":
     """Return middleware that adds the skills and tools of a session to an agent.
 
     A function as `source` gets the `runtime` of LangGraph; `runtime.context` is what the host
     passed as `context=`. Chunks of a tool arrive in the stream `custom`, as dicts with `tool`,
-    `call_id` and `text`; without an event loop only the whole result arrives.
+    `call_id` and `text`; without an event loop only the whole result arrives. With `approvals`, a
+    call that needs approval interrupts the graph as `HumanInTheLoopMiddleware` does for each call;
+    use it with `approve()` and a checkpointer.
     """
-    return LangChainMiddleware(source)
+    return LangChainMiddleware(source, approvals=approvals)
 
 
 class LangChainMiddleware(AgentMiddleware):
     """Gives each request to the model the tools and the prompt of one step."""
 
-    def __init__(self, source: SessionSource) -> None:
+    def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
         super().__init__()
-        self._source, self._requests = source, ModelRequests()
+        self._source, self._requests, self._approvals = source, ModelRequests(), approvals
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """Begin a step, and offer its tools and prompt."""
@@ -56,8 +59,15 @@ class LangChainMiddleware(AgentMiddleware):
             part = {"tool": call.name, "call_id": call.id, "text": chunk.text}
             request.runtime.stream_writer(part)
 
-        result = await self._current(request).run(
-            call, message, on_chunk=write, messages=request.state["messages"]
+        ours = self._current(request)
+        if (refusal := self._refusal(ours, call)) is not None:
+            return refusal
+        result = await ours.run(
+            call,
+            message,
+            on_chunk=write,
+            approved=self._approvals,
+            messages=request.state["messages"],
         )
         return _tool_message(call, result)
 
@@ -66,8 +76,29 @@ class LangChainMiddleware(AgentMiddleware):
         if request.tool is not None:
             return handler(request)
         call, messages = _call_of(request.tool_call), request.state["messages"]
-        result = self._current(request).run_sync(call, _message_of(request), messages=messages)
+        ours, message = self._current(request), _message_of(request)
+        if (refusal := self._refusal(ours, call)) is not None:
+            return refusal
+        result = ours.run_sync(call, message, approved=self._approvals, messages=messages)
         return _tool_message(call, result)
+
+    def _refusal(self, ours: ModelRequest, call: ToolCall) -> ToolMessage | None:
+        """Interrupt the graph before a call that needs approval; return the answer of a no."""
+        if not (self._approvals and ours.needs_approval(call)):
+            return None
+        decision = interrupt(
+            {
+                "type": "tool_approval",
+                "tool_call_id": call.id,
+                "name": call.name,
+                "args": call.arguments,
+                "description": f"{call.name} needs approval",
+            }
+        )
+        if decision["type"] == "approve":
+            return None
+        text = decision.get("message") or "The user refused this call. Go on without it."
+        return ToolMessage(text, tool_call_id=call.id, name=call.name, status="error")
 
     def _current(self, request: Any) -> ModelRequest:
         return self._requests.current(session_of(self._source, request.runtime))

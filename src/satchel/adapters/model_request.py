@@ -131,11 +131,16 @@ class ModelRequest:
         return self.step.needs_approval(call)
 
     def run_sync(
-        self, call: ToolCall, message: Sequence[ToolCall] = (), *, messages: Sequence[Any] = ()
+        self,
+        call: ToolCall,
+        message: Sequence[ToolCall] = (),
+        *,
+        approved: bool = False,
+        messages: Sequence[Any] = (),
     ) -> ToolResult:
         """Run a call as `run` does, for frameworks without an event loop."""
         plan, place = self._place(call, list(message or self.message), messages)
-        return plan.run_sync(place)
+        return plan.run_sync(place, approved=approved)
 
     def _place(
         self, call: ToolCall, message: list[ToolCall], messages: Sequence[Any]

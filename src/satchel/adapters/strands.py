@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent
+from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, BeforeToolCallEvent
 from strands.plugins import Plugin, hook
 from strands.types._events import ToolResultEvent, ToolStreamEvent
 from strands.types.tools import AgentTool
@@ -18,14 +18,16 @@ from satchel.tools.content_blocks import Block
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
-def plugin(source: SessionSource) -> "StrandsPlugin":
+def plugin(source: SessionSource, *, approvals: bool = False) -> "StrandsPlugin":
     """Return a plugin that gives an agent the skills and tools of a session.
 
     A function as `source` gets the `BeforeModelCallEvent`: its `agent` and `invocation_state` say
     whose run it is. An agent of Strands has one conversation, so users have agents of their own;
-    they may share the plugin. Chunks of a tool arrive as `tool_stream_event`s.
+    they may share the plugin. Chunks of a tool arrive as `tool_stream_event`s. With `approvals`, a
+    call that needs approval interrupts the agent; the response `True` lets it run. Use it with
+    `approve()`.
     """
-    return StrandsPlugin(source)
+    return StrandsPlugin(source, approvals=approvals)
 
 
 class StrandsPlugin(Plugin):
@@ -33,8 +35,8 @@ class StrandsPlugin(Plugin):
 
     name = "satchel"
 
-    def __init__(self, source: SessionSource) -> None:
-        self._source = source
+    def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
+        self._source, self._approvals = source, approvals
         self._requests: WeakKeyDictionary[Any, ModelRequest] = WeakKeyDictionary()
         self._prompts: WeakKeyDictionary[Any, tuple[str | None, str]] = WeakKeyDictionary()
         super().__init__()
@@ -49,7 +51,7 @@ class StrandsPlugin(Plugin):
         for name in [name for name, tool in offered.items() if isinstance(tool, StrandsTool)]:
             del offered[name]
         for tool in request.tools({*registry.registry, *offered}):
-            offered[tool.name] = StrandsTool(request, tool)
+            offered[tool.name] = StrandsTool(request, tool, approved=self._approvals)
         agent.system_prompt = self._prompt(agent, request)
 
     @hook  # type: ignore[untyped-decorator, unused-ignore]
@@ -61,6 +63,17 @@ class StrandsPlugin(Plugin):
                 for part in event.stop_response.message["content"]
                 if "toolUse" in part
             ]
+
+    @hook  # type: ignore[untyped-decorator, unused-ignore]
+    def ask(self, event: BeforeToolCallEvent) -> None:
+        """Interrupt the agent before a call that needs approval; a no cancels the call."""
+        tool, call = event.selected_tool, _call_of(event.tool_use)
+        if not (self._approvals and isinstance(tool, StrandsTool)):
+            return
+        if tool.request.needs_approval(call):
+            question = {"tool": call.name, "arguments": call.arguments}
+            if event.interrupt("satchel-approval", reason=question) is not True:
+                event.cancel_tool = "The user refused this call. Go on without it."
 
     def _prompt(self, agent: Any, request: ModelRequest) -> str:
         """Return the host's own prompt and that of the step; the host may change its own."""
@@ -75,9 +88,9 @@ class StrandsPlugin(Plugin):
 class StrandsTool(AgentTool):
     """A tool, with the request that it was offered in."""
 
-    def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:
+    def __init__(self, request: ModelRequest, tool: OfferedTool, *, approved: bool) -> None:
         super().__init__()
-        self._request, self._tool = request, tool
+        self.request, self._tool, self._approved = request, tool, approved
 
     @property
     def tool_name(self) -> str:
@@ -102,7 +115,7 @@ class StrandsTool(AgentTool):
         self, tool_use: Any, _invocation_state: Any, **_: Any
     ) -> AsyncGenerator[Any, None]:
         """Run a call of the step; yield each chunk, and last the result."""
-        items: Any = self._request.stream(_call_of(tool_use))
+        items: Any = self.request.stream(_call_of(tool_use), approved=self._approved)
         async with aclosing(items):
             async for item in items:
                 if isinstance(item, ToolResult):

@@ -5,8 +5,9 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
+from io import StringIO
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -54,6 +55,31 @@ def leave(code: int) -> NoReturn:
     sys.exit(code)
 
 
+_SEVERITY = re.compile(r"(?<!\S)(?:(error)|warning)(?:\[[a-z-]+\])?(?=: )", re.IGNORECASE)
+"""The word in a message that says how bad it is, with the code of a diagnostic."""
+
+
+def show_in_colour(show: Callable[[TextIO], None], _file: Any = None) -> None:
+    """Write what an exception of click shows to stderr, with its severity coloured."""
+    text = StringIO()
+    show(text)
+    click.echo(_with_colour(text.getvalue()), err=True, nl=False)
+
+
+def _with_colour(text: str) -> str:
+    return _SEVERITY.sub(_painted, text, count=1) if _is_coloured(sys.stderr) else text
+
+
+def _painted(match: re.Match[str]) -> str:
+    return click.style(match[0], fg="red" if match[1] else "yellow")
+
+
+def _is_coloured(stream: TextIO | None) -> bool:
+    if stream is None or not stream.isatty():  # None if the process started with it closed
+        return False
+    return os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+
+
 class Console:
     """The output of one command."""
 
@@ -62,8 +88,7 @@ class Console:
         """The stream of the data, for a command that writes to it directly."""
         self.is_gone = False
         """Whether the reader of stdout has gone; further output is discarded."""
-        is_terminal = data.isatty() and os.environ.get("TERM") != "dumb"
-        self._colour = is_terminal and not os.environ.get("NO_COLOR")
+        self._colour = _is_coloured(data)
 
     def out(self, text: str = "", end: str = "\n") -> None:
         """Write a line of data and flush it."""
@@ -87,9 +112,9 @@ class Console:
                 self.out(f"  {label:13} {one_line(value)}")
 
     def say(self, text: str) -> None:
-        """Write a message to stderr."""
+        """Write a message to stderr; on a terminal, its severity is coloured."""
         try:
-            click.echo(text, err=True)
+            click.echo(_with_colour(text), err=True)
         except OSError:  # the reader has gone
             _discard(sys.stderr)
 

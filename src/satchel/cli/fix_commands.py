@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from satchel.cli.rendering import relative
+from satchel.cli.repair_advice import belongs_to_others
 from satchel.diagnostics import Diagnostic
 from satchel.names import skill_name_fault
 from satchel.text import one_line
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 def command_for(item: Diagnostic, entry: "Entry | None" = None) -> str | None:
     """Return a shell command that fixes a diagnostic, or `None` if a person has to decide."""
     fix = _FIXES.get(item.code)
+    if fix in _RENAMES and belongs_to_others(item.where.path):
+        return None
     arguments = fix(item, entry) if fix else None
     # A path with invisible characters cannot be displayed faithfully, so it must not be pasted.
     if not arguments or any(one_line(argument) != argument for argument in arguments):
@@ -84,6 +87,7 @@ def _allow_reading(item: Diagnostic, _entry: "Entry | None") -> list[str] | None
     return ["chmod", "u+rX", _path_argument(path)]
 
 
+_RENAMES = (_rename_folder, _rename_skill_file, _rename_manifest)
 _FIXES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] = {
     "source-missing": _make_folder,
     "source-unreadable": _allow_reading,

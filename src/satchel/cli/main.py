@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import click
 
-from satchel.cli.console import claim_stdout, leave
+from satchel.cli.console import claim_stdout, leave, show_in_colour
 
 COMMANDS = {
     "list": "List skills, tools, groups, plugins or contracts.",
@@ -67,8 +68,11 @@ class LazyGroup(click.Group):
         """Run a command; an exception of a plugin's command becomes one line."""
         try:
             return super().invoke(ctx)
+        except click.ClickException as problem:
+            # Click has no other hook for how an error looks.
+            problem.show = partial(show_in_colour, problem.show)  # type: ignore[method-assign]
+            raise
         except (
-            click.ClickException,
             click.exceptions.Exit,
             click.Abort,
             EOFError,

@@ -29,6 +29,8 @@ COLOURS = {
 
 _GAP = "  "
 _MIN_WIDTH = 16
+_UNCUT = 2
+"""How many columns of a table are never cut."""
 
 
 def count(number: int, noun: str) -> str:
@@ -68,7 +70,8 @@ def diagnostic_line(item: Diagnostic) -> str:
 def table(rows: Sequence[Sequence[str]], console: Console, header: Sequence[str] = ()) -> None:
     """Write rows in aligned columns, cut to the width of the terminal.
 
-    The first column is a name, which is never cut. The second is coloured if it is a state.
+    The first column is a name and the second a short word such as a state, which is coloured:
+    neither is cut.
     """
     if not rows:
         return
@@ -88,19 +91,21 @@ def table(rows: Sequence[Sequence[str]], console: Console, header: Sequence[str]
 
 
 def _fit(widths: list[int], console: Console) -> list[int]:
-    """Shrink the widest column but the first until all fit, then leave out the last ones.
+    """Shrink the widest column but the first two until all fit, then leave out the last ones.
 
     None is shrunk below 16 characters.
     """
     if console.columns is None:
         return widths
-    name, *others = widths
+    whole, others = widths[:_UNCUT], widths[_UNCUT:]
     shown = len(others)
     while True:
-        available = console.columns - name - len(_GAP) * sum(width > 0 for width in others[:shown])
+        columns = [*whole, *others[:shown]]
+        available = console.columns - sum(whole)
+        available -= len(_GAP) * (sum(width > 0 for width in columns) - 1)
         fitting = _shrunk(others[:shown], available)
-        if sum(fitting) <= available or shown <= 1:
-            return [name, *fitting, *([0] * (len(others) - shown))]
+        if sum(fitting) <= available or not shown:
+            return [*whole, *fitting, *([0] * (len(others) - shown))]
         shown -= 1
 
 

@@ -73,8 +73,13 @@ class View:
 
     @property
     def sent_tools(self) -> tuple[ToolEntry, ...]:
-        """Return the tools that can be called, without those that are deferred."""
-        return tuple(it for it in self.tools if it.tool and it.name not in self.deferred)
+        """Return the tools that can be called, without those that are deferred, as registered."""
+        return as_registered(it for it in self.tools if it.name not in self.deferred)
+
+    @property
+    def deferred_tools(self) -> tuple[ToolEntry, ...]:
+        """Return the tools that are deferred, as registered."""
+        return as_registered(it for it in self.tools if it.name in self.deferred)
 
 
 VisibleSkills = tuple[tuple[SkillEntry, ...], tuple[SkillEntry, ...]]
@@ -142,6 +147,16 @@ def _visible(entries: Iterable[M], is_active: Callable[[M], bool]) -> tuple[M, .
         elif entry.state is Status.SHADOWED:
             by_name.setdefault(entry.name, entry)
     return tuple(by_name.values())
+
+
+def as_registered(entries: Iterable[ToolEntry]) -> tuple[ToolEntry, ...]:
+    """Return the tools that can be called in the order of their registration.
+
+    The tools of the host come first, then those of folders and packages by path, and in a file
+    those that it defines first.
+    """
+    callable_tools = (entry for entry in entries if entry.tool)
+    return tuple(sorted(callable_tools, key=attrgetter("scope", "rank")))
 
 
 def stable_order(names: tuple[str, ...], seen: tuple[str, ...]) -> tuple[str, ...]:

@@ -96,7 +96,6 @@ class SatchelServer:
             version=version("satchel"),
             instructions=self._shared_view().instructions or None,
             lifespan=self._lifespan,
-            get_tool_input_schema=self._schema_of,
             on_list_tools=self._list("tools"),
             on_call_tool=self._call,
             on_list_prompts=self._list("prompts"),
@@ -123,6 +122,8 @@ class SatchelServer:
             "notifications/initialized", types.NotificationParams, self._start_notifying
         )
         server.greeting = self._greeting
+        # Not by the constructor: SDKs before 2.3 have no such parameter, and ask `tools/list`.
+        server.get_tool_input_schema = self._schema_of
         return server
 
     def _greeting(self) -> str:

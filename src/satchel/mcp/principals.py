@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
+from inspect import signature
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -18,6 +20,16 @@ MOST_SESSIONS = 1_000
 """Open sessions of one principal at each endpoint."""
 MOST_REQUESTS = 500
 """Open requests of one principal; a notification stream counts as one."""
+
+
+IDLE_SECONDS = 1_800.0
+"""Seconds until a session without requests is closed."""
+
+
+def session_limit() -> dict[str, Any]:
+    """Return the limit of open sessions; SDKs before 2.2 have none, only the time limit."""
+    parameters = signature(StreamableHTTPSessionManager.__init__).parameters
+    return {"max_sessions": MOST_SESSIONS} if "max_sessions" in parameters else {}
 
 
 class Principal:
@@ -74,7 +86,8 @@ class Principal:
             manager = StreamableHTTPSessionManager(
                 self._serving(choice).server,
                 max_request_body_size=LARGEST_BODY,
-                max_sessions=MOST_SESSIONS,
+                session_idle_timeout=IDLE_SECONDS,
+                **session_limit(),
             )
             async with manager.run():
                 ready.set_result(StreamableHTTPASGIApp(manager))

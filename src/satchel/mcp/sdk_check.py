@@ -11,6 +11,6 @@ def require_sdk() -> None:
         import mcp_types  # noqa: F401
     except ImportError as problem:
         raise SatchelError(
-            "MCP needs the official SDK, 2.3 or newer, which is not installed",
+            "MCP needs the official SDK, 2.0 or newer, which is not installed",
             fix="pip install 'satchel[mcp]'",
         ) from problem

@@ -28,11 +28,13 @@ from satchel.mcp.stdio_server import claim_stdin, claim_stdout, serve_stdio
 from satchel.mcp.worker_bootstrap import LoadedWorker, load_plugin
 from satchel.mcp_servers.tool_lister import ABOUT
 from satchel.runtime import CallTask, middleware_for, prepare_call
+from satchel.runtime.error_results import ErrorText, exception_text
 from satchel.settings import KIB, MIB, Limits
-from satchel.tools import ToolCall, ToolContext, ToolResult, failure
+from satchel.tools import Tool, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.callables import in_thread
 from satchel.workers.codec import (
     COMPLETE,
+    HOST_DECIDES,
     OFFER,
     RESULT,
     RULES,
@@ -64,11 +66,11 @@ def main() -> None:
     stdin, stdout = claim_stdin(), claim_stdout()
     _close_in_children(stdin.fileno(), stdout.fileno())
     # Trusted: the parent process sends it through a private pipe.
-    found, config, limits = loads(b64decode(stdin.readline()))  # noqa: S301
+    found, config, limits, errors = loads(b64decode(stdin.readline()))  # noqa: S301
     _limit_memory(limits.worker_memory)
     patience = limits.hook + TO_END
     Thread(target=_exit_after_host, args=(host, patience), daemon=True).start()
-    serving = WorkerService(load_plugin(found, config, limits), limits)
+    serving = WorkerService(load_plugin(found, config, limits), limits, errors)
     try:
         with suppress(asyncio.CancelledError):  # cancelled by `_leave`
             asyncio.run(serving.serve(stdin, stdout))
@@ -79,8 +81,8 @@ def main() -> None:
 class WorkerService:
     """One plugin, served to the host."""
 
-    def __init__(self, load: LoadedWorker, limits: Limits) -> None:
-        self._load, self._limits = load, limits
+    def __init__(self, load: LoadedWorker, limits: Limits, errors: str = "summary") -> None:
+        self._load, self._limits, self._errors = load, limits, errors
         self._serving: asyncio.Task[Any] | None = None
         self.server: Server[None] = Server(
             "satchel-worker",
@@ -124,7 +126,8 @@ class WorkerService:
                 groups=(),
                 context=context,
             )
-            return await self._run(ctx, prepare_call(call, made, self._limits), context, {})
+            run = prepare_call(call, made, self._limits, errors=self._errors_of(made))
+            return await self._run(ctx, run, context, {})
         contribution = self._load.tools.get(params.name)
         if contribution is None or contribution.tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r}.")
@@ -141,7 +144,13 @@ class WorkerService:
             context=context,
         )
         middleware = middleware_for(self._load.contribution.middleware, call.name, call.groups)
-        run = prepare_call(call, contribution.tool, self._limits, middleware=middleware)
+        run = prepare_call(
+            call,
+            contribution.tool,
+            self._limits,
+            middleware=middleware,
+            errors=self._errors_of(contribution.tool),
+        )
         return await self._run(ctx, run, context, before)
 
     async def _run(
@@ -169,6 +178,12 @@ class WorkerService:
                 text = f"the tool ran, but what it put into the state is larger than {limit}"
                 encoded = _answer(failure("invalid_result", text), {})
         return encoded
+
+    def _errors_of(self, tool: Tool) -> ErrorText:
+        """Return what the result says of an unexpected exception of a tool."""
+        if self._errors == HOST_DECIDES:
+            return lambda _name, problem: exception_text(tool, problem)
+        return "message" if self._errors == "message" else "summary"
 
     def _is_too_long(self, encoded: Any) -> bool:
         """Return whether a message exceeds the host's limit: the host would disconnect."""

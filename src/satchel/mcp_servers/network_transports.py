@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
@@ -30,6 +31,9 @@ async def over_http(
     from mcp import MCPError
     from mcp.client.streamable_http import streamable_http_client
 
+    # SDKs before 2.3 limit an event to 1 MiB, whatever `mcp_message` is.
+    has_limit = "max_sse_event_size" in signature(streamable_http_client).parameters
+    event_limit: dict[str, Any] = {"max_sse_event_size": longest} if has_limit else {}
     streams = 0
     last: httpx2.Response | None = None
 
@@ -47,9 +51,7 @@ async def over_http(
 
     async with (
         _client(server, longest, on_request, on_response) as client,
-        streamable_http_client(
-            server.url, http_client=client, max_sse_event_size=longest
-        ) as transport,
+        streamable_http_client(server.url, http_client=client, **event_limit) as transport,
     ):
         try:
             yield transport

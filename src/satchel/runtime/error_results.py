@@ -57,12 +57,16 @@ def unexpected_error_result(
 
 def _chosen_text(tool: Tool, problem: BaseException, errors: ErrorText, error_id: str) -> str:
     if not callable(errors):
-        text = redacted(f"{type(problem).__name__}: {problem}", tool.injected)
-        return f"tool failed (id {error_id}): {visible(text)}"
+        return f"tool failed (id {error_id}): {exception_text(tool, problem)}"
     text = errors(tool.name, problem)
     if not isinstance(text, str):
         raise TypeError(f"errors= must return a text, not {type(text).__name__}")
     return text.encode(errors="replace").decode()
+
+
+def exception_text(tool: Tool, problem: BaseException) -> str:
+    """Return the type and text of an exception, without the tool's injected values."""
+    return visible(redacted(f"{type(problem).__name__}: {problem}", tool.injected))
 
 
 def _for_model(

@@ -36,7 +36,7 @@ class RenderedStep:
     own_tools: OwnTools
     """The session's own tools, without their context."""
     names: tuple[str, ...]
-    """The names of all tools that are not deferred, in the order of the catalog."""
+    """The names of all tools that are not deferred, in the order of their registration."""
     listing: PromptListing
     notes: str
     sections: str
@@ -90,7 +90,7 @@ def schemas(
         sent, view = [schema(name) for name in names], rendered.view
         if not view.deferred:
             return PackedValue(sent)
-        late = (schema(entry.name) for entry in view.tools if entry.name in view.deferred)
+        late = (schema(entry.name) for entry in view.deferred_tools)
         return PackedValue(with_deferred(dialect, sent, late))
 
     packed = cache.get_or_make((rendered, dialect, names), make)

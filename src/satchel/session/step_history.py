@@ -43,7 +43,7 @@ class StepHistory:
     last: ref[StepContent] | None = None
     """The content of the last step, if it is still in use."""
     names: tuple[str, ...] = ()
-    """The tool names of the last step, in the order of the catalog."""
+    """The tool names of the last step, in the order of registration."""
     order: tuple[str, ...] = ()
     """The same names in the order of the session."""
 

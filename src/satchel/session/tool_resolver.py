@@ -117,6 +117,11 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
     """Return why a tool cannot be called, for the model; `""` for any other tool."""
     states = {Status.HELD, Status.FAILED}
     entry = next((item for item in catalog.all_tools if item.name == name), None)
+    if entry is not None and entry.is_served and entry.tool is None:
+        return (
+            f"Tool {name!r} cannot be used now: its plugin was read and not run. "
+            "Go on without it if you can."
+        )
     if entry is None or entry.state not in states or not entry.diagnostics:
         return ""
     problem = entry.diagnostics[-1]

@@ -115,16 +115,30 @@ class AgentHost(Protocol):
     cannot: Mapping[str, str]
     """The checks that the framework cannot pass, each with the reason."""
     own_tool: str
-    """The name of a tool that every agent has beside those of Satchel. It returns "own"."""
+    """The name of a tool of the host. It returns "own"."""
+    provider_tool: str
+    """The name of a tool that the model's provider runs; `""` if the framework has none."""
 
-    def make(self, source: Any, model: Callable[[Any], ScriptedModel], prompt: str) -> Any:
-        """Return an agent with the adapter for `source`.
+    def make(
+        self,
+        source: Any,
+        model: Callable[[Any], ScriptedModel],
+        prompt: str,
+        tools: Collection[str],
+    ) -> Any:
+        """Return an agent with the adapter for `source`, and these tools beside those of Satchel.
 
         `model(context)` returns the script of a run, where `context` is what `user_of` takes.
         """
 
     async def run(self, agent: Any, user: str, model: ScriptedModel) -> None:
         """Run the agent for a user until the model is done, and fill in `model.answers`."""
+
+    async def run_asking(self, session: Session, model: ScriptedModel, *, answer: bool) -> int:
+        """Run an agent whose adapter asks by the framework's own confirmation; answer each time.
+
+        Return how often it asked. A host whose framework has no confirmation leaves this out.
+        """
 
     def user_of(self, context: Any) -> str:
         """Return the user of a run from what the adapter passes to a session source."""
@@ -223,11 +237,20 @@ def call(name: str, call_id: str = "", /, **arguments: Any) -> ToolCall:
 
 
 async def played(
-    host: AgentHost, world: World, *turns: Turn, prompt: str = "", user: str = "ada"
+    host: AgentHost,
+    world: World,
+    *turns: Turn,
+    prompt: str = "",
+    user: str = "ada",
+    tools: Collection[str] | None = None,
 ) -> ScriptedModel:
-    """Run a new agent of the host with a script, and return what its model saw."""
+    """Run a new agent of the host with a script, and return what its model saw.
+
+    `tools` are those of the host; by default its own tool.
+    """
     model = ScriptedModel(*turns)
-    agent = host.make(world.session(user), lambda _context: model, prompt)
+    own = (host.own_tool,) if tools is None else tools
+    agent = host.make(world.session(user), lambda _context: model, prompt, own)
     # Every request carries all messages before it, so a long run takes long.
     await asyncio.wait_for(host.run(agent, user, model), PATIENCE + len(turns))
     return model
@@ -354,7 +377,7 @@ async def calls_of_a_message_run_together(host: AgentHost, world: World) -> None
 async def cancelling_reaches_the_tool(host: AgentHost, world: World) -> None:
     """A tool learns at once that the host's task was cancelled."""
     model = ScriptedModel([call("hang")])
-    agent = host.make(world.session(), lambda _context: model, "")
+    agent = host.make(world.session(), lambda _context: model, "", (host.own_tool,))
     task = asyncio.ensure_future(host.run(agent, "ada", model))
     await asyncio.to_thread(world.started.wait, PATIENCE)
     began = time.monotonic()
@@ -378,6 +401,7 @@ async def two_users_do_not_share_a_session(host: AgentHost, world: World) -> Non
         lambda context: world.session(host.user_of(context)),
         lambda context: scripts[host.user_of(context)],
         "",
+        (host.own_tool,),
     )
     await asyncio.gather(*(host.run(agent, user, scripts[user]) for user in scripts))
     assert "version_after_the_edit" in scripts["ada"].requests[1].tools
@@ -409,22 +433,113 @@ async def approval_is_asked_for(host: AgentHost, world: World) -> None:
     assert "not today" in model.answers["a"].text, model.answers
 
 
-async def many_turns_do_not_grow(host: AgentHost, world: World) -> None:
-    """The number of live steps and plans does not grow with the requests."""
+async def the_framework_asks_for_approval(host: AgentHost, world: World) -> None:
+    """The framework's own confirmation asks before a call, and a yes or a no resumes the run."""
+    assert hasattr(host, "run_asking"), "the host has no such run"
+    world.app.register_middleware(approve(needs=lambda item: item.name == "add"))
+    for answer in (True, False):
+        model = ScriptedModel([call("add", "a", a=1, b=2), call("nap", "n", seconds=0.01)])
+        user = world.session("yes" if answer else "no")
+        asked = await host.run_asking(user, model, answer=answer)
+        assert asked == 1, asked
+        assert ("3" in model.answers["a"].text) is answer, model.answers
+        assert "slept" in model.answers["n"].text, model.answers
 
-    def alive() -> int:
-        gc.collect()
-        return sum(isinstance(item, Step | StepPlan) for item in gc.get_objects())
 
+async def an_agent_without_own_tools_runs(host: AgentHost, world: World) -> None:
+    """An agent that has only the tools of Satchel runs, and so does one without any tool."""
+    model = await played(host, world, [call("add", "a", a=1, b=2)], tools=())
+    assert host.own_tool not in model.requests[0].tools, model.requests[0]
+    assert "3" in model.answers["a"].text, model.answers
+    empty = World(folder=world.folder, app=Satchel())
+    model = await played(host, empty, tools=())
+    assert len(model.requests) == 1, model.requests
+    empty.app.register_tool(add)
+    model = await played(host, empty, [call("add", "a", a=1, b=2)], tools=())
+    assert "3" in model.answers["a"].text, model.answers
+
+
+async def a_tool_of_the_provider_stays(host: AgentHost, world: World) -> None:
+    """A tool that the model's provider runs is offered beside those of Satchel."""
+    assert host.provider_tool, "the framework has no such tools"
+    own = (host.provider_tool,)
+    model = await played(host, world, [call("add", "a", a=1, b=2)], tools=own)
+    for request in model.requests:
+        assert {*own, "add"} <= {*request.tools}, request
+    assert "3" in model.answers["a"].text, model.answers
+
+
+async def parallel_agents_do_not_mix(host: AgentHost, world: World) -> None:
+    """Two agents with one session run at once, and a rule sees the whole message of each."""
+    seen: list[list[str]] = []
+
+    def add_needed(plan: Any, _state: Any) -> str | None:
+        seen.append([item.name for item in plan])
+        return None if "add" in seen[-1] else "Add first."
+
+    world.session().plan_policy = add_needed
+    turn = [call("nap", seconds=0.05), call("add", a=1, b=2)]
+    models = [ScriptedModel(turn, turn), ScriptedModel(turn, turn)]
+
+    def agent_of(model: ScriptedModel) -> Any:
+        return host.make(world.session(), lambda _context: model, "", (host.own_tool,))
+
+    agents = [agent_of(model) for model in models]
+    runs = (host.run(agent, "ada", one) for agent, one in zip(agents, models, strict=True))
+    await asyncio.wait_for(asyncio.gather(*runs), PATIENCE)
+    for model in models:
+        texts = [item.text for item in model.answers.values()]
+        for expected in ("slept", "3"):
+            assert len([text for text in texts if expected in text]) == len([turn, turn]), texts
+    assert seen == [["nap", "add"]] * 4, seen
+
+
+async def two_users_run_for_long(host: AgentHost, world: World) -> None:
+    """Two users use one agent for many requests: no group of one is on for the other."""
     counts: list[int] = []
 
     def counted() -> Sequence[ToolCall]:
-        counts.append(alive())
+        counts.append(_live_steps())
+        return [call("add", a=1, b=2)]
+
+    on, off = call("reset_equipped_tools", math=True), call("reset_equipped_tools", math=False)
+    flips: list[Turn] = [[on], [off]] * (world.turns // 4)
+    scripts = {
+        "ada": ScriptedModel(*flips, counted, *flips, counted),
+        "bob": ScriptedModel(*[[call("add", a=1, b=2)]] * (len(flips) * 2 + 2)),
+    }
+    agent = host.make(
+        lambda context: world.session(host.user_of(context)),
+        lambda context: scripts[host.user_of(context)],
+        "",
+        (host.own_tool,),
+    )
+    both = asyncio.gather(*(host.run(agent, user, scripts[user]) for user in scripts))
+    await asyncio.wait_for(both, PATIENCE + world.turns * 2)
+    switched = "version_after_the_edit"
+    one, other = ([switched in item.tools for item in it.requests] for it in scripts.values())
+    rounds = [False, True] * (len(flips) // 2)
+    assert one == [*rounds, False, *rounds, False, False], one
+    assert other == [False] * (len(flips) * 2 + 3), other
+    assert counts[-1] <= counts[0] + 4, counts
+
+
+async def many_turns_do_not_grow(host: AgentHost, world: World) -> None:
+    """The number of live steps and plans does not grow with the requests."""
+    counts: list[int] = []
+
+    def counted() -> Sequence[ToolCall]:
+        counts.append(_live_steps())
         return [call("add", a=1, b=2)]
 
     quiet = [[call("add", a=1, b=2)]] * (world.turns // 3)
     await played(host, world, *quiet, counted, *quiet, counted, *quiet, counted)
     assert counts[-1] <= counts[0] + 2, counts
+
+
+def _live_steps() -> int:
+    gc.collect()
+    return sum(isinstance(item, Step | StepPlan) for item in gc.get_objects())
 
 
 Check = Callable[[AgentHost, World], Awaitable[None]]
@@ -449,7 +564,12 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
             two_users_do_not_share_a_session,
             a_plan_is_judged_once,
             approval_is_asked_for,
+            the_framework_asks_for_approval,
+            an_agent_without_own_tools_runs,
+            a_tool_of_the_provider_stays,
+            parallel_agents_do_not_mix,
             many_turns_do_not_grow,
+            two_users_run_for_long,
         )
     }
 )

@@ -262,16 +262,19 @@ def _unsupported_type(
     fn: Callable[..., Any], parameters: Iterable[Parameter], problem: Exception
 ) -> DefinitionError:
     """Return an error that names the first parameter whose type pydantic does not support."""
-    from pydantic import TypeAdapter
+    from pydantic import PydanticUserError, TypeAdapter
 
     for item in parameters:
         try:
             TypeAdapter(resolve_annotation(fn, item))
-        except Exception:
+        except Exception as reason:
+            fix = "pass its value as a preset, or use a type that pydantic supports"
+            if isinstance(reason, PydanticUserError) and reason.code != "schema-for-unknown-type":
+                fix = reason.message  # such as: use another TypedDict before Python 3.12
             return DefinitionError(
                 f"parameter {item.name!r} has a type that a model cannot send",
                 where=where(fn),
-                fix="pass its value as a preset, or use a type that pydantic supports",
+                fix=fix,
             )
     return DefinitionError(f"its parameters cannot be described: {problem}", where=where(fn))
 

@@ -29,6 +29,9 @@ COMPLETE = "satchel:complete"
 OFFER = "satchel:offer/"
 """The prefix of tool names that create a prompt or a resource."""
 
+HOST_DECIDES = "host"
+"""The value of `errors` with which a process sends an unexpected exception as its type and text."""
+
 
 def is_exact(value: Any) -> bool:
     """Return whether JSON preserves a value."""

@@ -25,7 +25,7 @@ from satchel.sources import MANIFEST_FILE, PackageFinding, PluginFinding
 from satchel.sources.plugin_environments import installed
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
-from satchel.workers.codec import COMPLETE
+from satchel.workers.codec import COMPLETE, HOST_DECIDES
 from satchel.workers.contract_proxy import decode_contract
 from satchel.workers.worker_health import DOWN, WHEN_CHANGED
 from satchel.workers.worker_processes import WorkerHandle
@@ -147,7 +147,9 @@ def _server(found: Found, config: Configuration, workers: WorkerPool, site: str)
     # Send the content that was read, not its path: a restarted process runs the same version,
     # even if the files changed.
     sent = replace(config, diagnostics=(), written={})
-    greeting = b64encode(_pickled((found, sent, workers.limits))) + b"\n"
+    # A function of the host stays here: it gets what the process says of the exception.
+    errors = workers.errors if isinstance(workers.errors, str) else HOST_DECIDES
+    greeting = b64encode(_pickled((found, sent, workers.limits, errors))) + b"\n"
     env = {key: value for key, value in os.environ.items() if not key.startswith(_ENV_PREFIX)}
     if site:  # before the host's packages
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         WorkerServer,
     )
     from satchel.mcp_servers.server_connection import OnProgress
+    from satchel.runtime.error_results import ErrorText
     from satchel.settings import Limits
     from satchel.tools import ToolResult
 
@@ -41,8 +42,10 @@ _ASK_TIMEOUT = 1.0
 class WorkerPool:
     """The processes of one satchel's plugins."""
 
-    def __init__(self, limits: Limits, on_news: Callable[[], None]) -> None:
-        self.limits = limits
+    def __init__(
+        self, limits: Limits, on_news: Callable[[], None], errors: ErrorText = "summary"
+    ) -> None:
+        self.limits, self.errors = limits, errors
         self._start_timeout = limits.plugin_import + limits.hook * 2 + _START
         self._on_news = on_news
         self._pool: ServerPool | None = None
@@ -60,7 +63,7 @@ class WorkerPool:
                 self._pool = ServerPool(limits, self._on_news)
             pool = self._pool
             handle = pool.add(name, server)
-        worker = WorkerHandle(handle, values)
+        worker = WorkerHandle(handle, values, self.errors)
         weakref.finalize(worker, self._end, pool, handle)
         handle.wait(self._start_timeout * 2)
         worker.seconds = time.perf_counter() - started_at
@@ -79,8 +82,10 @@ class WorkerPool:
 class WorkerHandle:
     """The process of one version of a plugin; it is restarted when it exits."""
 
-    def __init__(self, handle: ServerHandle, values: Mapping[str, Any]) -> None:
-        self._handle, self._values = handle, values
+    def __init__(
+        self, handle: ServerHandle, values: Mapping[str, Any], errors: ErrorText = "summary"
+    ) -> None:
+        self._handle, self._values, self.errors = handle, values, errors
         self.seconds = 0.0
         """How long the start took."""
 

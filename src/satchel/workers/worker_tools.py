@@ -49,6 +49,7 @@ class WorkerTool(RemoteTool):
         self.definition = ToolDefinition(name=description["call"])
         self._takes_context, self._contract = description["takes_context"], contract
         self._begin, self._presets = worker.begin, {}
+        self._raises_failures = callable(worker.errors)
 
     @property
     def wants_context(self) -> bool:
@@ -73,7 +74,7 @@ class WorkerTool(RemoteTool):
         if self._contract is not None:
             values = injected_arguments(self._contract, context)
             request["handed"] = exact(values, f"a configured value for {self.name}")
-        call = _Streaming(self._begin, self.definition, request, context)
+        call = _Streaming(self._begin, self.definition, request, context, self._raises_failures)
         return await call.outcome()
 
 
@@ -99,9 +100,10 @@ class _Streaming(RunningCall):
         definition: ToolDefinition,
         request: Mapping[str, Any],
         context: ToolContext,
+        raises_failures: bool,
     ) -> None:
         self._chunks: deque[str] = deque(maxlen=_MAX_WAITING)
-        self._context = context
+        self._context, self._raises_failures = context, raises_failures
         super().__init__(begin, definition, request)
 
     async def next(self) -> ToolChunk | ToolResult:
@@ -110,6 +112,9 @@ class _Streaming(RunningCall):
             if self._result.done():
                 result, changes = decode_result(self._result.result())
                 apply_changes(self._context.state, changes)
+                if self._raises_failures and result.error_code == "tool_failed":
+                    # The exception is in the process; `errors=` of the host gets its type and text.
+                    raise RuntimeError(result.text)
                 return FinalResult(**vars(result))
             await self._wakeup.wait()
             self._wakeup.clear()

@@ -23,7 +23,9 @@ class Scripted(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):
         said = next(item.text for item in messages if item.role == "user")
         script = self.script_of(said)
         read(messages, script)
-        names = [item.name for item in options.get("tools") or []]
+        names = [
+            item["name"] if isinstance(item, dict) else item.name for item in options["tools"] or []
+        ]
         calls = script.answer(names, options.get("instructions"))
         contents = [
             Content.from_function_call(
@@ -44,18 +46,24 @@ def who_am_i() -> str:
     return "the host's own"
 
 
+WEB_SEARCH = {"type": "web_search", "name": "web_search"}
+OWN = {"who_am_i": who_am_i, "web_search": WEB_SEARCH}
+
+
 class Host:
     name = "Agent Framework"
-    own_tool = "who_am_i"
+    own_tool, provider_tool = "who_am_i", "web_search"
     cannot = MappingProxyType(
         {
+            "the_framework_asks_for_approval": "approval_mode is of a tool, not of a call: "
+            "agent_framework/_tools.py:1090",
             "errors_are_marked": "what middleware returns gets no flag, and an error that it "
             "raises gets the framework's words: agent_framework/_tools.py:2407",
             "chunks_reach_the_host": "a tool returns once: agent_framework/_tools.py:1090",
         }
     )
 
-    def make(self, source, model, prompt):
+    def make(self, source, model, prompt, tools):
         client = Scripted()
         client.script_of = model
         client.function_invocation_configuration["max_iterations"] = 10_000
@@ -63,7 +71,7 @@ class Host:
             client=client,
             name="x",
             instructions=prompt or None,
-            tools=[who_am_i],
+            tools=[OWN[name] for name in tools],
             context_providers=[provider(source)],
         )
 

@@ -47,26 +47,29 @@ class WhoAmI(ToolBase):
 
 class Host:
     name = "AgentScope 2"
-    own_tool = "who_am_i"
+    own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
+            "the_framework_asks_for_approval": "a permission is of a tool, not of a call: "
+            "use approve(ask)",
+            "a_tool_of_the_provider_stays": "a toolkit has only tools that the agent runs",
             "bad_arguments_are_explained": "the agent checks them first, in its own words: "
-            "agentscope/agent/_agent.py:2497"
+            "agentscope/agent/_agent.py:2497",
         }
     )
 
-    def make(self, source, model, prompt):
-        return middleware(source), prompt
+    def make(self, source, model, prompt, tools):
+        return middleware(source), prompt, tools
 
     async def run(self, agent, user, model):
-        shared, prompt = agent
+        shared, prompt, own = agent
         tool = WhoAmI()
         tool.input_schema = dict(tool.input_schema)
         agent = Agent(
             name=user,
             system_prompt=prompt,
             model=Scripted(model),
-            toolkit=Toolkit(tools=[tool]),
+            toolkit=Toolkit(tools=[tool] if own else []),
             middlewares=[shared],
             react_config=ReActConfig(max_iters=10_000),
         )

@@ -7,6 +7,7 @@ from types import MappingProxyType
 import anthropic
 from scripted_provider import (
     CANNOT,
+    WEB_SEARCH,
     anthropic_answer,
     anthropic_body,
     anthropic_stream,
@@ -32,21 +33,22 @@ def transport(model):
 
 
 class Host:
-    name, own_tool = "Anthropic's library, streaming", "who_am_i"
+    name, own_tool, provider_tool = "Anthropic's library, streaming", "who_am_i", WEB_SEARCH["name"]
     cannot = CANNOT
 
-    def make(self, source, model, prompt):
-        return source, prompt
+    def make(self, source, model, prompt, tools):
+        searching = {"tools": [WEB_SEARCH]} if WEB_SEARCH["name"] in tools else {}
+        return source, {"system": prompt, **searching}
 
     async def run(self, agent, user, model):
-        source, prompt = agent
+        source, options = agent
         session = source if isinstance(source, Session) else source(user)
         http = HTTP.AsyncClient(transport=transport(model))
         client = anthropic.AsyncAnthropic(api_key="k", http_client=http)
-        await self.talk(client, session, [{"role": "user", "content": "go"}], prompt, model)
+        await self.talk(client, session, [{"role": "user", "content": "go"}], model, options)
 
-    async def talk(self, client, session, messages, prompt, model):
-        async for item in stream_anthropic(client, session, messages, model="m", system=prompt):
+    async def talk(self, client, session, messages, model, options):
+        async for item in stream_anthropic(client, session, messages, model="m", **options):
             if isinstance(item, ToolChunk):
                 model.chunks.append(item.text)
         assert messages[-1]["content"] == [{"type": "text", "text": "done"}]
@@ -61,8 +63,8 @@ class WholeHost(Host):
         {**CANNOT, "chunks_reach_the_host": "run_anthropic returns the end: use stream_anthropic"}
     )
 
-    async def talk(self, client, session, messages, prompt, model):
-        text = await run_anthropic(client, session, messages, model="m", system=prompt)
+    async def talk(self, client, session, messages, model, options):
+        text = await run_anthropic(client, session, messages, model="m", **options)
         assert text == "done"
 
 
@@ -76,11 +78,9 @@ class BlockingHost(WholeHost):
     )
 
     async def run(self, agent, user, model):
-        source, prompt = agent
+        source, options = agent
         session = source if isinstance(source, Session) else source(user)
         http = HTTP.Client(transport=transport(model))
         client = anthropic.Anthropic(api_key="k", http_client=http)
         messages = [{"role": "user", "content": "go"}]
-        await asyncio.to_thread(
-            run_anthropic_sync, client, session, messages, model="m", system=prompt
-        )
+        await asyncio.to_thread(run_anthropic_sync, client, session, messages, model="m", **options)

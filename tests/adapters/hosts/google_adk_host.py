@@ -6,6 +6,7 @@ from typing import Any
 from google.adk.agents import LlmAgent, RunConfig
 from google.adk.models import BaseLlm, LlmResponse
 from google.adk.runners import InMemoryRunner
+from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
 from satchel.adapters.google_adk import toolset
@@ -25,6 +26,7 @@ class Scripted(BaseLlm):
             for tool in llm_request.config.tools or []
             for item in tool.function_declarations or []
         ]
+        names += ["google_search" for tool in llm_request.config.tools or [] if tool.google_search]
         calls = script.answer(names, str(llm_request.config.system_instruction or ""))
         parts = [
             types.Part(
@@ -41,19 +43,33 @@ def who_am_i() -> str:
     return "the host's own"
 
 
+class GoogleSearch(BaseTool):
+    """As ADK's own, which wants a model whose name begins with gemini."""
+
+    async def process_llm_request(self, *, tool_context, llm_request):
+        tools = [*(llm_request.config.tools or []), types.Tool(google_search=types.GoogleSearch())]
+        llm_request.config.tools = tools
+
+
+OWN = {
+    "who_am_i": who_am_i,
+    "google_search": GoogleSearch(name="google_search", description="google_search"),
+}
+
+
 class Host:
     name = "Google ADK"
-    own_tool = "who_am_i"
+    own_tool, provider_tool = "who_am_i", "google_search"
     cannot = MappingProxyType(
         {"chunks_reach_the_host": "a tool returns once: google/adk/tools/base_tool.py:159"}
     )
 
-    def make(self, source, model, prompt):
+    def make(self, source, model, prompt, tools):
         return LlmAgent(
             name="x",
             model=Scripted(script_of=model),
             instruction=prompt,
-            tools=[who_am_i, toolset(source)],
+            tools=[*(OWN[name] for name in tools), toolset(source)],
         )
 
     async def run(self, agent, user, model):
@@ -65,6 +81,36 @@ class Host:
             user_id=user, session_id=talk.id, new_message=said, run_config=config
         ):
             read([event.content] if event.content else [], model)
+
+    async def run_asking(self, session, model, *, answer):
+        agent = LlmAgent(
+            name="x",
+            model=Scripted(script_of=lambda _: model),
+            tools=[toolset(session, approvals=True)],
+        )
+        runner = InMemoryRunner(agent=agent, app_name="app")
+        talk = await runner.session_service.create_session(app_name="app", user_id="ada")
+        asked = []
+
+        async def send(part):
+            said = types.Content(role="user", parts=[part])
+            async for event in runner.run_async(
+                user_id="ada", session_id=talk.id, new_message=said
+            ):
+                asked.extend(
+                    call
+                    for call in event.get_function_calls()
+                    if call.name == "adk_request_confirmation"
+                )
+                read([event.content] if event.content else [], model)
+
+        await send(types.Part(text="go"))
+        (question,) = asked
+        reply = types.FunctionResponse(
+            id=question.id, name=question.name, response={"confirmed": answer}
+        )
+        await send(types.Part(function_response=reply))
+        return len(asked)
 
     def user_of(self, context):
         return context if isinstance(context, str) else context.user_id

@@ -44,15 +44,20 @@ def who_am_i() -> str:
 
 class Host:
     name = "Haystack"
-    own_tool = "who_am_i"
+    own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
-        {"chunks_reach_the_host": "a tool returns once: haystack/tools/tool.py, Tool.invoke"}
+        {
+            "the_framework_asks_for_approval": "a strategy is of a tool whose name is known "
+            "before the run: haystack/human_in_the_loop",
+            "a_tool_of_the_provider_stays": "tools are those that the agent runs: haystack/tools",
+            "chunks_reach_the_host": "a tool returns once: haystack/tools/tool.py, Tool.invoke",
+        }
     )
 
-    def make(self, source, model, prompt):
+    def make(self, source, model, prompt, tools):
         return Agent(
             chat_generator=Scripted(model),
-            tools=[who_am_i, toolset(source)],
+            tools=[*([who_am_i] if tools else []), toolset(source)],
             system_prompt=prompt or None,
             hooks=hooks(),
             max_agent_steps=10_000,

@@ -8,6 +8,8 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from satchel.adapters.langchain import middleware
 from satchel.testing.adapter_checks import Answered
@@ -23,7 +25,8 @@ class Scripted(BaseChatModel):
 
     def bind_tools(self, tools, **_):
         names = [
-            item["function"]["name"] if isinstance(item, dict) else item.name for item in tools
+            item.get("function", item)["name"] if isinstance(item, dict) else item.name
+            for item in tools
         ]
         return Scripted(script_of=self.script_of, bound=names)
 
@@ -46,19 +49,39 @@ def who_am_i() -> str:
     return "the host's own"
 
 
+OWN = {"who_am_i": who_am_i, "web_search": {"type": "web_search", "name": "web_search"}}
+
+
 class Host:
     name = "LangChain"
-    own_tool = "who_am_i"
+    own_tool, provider_tool = "who_am_i", "web_search"
     cannot = MappingProxyType({})
 
-    def make(self, source, model, prompt):
+    def make(self, source, model, prompt, tools):
         return create_agent(
             Scripted(script_of=model),
-            tools=[who_am_i],
+            tools=[OWN[name] for name in tools],
             system_prompt=prompt or None,
             middleware=[middleware(source)],
             context_schema=str,
         )
+
+    async def run_asking(self, session, model, *, answer):
+        agent = create_agent(
+            Scripted(script_of=lambda _: model),
+            middleware=[middleware(session, approvals=True)],
+            checkpointer=InMemorySaver(),
+        )
+        config = {"configurable": {"thread_id": "one"}}
+        done = await self._invoke(agent, {"messages": [{"role": "user", "content": "go"}]}, config)
+        (asked,) = done["__interrupt__"]
+        assert asked.value["type"] == "tool_approval"
+        decision = Command(resume={"type": "approve" if answer else "reject"})
+        read((await self._invoke(agent, decision, config))["messages"], model)
+        return 1
+
+    async def _invoke(self, agent, given, config):
+        return await agent.ainvoke(given, config)
 
     async def run(self, agent, user, model):
         said = {"messages": [{"role": "user", "content": user}]}

@@ -17,6 +17,9 @@ class Host(AsyncHost):
         }
     )
 
+    async def _invoke(self, agent, given, config):
+        return await asyncio.to_thread(agent.invoke, given, config)
+
     async def run(self, agent, user, model):
         said = {"messages": [{"role": "user", "content": user}]}
         config = {"recursion_limit": 10_000}

@@ -57,19 +57,24 @@ def who_am_i() -> str:
 
 class Host:
     name = "LlamaIndex"
-    own_tool = "who_am_i"
+    own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
-        {"chunks_reach_the_host": "a tool returns once: core/tools/types.py, AsyncBaseTool.acall"}
+        {
+            "the_framework_asks_for_approval": "the agent has no confirmation, only events of "
+            "tools: use approve(ask)",
+            "a_tool_of_the_provider_stays": "they are options of a model, not of the agent",
+            "chunks_reach_the_host": "a tool returns once: core/tools/types.py, AsyncBaseTool",
+        }
     )
 
-    def make(self, source, model, prompt):
+    def make(self, source, model, prompt, tools):
         async def session_of(ctx):
             return source(await ctx.store.get("user"))
 
         return agent(
             session_of if callable(source) else source,
             llm=Scripted(script_of=model),
-            tools=[FunctionTool.from_defaults(who_am_i)],
+            tools=[FunctionTool.from_defaults(who_am_i)] if tools else [],
             system_prompt=prompt or None,
             streaming=False,
             allow_parallel_tool_calls=True,

@@ -3,7 +3,7 @@
 import json
 from types import MappingProxyType
 
-from agents import Model, ModelResponse, RunConfig, Runner, Usage, function_tool
+from agents import Model, ModelResponse, RunConfig, Runner, Usage, WebSearchTool, function_tool
 from agents.testing import assistant_message, function_call
 
 from satchel.adapters.openai_agents import agent
@@ -32,9 +32,12 @@ def who_am_i() -> str:
     return "the host's own"
 
 
+OWN = {"who_am_i": who_am_i, "web_search": WebSearchTool()}
+
+
 class Host:
     name = "OpenAI Agents SDK"
-    own_tool = "who_am_i"
+    own_tool, provider_tool = "who_am_i", "web_search"
     cannot = MappingProxyType(
         {
             "errors_are_marked": "an output has no error flag: agents/tool.py, ToolOutputText",
@@ -42,13 +45,24 @@ class Host:
         }
     )
 
-    def make(self, source, model, prompt):
-        return agent(source, name="x", instructions=prompt or None, tools=[who_am_i])
+    def make(self, source, model, prompt, tools):
+        return agent(source, name="x", instructions=prompt or None, tools=[OWN[it] for it in tools])
 
     async def run(self, agent, user, model):
         config = RunConfig(model=Scripted(model), tracing_disabled=True)
         done = await Runner.run(agent, user, context=user, run_config=config, max_turns=None)
         read(done.to_input_list(), model)
+
+    async def run_asking(self, session, model, *, answer):
+        config = RunConfig(model=Scripted(model), tracing_disabled=True)
+        ours = agent(session, name="x", approvals=True)
+        done = await Runner.run(ours, "go", run_config=config)
+        asked, state = done.interruptions, done.to_state()
+        for item in asked:
+            (state.approve if answer else state.reject)(item)
+        done = await Runner.run(ours, state, run_config=config)
+        read(done.to_input_list(), model)
+        return len(asked)
 
     def user_of(self, context):
         return context if isinstance(context, str) else context.context

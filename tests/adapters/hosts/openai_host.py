@@ -5,7 +5,14 @@ import json
 from types import MappingProxyType
 
 import openai
-from scripted_provider import CANNOT, http_library, openai_answer, openai_body, openai_stream
+from scripted_provider import (
+    CANNOT,
+    WEB_SEARCH,
+    http_library,
+    openai_answer,
+    openai_body,
+    openai_stream,
+)
 
 from satchel import Session, ToolChunk
 from satchel.adapters.openai import run_openai, run_openai_sync, stream_openai
@@ -26,23 +33,24 @@ def transport(model):
 
 
 class Host:
-    name, own_tool = "OpenAI's library, streaming", "who_am_i"
+    name, own_tool, provider_tool = "OpenAI's library, streaming", "who_am_i", WEB_SEARCH["name"]
     cannot = MappingProxyType(
         {**CANNOT, "errors_are_marked": "a tool's message has no error flag: Chat Completions"}
     )
 
-    def make(self, source, model, prompt):
-        return source, prompt
+    def make(self, source, model, prompt, tools):
+        searching = {"tools": [WEB_SEARCH]} if WEB_SEARCH["name"] in tools else {}
+        return source, {"system": prompt, **searching}
 
     async def run(self, agent, user, model):
-        source, prompt = agent
+        source, options = agent
         session = source if isinstance(source, Session) else source(user)
         http = HTTP.AsyncClient(transport=transport(model))
         client = openai.AsyncOpenAI(api_key="k", http_client=http)
-        await self.talk(client, session, [{"role": "user", "content": "go"}], prompt, model)
+        await self.talk(client, session, [{"role": "user", "content": "go"}], model, options)
 
-    async def talk(self, client, session, messages, prompt, model):
-        async for item in stream_openai(client, session, messages, model="m", system=prompt):
+    async def talk(self, client, session, messages, model, options):
+        async for item in stream_openai(client, session, messages, model="m", **options):
             if isinstance(item, ToolChunk):
                 model.chunks.append(item.text)
         assert messages[-1]["content"] == "done"
@@ -57,8 +65,8 @@ class WholeHost(Host):
         {**Host.cannot, "chunks_reach_the_host": "run_openai returns the end: use stream_openai"}
     )
 
-    async def talk(self, client, session, messages, prompt, model):
-        text = await run_openai(client, session, messages, model="m", system=prompt)
+    async def talk(self, client, session, messages, model, options):
+        text = await run_openai(client, session, messages, model="m", **options)
         assert text == "done"
 
 
@@ -72,10 +80,8 @@ class BlockingHost(WholeHost):
     )
 
     async def run(self, agent, user, model):
-        source, prompt = agent
+        source, options = agent
         session = source if isinstance(source, Session) else source(user)
         client = openai.OpenAI(api_key="k", http_client=HTTP.Client(transport=transport(model)))
         messages = [{"role": "user", "content": "go"}]
-        await asyncio.to_thread(
-            run_openai_sync, client, session, messages, model="m", system=prompt
-        )
+        await asyncio.to_thread(run_openai_sync, client, session, messages, model="m", **options)

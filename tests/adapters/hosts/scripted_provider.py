@@ -10,8 +10,13 @@ CANNOT = MappingProxyType(
     {
         "the_hosts_own_stays": "a loop has no functions but those of the satchel: register them",
         "a_name_clash_is_reported": "a loop has no functions but those of the satchel",
+        "the_framework_asks_for_approval": "a loop has no confirmation of its own: approve(ask)",
     }
 )
+
+
+WEB_SEARCH = {"type": "web_search", "name": "web_search"}
+"""A tool that the provider runs, which the host passes as an option."""
 
 
 def http_library(client_class):
@@ -36,7 +41,9 @@ def openai_answer(body, script):
                     script.answers["p"] = Answered(script.answers["p"].text, None, 1)
     first = body["messages"][0]
     prompt = first["content"] if first["role"] == "system" else ""
-    return script.answer([tool["function"]["name"] for tool in body["tools"]], prompt)
+    return script.answer(
+        [tool.get("function", tool)["name"] for tool in body.get("tools", [])], prompt
+    )
 
 
 def openai_body(calls):
@@ -77,11 +84,14 @@ def anthropic_answer(body, script):
     for message in body["messages"]:
         for part in message["content"] if isinstance(message["content"], list) else ():
             if part["type"] == "tool_result":
-                text = " ".join(item.get("text", "") for item in part["content"])
-                media = sum(item["type"] == "image" for item in part["content"])
+                content = part["content"]
+                if isinstance(content, str):
+                    content = [{"type": "text", "text": content}]
+                text = " ".join(item.get("text", "") for item in content)
+                media = sum(item["type"] == "image" for item in content)
                 is_error = part.get("is_error", False)
                 script.answers[part["tool_use_id"]] = Answered(text, is_error, media)
-    return script.answer([tool["name"] for tool in body["tools"]], body.get("system", ""))
+    return script.answer([tool["name"] for tool in body.get("tools", [])], body.get("system", ""))
 
 
 def anthropic_parts(calls):

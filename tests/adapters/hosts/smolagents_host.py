@@ -54,9 +54,11 @@ WORDS = "an observation is a text: smolagents/agents.py, process_tool_calls"
 
 class Host:
     name = "smolagents"
-    own_tool = "who_am_i"
+    own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
+            "the_framework_asks_for_approval": "the agent has no confirmation: use approve(ask)",
+            "a_tool_of_the_provider_stays": "the agent runs all: agents.py, execute_tool_call",
             "errors_are_marked": "a raised error ends the other calls of the step: agents.py, "
             "process_tool_calls",
             "pictures_arrive": WORDS,
@@ -65,16 +67,16 @@ class Host:
         }
     )
 
-    def make(self, source, model, prompt):
-        return source, prompt
+    def make(self, source, model, prompt, tools):
+        return source, prompt, tools
 
     async def run(self, agent_of, user, model):
-        source, prompt = agent_of
+        source, prompt, own = agent_of
         made = agent(
             source,
             name=user,
             description="",
-            tools=[who_am_i],
+            tools=[who_am_i] if own else [],
             model=Scripted(model),
             instructions=prompt or None,
             verbosity_level=0,

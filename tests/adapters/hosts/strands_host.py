@@ -48,19 +48,23 @@ def who_am_i() -> str:
 
 class Host:
     name = "Strands Agents"
-    own_tool = "who_am_i"
-    cannot = MappingProxyType({})
+    own_tool, provider_tool = "who_am_i", ""
+    cannot = MappingProxyType(
+        {
+            "a_tool_of_the_provider_stays": "the agent runs all: strands/tools/registry.py",
+        }
+    )
 
-    def make(self, source, model, prompt):
-        return plugin(source), prompt
+    def make(self, source, model, prompt, tools):
+        return plugin(source), prompt, tools
 
     async def run(self, agent, user, model):
-        shared, prompt = agent
+        shared, prompt, own = agent
         # An agent of Strands refuses a second run at the same time, so each user has one.
         agent = Agent(
             agent_id=user,
             model=Scripted(model),
-            tools=[who_am_i],
+            tools=[who_am_i] if own else [],
             system_prompt=prompt or None,
             plugins=[shared],
             callback_handler=None,
@@ -69,6 +73,21 @@ class Host:
             if "tool_stream_event" in event:
                 model.chunks.append(event["tool_stream_event"]["data"])
         read(agent.messages, model)
+
+    async def run_asking(self, session, model, *, answer):
+        agent = Agent(
+            model=Scripted(model),
+            plugins=[plugin(session, approvals=True)],
+            callback_handler=None,
+        )
+        done = await agent.invoke_async("go")
+        answers = [
+            {"interruptResponse": {"interruptId": item.id, "response": answer}}
+            for item in done.interrupts
+        ]
+        await agent.invoke_async(answers)
+        read(agent.messages, model)
+        return len(answers)
 
     def user_of(self, context):
         return context if isinstance(context, str) else context.agent.agent_id

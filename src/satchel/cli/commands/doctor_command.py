@@ -1,8 +1,10 @@
 """`satchel doctor`: find problems, and print the commands that fix them."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +14,16 @@ from satchel.cli.console import Console
 from satchel.cli.fix_commands import command_for
 from satchel.cli.listing_report import listing_report
 from satchel.cli.machine_checks import MachineCheck, environment
-from satchel.cli.rendering import COLOURS, count, location_text, relative, table, worst_first
+from satchel.cli.rendering import (
+    COLOURS,
+    count,
+    location_text,
+    relative,
+    status_label,
+    table,
+    worst_first,
+)
+from satchel.cli.repair_advice import advice
 from satchel.cli.serializer import KINDS, case_json, check_json, entries_of
 from satchel.diagnostics import RULES, Diagnostic, Severity
 from satchel.lazy_dataclass import dataclass
@@ -24,6 +35,9 @@ if TYPE_CHECKING:
 
 _SEVERITIES = tuple(Severity)
 _MOST_EXAMPLES = 3
+_GAP = 2
+_LEAST_TEXT = 30
+"""The least width of the last column, even if a narrower terminal then wraps it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +189,7 @@ def _by_code(cases: Iterable[DoctorCase]) -> list[list[Finding]]:
 
 
 def _write_table(findings: Sequence[list[Finding]], console: Console) -> None:
+    header = ("code", "severity", "count", "meaning", "first")
     rows = [
         (
             group[0][1].code,
@@ -186,11 +201,31 @@ def _write_table(findings: Sequence[list[Finding]], console: Console) -> None:
         for group in findings
     ]
     console.out()
-    table([("code", "severity", "count", "meaning", "first"), *rows], console)
+    *widths, longest_meaning, longest_place = (
+        max(map(len, column)) for column in zip(header, *rows, strict=True)
+    )
+    start = sum(widths) + len(widths) * _GAP
+    width = max((console.columns or sys.maxsize) - start, _LEAST_TEXT)
+    if longest_meaning + _GAP + longest_place <= width:
+        table(rows, console, header)
+        return
+    # The last columns share one: what a code means, and below it the place.
+    cells = [(*row[:3], *wrap(row[3], width), _end_of(row[4], width)) for row in rows]
+    for code, severity, number, *lines in ((*header[:3], "meaning and first place"), *cells):
+        label = console.paint(severity.ljust(widths[1]), fg=COLOURS.get(severity))
+        code_cell = console.paint(code.ljust(widths[0]), bold=True)
+        console.out(f"{code_cell}  {label}  {number:{widths[2]}}  {lines[0]}")
+        for line in filter(None, lines[1:]):
+            console.out(" " * start + line)
+
+
+def _end_of(place: str, width: int) -> str:
+    """Return a place, without its beginning if it is too long: the end tells places apart."""
+    return place if len(place) <= width else f"…{place[1 - width :]}"
 
 
 def _write_case(case: DoctorCase, console: Console) -> None:
-    state = f": {case.entry.state}" if case.entry else ""
+    state = f": {status_label(case.entry)}" if case.entry else ""
     folder = case.entry.path if case.entry else ""
     console.out(f"\n{console.paint(case.title, bold=True)}{state}")
     if folder:
@@ -199,7 +234,7 @@ def _write_case(case: DoctorCase, console: Console) -> None:
         severity = console.paint(item.severity, fg=COLOURS[item.severity])
         console.out(f"  {severity}[{item.code}] {_inside(folder, location_text(item))}".rstrip())
         console.out(f"    {one_line(item.message)}")
-        _write_command(case.command_for(item), item.fix, console)
+        _write_command(case.command_for(item), advice(item), console)
 
 
 def _write_group(group: Sequence[Finding], console: Console) -> None:
@@ -209,7 +244,7 @@ def _write_group(group: Sequence[Finding], console: Console) -> None:
     times = "" if not others else f" ({len(group):,} times)"
     console.out(f"\n{label}[{first.code}]{times} {location_text(first)}")
     console.out(f"    {one_line(first.message)}")
-    _write_command(case.command_for(first), first.fix, console)
+    _write_command(case.command_for(first), advice(first), console)
     for _, item in others[: _MOST_EXAMPLES - 1]:
         console.out(f"    also {location_text(item)}")
     if len(group) > _MOST_EXAMPLES:

@@ -10,7 +10,7 @@ import satchel
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED, contract_lines
-from satchel.cli.rendering import COLOURS, count, diagnostic_line, relative
+from satchel.cli.rendering import COLOURS, count, diagnostic_line, relative, status_label
 from satchel.cli.serializer import KINDS, entries_of, shown
 from satchel.errors import NotFoundError
 from satchel.names import near_misses
@@ -104,7 +104,7 @@ def _record(kind: str, entry: "Entry") -> dict[str, Any]:
 
 
 def _write(entry: "Entry", record: dict[str, Any], console: Console) -> None:
-    state = console.paint(entry.state, fg=COLOURS[entry.state])
+    state = console.paint(status_label(entry), fg=COLOURS[entry.state])
     console.out(f"{record['kind']} {console.paint(one_line(entry.name), bold=True)}: {state}")
     console.labelled(_fields(record))
     _write_parameters(record.get("parameters", ()), console)
