@@ -52,7 +52,13 @@ if TYPE_CHECKING:
         Change,
     )
     from satchel.contracts import PlanPolicy, ToolContract
-    from satchel.mcp_servers import DeclaredServer, Pin, RemoteClient, RemoteServer
+    from satchel.mcp_servers import (
+        DeclaredServer,
+        Pin,
+        RemoteClient,
+        RemoteServer,
+        ServerOptions,
+    )
     from satchel.providers import Provider, Skill
     from satchel.runtime import Middleware
     from satchel.runtime.error_results import ErrorText
@@ -71,7 +77,7 @@ if TYPE_CHECKING:
     from satchel.tools import Tool, ToolOptions
     from satchel.watch_thread import Changes, WatchThread
 
-# Wait for twice the limit `mcp_connect`: a server that hangs is stopped only after the limit.
+# Wait for twice the time: a server that hangs is stopped only after its time for starting.
 _CONNECT_FACTOR = 2
 
 PathLike = str | os.PathLike[str]
@@ -474,14 +480,16 @@ class Satchel:
         presets: Mapping[str, Mapping[str, Any]] | None = None,
         timeout: float | None = None,
         pin: Pin = "hold",
+        options: ServerOptions | None = None,
     ) -> str:
         """Connect an MCP server, and return its name. Its tools are called like any other.
 
         They belong to `group`, or to a group of the server's name. Its skills are listed while
         `group` is active; without one, always. `enable` and `disable` are names or patterns of its
         tools. `presets` are values by tool, `"*"` for all, that the model neither sees nor sets.
-        Waits until the server answers or `Limits.mcp_connect` has passed. A server that is down is
-        a diagnostic, and is connected again automatically.
+        `options` say how it is started, and rename and describe its tools. Waits until the server
+        answers or its time for starting has passed. A server that is down is a diagnostic, and is
+        connected again automatically.
 
         Raises `ConflictError` for a name that is taken, and `NotFoundError` for an unknown group.
         """
@@ -504,10 +512,11 @@ class Satchel:
                 presets=presets,
                 timeout=timeout,
                 pin=pin,
+                options=options,
             )
             handle = registry.add(server_config)
         # Without the lock, so that other threads can continue.
-        handle.wait(self._settings.limits.mcp_connect * _CONNECT_FACTOR)
+        handle.wait(handle.start_seconds * _CONNECT_FACTOR)
         self._refresh_in_background()
         return server_config.name
 
@@ -523,12 +532,9 @@ class Satchel:
         """Wait until every MCP server has listed its tools or is known to be down.
 
         Servers that plugins and `satchel.toml` name are connected in the background. Returns
-        whether the state of all is known; `timeout` defaults to twice `Limits.mcp_connect`.
+        whether the state of all is known; `timeout` defaults to twice the time for starting.
         """
-        seconds = (
-            self._settings.limits.mcp_connect * _CONNECT_FACTOR if timeout is None else timeout
-        )
-        is_known = self._servers is None or self._servers.wait(seconds)
+        is_known = self._servers is None or self._servers.wait(timeout)
         self._refresh_in_background()
         return is_known
 

@@ -41,6 +41,8 @@ class Limits:
     """How long a removed server may still answer running calls."""
     mcp_connect: float = 10.0
     """How long connecting to a server and listing its tools may take."""
+    mcp_startup: float = 60.0
+    """How long the program of a server may take to start; it gets longer after each late try."""
     mcp_message: int = 16 * MIB
     """Largest message of a server."""
     mcp_tools: int = 500

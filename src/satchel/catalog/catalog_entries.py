@@ -235,6 +235,8 @@ class PluginContribution:
     """Prompts and resources for MCP clients."""
     lifecycle: Any = field(default=None, compare=False, repr=False)
     """Its lifecycle, if it has startup, shutdown or catalog hooks."""
+    keeps_groups: bool = False
+    """Whether its groups stay while it is revoked, without its tools."""
     started_with: str = ""
     """Fingerprint of the values that its startup received."""
     policy: FormatPolicy = TOOLKIT
@@ -298,3 +300,9 @@ class PluginEntry(Entry):
     def servers(self) -> tuple[McpServerManifest, ...]:
         """The MCP servers that it declares."""
         return self.contribution.servers
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups that it brings now."""
+        is_kept = self.contribution.keeps_groups and self.state is Status.REVOKED
+        return self.contribution.groups if self.is_served or is_kept else ()

@@ -122,17 +122,18 @@ async def _send(client: "httpx2.AsyncClient", url: "httpx2.URL", outgoing: Any) 
     import anyio
     from mcp_types import JSONRPCRequest
 
-    async def post(message: Any) -> None:
-        body = message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-        (await client.post(url, json=body)).raise_for_status()
+    async def post(item: Any) -> None:
+        body = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        headers = getattr(item.metadata, "headers", None)
+        (await client.post(url, json=body, headers=headers)).raise_for_status()
 
     async with anyio.create_task_group() as posts:
         async for item in outgoing:
             if isinstance(item.message, JSONRPCRequest):
                 # Some servers end the post only after they sent the response.
-                posts.start_soon(post, item.message)
+                posts.start_soon(post, item)
             else:
-                await post(item.message)
+                await post(item)
 
 
 def _client(

@@ -117,6 +117,12 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
     """Return why a tool cannot be called, for the model; `""` for any other tool."""
     states = {Status.HELD, Status.FAILED}
     entry = next((item for item in catalog.all_tools if item.name == name), None)
+    if entry is not None and entry.state is Status.REVOKED:
+        server = entry.source.partition(":")[2]
+        return (
+            f"Tool {name!r} cannot be used now: server {server!r} is restarting. Try again later, "
+            "or go on without it."
+        )
     if entry is None or entry.state not in states or not entry.diagnostics:
         return ""
     problem = entry.diagnostics[-1]

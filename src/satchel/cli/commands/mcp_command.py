@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -214,6 +215,7 @@ def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
         disable=item.disable,
         timeout=item.timeout,
         pin=item.pin,
+        options=replace(item.options, lazy=False),
     )
     for down in app.catalog.diagnostics:
         if down.code == "mcp-server-down":
