@@ -30,7 +30,6 @@ from satchel.settings import Limits, Settings
 from satchel.sources.state_files import make_folder, state_folder
 from satchel.tools.empty_mapping import NOTHING
 
-
 # Twice: a server that hangs is stopped only after its time for starting.
 _START_FACTOR = 2
 

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from satchel.tools.empty_mapping import NOTHING
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp.client.session import ListRootsFnT
 
 ProtocolMode = Literal["auto", "legacy"]
 """How to connect: `auto` asks for the protocol version, `legacy` begins with the old handshake."""
@@ -104,7 +105,8 @@ class ServerConnection:
     ) -> ToolResult:
         """Call a tool and return its result. Cancelling this notifies the server.
 
-        `headers` are sent with the request, if it is sent over HTTP. Raises `ToolError` if the server refuses or sends an invalid response.
+        `headers` are sent with the request, if it is sent over HTTP. Raises `ToolError` if the
+        server refuses or sends an invalid response.
         """
         from mcp import MCPError
         from mcp_types import CallToolRequest, CallToolRequestParams
@@ -243,14 +245,14 @@ async def connect(
         raise outcome
 
 
-def _listing(roots: tuple[str, ...]) -> Callable[..., Awaitable[Any]]:
+def _listing(roots: tuple[str, ...]) -> "ListRootsFnT":
     """Return a callback that returns folders to the server."""
     from mcp_types import ListRootsResult, Root
 
-    listed = [Root(uri=Path(os.path.abspath(path)).as_uri()) for path in roots]
+    uris = [Path(os.path.abspath(path)).as_uri() for path in roots]
 
-    async def list_roots(_context: Any) -> ListRootsResult:
-        return ListRootsResult(roots=listed)
+    async def list_roots(context: Any) -> ListRootsResult:  # noqa: ARG001 - the SDK's signature
+        return ListRootsResult(roots=[Root.model_validate({"uri": uri}) for uri in uris])
 
     return list_roots
 

@@ -118,8 +118,9 @@ def server_contributions(
 ) -> dict[str, ServerContribution]:
     """Return the contribution of each server, by name.
 
-    `taken` has the owner of each other tool, by name. Unchanged contributions are taken from `before`. A
-    server that is down keeps the names of its tools, so that other tools are not renamed.
+    `taken` has the owner of each other tool, by name. Unchanged contributions are taken from
+    `before`. A server that is down keeps the names of its tools, so that other tools are not
+    renamed.
     """
     offered = tuple(offered)
     tools = {item.config.name: item.wanted_names for item in offered}
@@ -169,7 +170,7 @@ def _holders(
         holders |= dict.fromkeys(own, f"MCP server {server!r}")
     for server, used in names.items():
         holders |= dict.fromkeys(used.values(), f"MCP server {server!r}")
-    return holders | taken
+    return {**holders, **taken}
 
 
 def _is_unchanged(previous: ServerContribution, now: ServerOffer, naming: ToolNames) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 from satchel.errors import DefinitionError
 from satchel.formats import is_header
 from satchel.lazy_dataclass import dataclass
-from satchel.names import near_misses
 from satchel.tools.empty_mapping import NOTHING
 
 OPTION_KEYS = (
@@ -64,32 +63,33 @@ class ServerOptions:
 
 def _faults(options: ServerOptions) -> Iterable[str]:
     """Yield what is wrong with the values, each beginning with the key."""
-    if not isinstance(options.active, bool | None):
-        yield "active must be true or false"
-    if not isinstance(options.lazy, bool):
-        yield "lazy must be true or false"
-    if not isinstance(options.prefix, str):
-        yield "prefix must be a string"
-    seconds = options.startup_timeout
-    if seconds is not None and not (type(seconds) in {int, float} and 0 < seconds < math.inf):
-        yield f"startup-timeout must be a number of seconds above 0, not {seconds!r}"
-    most = options.max_calls
-    if most is not None and not (type(most) is int and most > 0):
-        yield f"max-calls must be a whole number above 0, not {most!r}"
-    for key, texts in (("rename", options.rename), ("descriptions", options.descriptions)):
-        if not _maps_texts(texts):
-            yield f"{key} must map names of tools to text"
-    if not isinstance(options.rename_arguments, Mapping) or not all(
-        map(_maps_texts, options.rename_arguments.values())
-    ):
-        yield "rename-arguments must map names of tools to tables of names"
-    for key, items in (("roots", options.roots), ("forward-headers", options.forward_headers)):
-        if not all(isinstance(item, str) and item for item in items):
-            yield f"{key} must be a list of strings"
-            return
+    seconds, most, arguments = options.startup_timeout, options.max_calls, options.rename_arguments
+    is_time = type(seconds) in {int, float} and 0 < (seconds or 0) < math.inf
+    is_number = type(most) is int and most > 0
+    is_nested = isinstance(arguments, Mapping) and all(map(_maps_texts, arguments.values()))
+    checks = (
+        (isinstance(options.active, bool | None), "active must be true or false"),
+        (isinstance(options.lazy, bool), "lazy must be true or false"),
+        (isinstance(options.prefix, str), "prefix must be a string"),
+        (
+            seconds is None or is_time,
+            f"startup-timeout must be a number of seconds above 0, not {seconds!r}",
+        ),
+        (most is None or is_number, f"max-calls must be a whole number above 0, not {most!r}"),
+        (_maps_texts(options.rename), "rename must map names of tools to text"),
+        (_maps_texts(options.descriptions), "descriptions must map names of tools to text"),
+        (is_nested, "rename-arguments must map names of tools to tables of names"),
+        (_are_texts(options.roots), "roots must be a list of strings"),
+        (_are_texts(options.forward_headers), "forward-headers must be a list of strings"),
+    )
+    yield from (message for is_valid, message in checks if not is_valid)
     for header in options.forward_headers:
         if not is_header(header, "") or header.lower() in _OWN_HEADERS or _is_protocol(header):
             yield f"forward-headers has {header!r}, which cannot be forwarded"
+
+
+def _are_texts(items: Iterable[Any]) -> bool:
+    return all(isinstance(item, str) and item for item in items)
 
 
 def _is_protocol(header: str) -> bool:
@@ -143,9 +143,3 @@ def unknown_names(
         yield from (
             (f"rename-arguments of {tool}", name, known) for name in arguments if name not in known
         )
-
-
-def suggestion(name: str, candidates: Iterable[str]) -> str:
-    """Return a hint with similar names, or `""`."""
-    near = near_misses(name, candidates)
-    return f"did you mean {', '.join(near)}?" if near else ""

@@ -87,7 +87,8 @@ class ServerHandle:
     ) -> "Future[ToolResult]":
         """Start a call. Cancelling the future cancels it at the server, too.
 
-        `headers` are sent with the request, if it is sent over HTTP. Raises `ToolError` after the pool was closed.
+        `headers` are sent with the request, if it is sent over HTTP. Raises `ToolError` after the
+        pool was closed.
         """
         self._require_same_process()
         try:

@@ -162,11 +162,8 @@ class ServerSupervisor:
                     # Some older servers never answer a request that they do not know.
                     is_late = isinstance(problem, SatchelError)
                     self._mode = "legacy" if is_late and self._mode == "auto" else "auto"
-                    if self._can_try_sse(problem):
-                        refusal, self._transport = (
-                            why,
-                            SseServer(self.server.url, self.server.headers),
-                        )
+                    if (older := self._older_transport(problem)) is not None:
+                        refusal, self._transport = why, older
                         continue
                     if self._transport is not self.server:
                         # Neither works; what it said to the newer transport is more useful.
@@ -178,10 +175,13 @@ class ServerSupervisor:
             self._attempted.set()
             await asyncio.sleep(reconnect_backoff.next())
 
-    def _can_try_sse(self, problem: BaseException) -> bool:
-        """Return whether a refusal means that the server may speak the older transport."""
-        is_open_choice = isinstance(self.server, HttpServer) and self.server.or_sse
-        return is_open_choice and self._transport is self.server and is_refused(problem)
+    def _older_transport(self, problem: BaseException) -> SseServer | None:
+        """Return the older transport, if the server refused the newer one and may speak it."""
+        server = self.server
+        if not isinstance(server, HttpServer) or self._transport is not server:
+            return None
+        is_older = server.or_sse and is_refused(problem)
+        return SseServer(server.url, server.headers) if is_older else None
 
     async def _serve(self, list_backoff: Backoff) -> None:
         """List tools and serve calls while one connection lasts."""

@@ -197,11 +197,10 @@ class _SendStream(_WrappedStream):
 def _with_headers(item: Any) -> Any:
     """Move the headers for a request from its metadata to where the transport finds them."""
     params = getattr(item.message, "params", None)
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    headers = meta.pop(HEADERS_META, None) if isinstance(meta, dict) else None
-    if not headers:
+    if not isinstance(params, dict) or HEADERS_META not in (params.get("_meta") or ()):
         return item
-    if not meta:
+    headers = params["_meta"].pop(HEADERS_META)
+    if not params["_meta"]:
         del params["_meta"]
     from mcp.shared.message import ClientMessageMetadata
 
