@@ -451,6 +451,7 @@ def _group_entry(plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]
         state=_state_of_part(plugin) if plugin.is_served else Status.OK,
         notes=group.notes,
         active=group.active,
+        is_off=group.is_off,
         missing=group.missing,
         diagnostics=_unknown_skills(plugin, group, skills),
     )

@@ -184,6 +184,8 @@ class GroupEntry(Entry):
     notes: str = ""
     active: bool = False
     """Whether it is active in a new session."""
+    is_off: bool = False
+    """Whether its owner says that it is not, so that only who names it gets it."""
     tools: tuple[str, ...] = ()
     """The names of its served tools."""
     skills: tuple[str, ...] = ()
@@ -255,6 +257,8 @@ class Group:
     description: str = ""
     notes: str = ""
     active: bool = False
+    is_off: bool = False
+    """Whether the owner says `active: false`."""
     tools: tuple[str, ...] = ()
     """Names of tools of the owner."""
     skills: tuple[str, ...] = ()

@@ -20,8 +20,8 @@ from satchel.tools.runner import LOOP
 BeginCall = Callable[..., "Future[ToolResult]"]
 """Starts a call of a tool at its server: `ServerHandle.call`."""
 
-HEADERS = "headers"
-"""The key in the metadata of a context of the HTTP headers of the caller's request."""
+_HEADERS, _CLIENT = "headers", "mcp"
+"""Keys in the metadata of a context: the caller's HTTP headers, and the MCP client with them."""
 
 
 class RemoteTool(Tool):
@@ -95,8 +95,10 @@ class RemoteTool(Tool):
         if self._original:
             arguments = {self._original.get(name, name): v for name, v in arguments.items()}
         begin = self._begin
-        if headers := forwarded(self._options, context.get_metadata(HEADERS)):
-            begin = partial(begin, headers=headers)
+        if self._options.forward_headers:
+            given = context.get_metadata(_HEADERS)
+            given = given or getattr(context.get_metadata(_CLIENT), "headers", None)
+            begin = partial(begin, headers=forwarded(self._options, given))
         call = RunningCall(begin, self.definition, {**arguments, **self._presets})
         return await call.outcome()
 

@@ -207,6 +207,7 @@ def _contribution(
         name=config.name,
         description=f"Tools of the MCP server {config.name}.{is_down}",
         active=bool(config.options.active),
+        is_off=config.options.active is False,
     )
     return PluginContribution(
         name=f"{SOURCE}:{config.name}",
