@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     )
     from satchel.tool_registry import ToolRegistry
     from satchel.tools import Tool, ToolOptions
-    from satchel.watch_thread import Changes, WatchThread
+    from satchel.watch_thread import Changes, ImportRetry, WatchThread
 
 # Wait for twice the time: a server that hangs is stopped only after its time for starting.
 _CONNECT_FACTOR = 2
@@ -151,7 +152,10 @@ class Satchel:
         self._watchers = 0
         self._registrations = itertools.count(1)
         self._is_batching = self._is_closed = False
-        self._reconcile(ReconcileOptions(retry=True))
+        self._import_retry: ImportRetry | None = None
+        wait = settings.plugin_wait
+        until = None if wait is None else time.monotonic() + wait
+        self._reconcile(ReconcileOptions(retry=True, wait_until=until))
 
     @property
     def catalog(self) -> Catalog:
@@ -575,7 +579,10 @@ class Satchel:
 
     def _weak_refresh_callback(self) -> Callable[[], None]:
         """Return a refresh callback that does not keep this instance alive."""
-        reference = weakref.WeakMethod(self._refresh_in_background)
+        return self._weak_callback("_refresh_in_background")
+
+    def _weak_callback(self, name: str) -> Callable[[], None]:
+        reference = weakref.WeakMethod(getattr(self, name))
 
         def refresh() -> None:
             if (method := reference()) is not None:
@@ -588,6 +595,18 @@ class Satchel:
         with self._lock:
             if not self._is_closed:
                 self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+
+    @property
+    def _has_late_imports(self) -> bool:
+        return any(item.code == "plugin-import-timeout" for item in self.catalog.diagnostics)
+
+    def _retry_late_imports(self) -> None:
+        """Try again to import the plugins that took too long."""
+        with self._lock:
+            if not self._is_closed:
+                self._reconcile(
+                    ReconcileOptions(dirty=frozenset(), in_background=True, retry_late=True)
+                )
 
     def remove_tool(self, name: str) -> None:
         """Remove a tool that the application added, or a tool of an MCP server.
@@ -804,7 +823,7 @@ class Satchel:
 
     def _start_watching(self) -> WatchThread:
         """Start the watch thread, or share the running one."""
-        from satchel.watch_thread import WatchThread  # lazy: needed only by a watch
+        from satchel.watch_thread import ImportRetry, WatchThread  # lazy: needed by a watch
 
         with self._lock:
             self._require_open()
@@ -812,6 +831,8 @@ class Satchel:
             if self._watch is None:
                 self._watch = WatchThread(self._events, self._on_event)
                 self._watch.start()
+                self._import_retry = ImportRetry(self._weak_callback("_retry_late_imports"))
+                self._import_retry.update(is_late=self._has_late_imports)
             return self._watch
 
     def _stop_watching(self) -> None:
@@ -819,6 +840,9 @@ class Satchel:
             self._watchers -= 1
             thread = self._watch if self._watchers == 0 else None
             self._watch = None if thread else self._watch
+            if thread is not None and self._import_retry is not None:
+                self._import_retry.stop()
+                self._import_retry = None
         if thread is not None:
             thread.stop()
 
@@ -857,6 +881,10 @@ class Satchel:
                 changes = diff(old, new)
                 for change in changes:
                     self._notify(change)
+            if self._import_retry is not None:
+                is_waiting = bool(self._cache.imported.pending)
+                if self._has_late_imports or not is_waiting:
+                    self._import_retry.update(is_late=self._has_late_imports)
             if self._providers.update(_plugin_providers(new)):
                 changes += self._reconcile(replace(options, dirty=frozenset()))
             return changes

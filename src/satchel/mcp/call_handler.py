@@ -83,22 +83,26 @@ async def _result(session: Session, call: ToolCall, tool_client: ToolClient) -> 
     if not tool_client.wants_progress:
         return await session.call(call.name, call.arguments, call_id=call.id, context=context)
     stream = session.stream(call.name, call.arguments, call_id=call.id, context=context)
+    has_progress = False
     async with aclosing(cast("AsyncGenerator[Item]", stream)):
         async for item in stream:
             if isinstance(item, ToolResult):
                 return item
-            await _report(tool_client, item)
+            if progress := _progress_of(item):
+                has_progress = True
+                await tool_client.progress(*progress)
+            elif not has_progress:  # otherwise it is the result, after all progress
+                await tool_client.advance(shorten(item.text, _PROGRESS_SHOWN))
     raise AssertionError("a stream ends with its result")
 
 
-async def _report(client: ToolClient, item: ToolChunk) -> None:
-    """Report a part of a result; progress of a remote tool keeps its numbers and its message."""
+def _progress_of(item: ToolChunk) -> tuple[float, float | None, str] | None:
+    """Return the numbers and the message of a remote tool's progress, or `None` for other parts."""
     progress = item.metadata.get("progress")
-    if not item.content and isinstance(progress, Mapping) and "progress" in progress:
-        message = shorten(str(progress.get("message") or ""), _PROGRESS_SHOWN)
-        await client.progress(progress["progress"], progress.get("total"), message)
-    else:
-        await client.advance(shorten(item.text, _PROGRESS_SHOWN))
+    if item.content or not isinstance(progress, Mapping) or "progress" not in progress:
+        return None
+    message = shorten(str(progress.get("message") or ""), _PROGRESS_SHOWN)
+    return progress["progress"], progress.get("total"), message
 
 
 async def _arguments(request: CallRequest) -> dict[str, Any]:
