@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
+from satchel.mcp_servers.deep_messages import within_depth
 from satchel.mcp_servers.server_addresses import NESTED, StdioServer, WorkerServer
 from satchel.runtime.process_group import ProcessGroup
 from satchel.settings import KIB
@@ -82,7 +83,7 @@ async def _receive(process: "Process", received: Any, longest: int, on_printed: 
                 return
             except anyio.DelimiterNotFound:
                 raise too_long(longest) from None
-            message = message_of(line)
+            message = message_of(await within_depth(line))
             if isinstance(message, ValueError):
                 on_printed(line)
             elif not has_spoken:
