@@ -202,6 +202,7 @@ def selection_schema() -> Schema:
 def _server_options() -> Schema:
     """Return the keys that say how a server is started and how its tools appear."""
     texts = {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}
+    header = {"type": "string", "pattern": _whole(HEADER_NAME)}
     return {
         "active": {
             "type": "boolean",
@@ -228,7 +229,11 @@ def _server_options() -> Schema:
             "minimum": 1,
             "description": "How many calls may run at once.",
         },
-        "forward-headers": _texts("Headers of the caller's HTTP request that are sent on."),
+        "forward-headers": _any_of(
+            "Headers of the caller's HTTP request that are sent on.",
+            {"type": "array", "items": header},
+            header,
+        ),
     }
 
 
