@@ -231,7 +231,7 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
             "The file of pinned MCP tools cannot be read or written.", _E, _E
         ),
         "mcp-tool-renamed": DiagnosticRule(
-            "A tool of an MCP server is served under another name.", _I, _I
+            "Tools of an MCP server are served under other names.", _I, _I
         ),
         "mcp-skill-invalid": DiagnosticRule(
             "A skill of an MCP server is invalid; it is not served.", _E, _E

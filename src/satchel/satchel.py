@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -52,7 +53,13 @@ if TYPE_CHECKING:
         Change,
     )
     from satchel.contracts import PlanPolicy, ToolContract
-    from satchel.mcp_servers import DeclaredServer, Pin, RemoteClient, RemoteServer
+    from satchel.mcp_servers import (
+        DeclaredServer,
+        Pin,
+        RemoteClient,
+        RemoteServer,
+        ServerOptions,
+    )
     from satchel.providers import Provider, Skill
     from satchel.runtime import Middleware
     from satchel.runtime.error_results import ErrorText
@@ -70,9 +77,9 @@ if TYPE_CHECKING:
     from satchel.tool_registry import ToolRegistry
     from satchel.tools import Tool, ToolOptions
     from satchel.tools.runner import Runner
-    from satchel.watch_thread import Changes, WatchThread
+    from satchel.watch_thread import Changes, ImportRetry, WatchThread
 
-# Wait for twice the limit `mcp_connect`: a server that hangs is stopped only after the limit.
+# Wait for twice the time: a server that hangs is stopped only after its time for starting.
 _CONNECT_FACTOR = 2
 
 PathLike = str | os.PathLike[str]
@@ -146,7 +153,10 @@ class Satchel:
         self._watchers = 0
         self._registrations = itertools.count(1)
         self._is_batching = self._is_closed = False
-        self._reconcile(ReconcileOptions(retry=True))
+        self._import_retry: ImportRetry | None = None
+        wait = settings.plugin_wait
+        until = None if wait is None else time.monotonic() + wait
+        self._reconcile(ReconcileOptions(retry=True, wait_until=until))
 
     @property
     def catalog(self) -> Catalog:
@@ -497,14 +507,16 @@ class Satchel:
         presets: Mapping[str, Mapping[str, Any]] | None = None,
         timeout: float | None = None,
         pin: Pin = "hold",
+        options: ServerOptions | None = None,
     ) -> str:
         """Connect an MCP server, and return its name. Its tools are called like any other.
 
         They belong to `group`, or to a group of the server's name. Its skills are listed while
         `group` is active; without one, always. `enable` and `disable` are names or patterns of its
         tools. `presets` are values by tool, `"*"` for all, that the model neither sees nor sets.
-        Waits until the server answers or `Limits.mcp_connect` has passed. A server that is down is
-        a diagnostic, and is connected again automatically.
+        `options` say how it is started, and rename and describe its tools. Waits until the server
+        answers or its time for starting has passed. A server that is down is a diagnostic, and is
+        connected again automatically.
 
         Raises `ConflictError` for a name that is taken, and `NotFoundError` for an unknown group.
         """
@@ -527,10 +539,11 @@ class Satchel:
                 presets=presets,
                 timeout=timeout,
                 pin=pin,
+                options=options,
             )
             handle = registry.add(server_config)
         # Without the lock, so that other threads can continue.
-        handle.wait(self._settings.limits.mcp_connect * _CONNECT_FACTOR)
+        handle.wait(handle.start_seconds * _CONNECT_FACTOR)
         self._refresh_in_background()
         return server_config.name
 
@@ -546,12 +559,9 @@ class Satchel:
         """Wait until every MCP server has listed its tools or is known to be down.
 
         Servers that plugins and `satchel.toml` name are connected in the background. Returns
-        whether the state of all is known; `timeout` defaults to twice `Limits.mcp_connect`.
+        whether the state of all is known; `timeout` defaults to twice the time for starting.
         """
-        seconds = (
-            self._settings.limits.mcp_connect * _CONNECT_FACTOR if timeout is None else timeout
-        )
-        is_known = self._servers is None or self._servers.wait(seconds)
+        is_known = self._servers is None or self._servers.wait(timeout)
         self._refresh_in_background()
         return is_known
 
@@ -592,7 +602,10 @@ class Satchel:
 
     def _weak_refresh_callback(self) -> Callable[[], None]:
         """Return a refresh callback that does not keep this instance alive."""
-        reference = weakref.WeakMethod(self._refresh_in_background)
+        return self._weak_callback("_refresh_in_background")
+
+    def _weak_callback(self, name: str) -> Callable[[], None]:
+        reference = weakref.WeakMethod(getattr(self, name))
 
         def refresh() -> None:
             if (method := reference()) is not None:
@@ -605,6 +618,18 @@ class Satchel:
         with self._lock:
             if not self._is_closed:
                 self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+
+    @property
+    def _has_late_imports(self) -> bool:
+        return any(item.code == "plugin-import-timeout" for item in self.catalog.diagnostics)
+
+    def _retry_late_imports(self) -> None:
+        """Try again to import the plugins that took too long."""
+        with self._lock:
+            if not self._is_closed:
+                self._reconcile(
+                    ReconcileOptions(dirty=frozenset(), in_background=True, retry_late=True)
+                )
 
     def remove_tool(self, name: str) -> None:
         """Remove a tool that the application added, or a tool of an MCP server.
@@ -821,7 +846,7 @@ class Satchel:
 
     def _start_watching(self) -> WatchThread:
         """Start the watch thread, or share the running one."""
-        from satchel.watch_thread import WatchThread  # lazy: needed only by a watch
+        from satchel.watch_thread import ImportRetry, WatchThread  # lazy: needed by a watch
 
         with self._lock:
             self._require_open()
@@ -829,6 +854,8 @@ class Satchel:
             if self._watch is None:
                 self._watch = WatchThread(self._events, self._on_event)
                 self._watch.start()
+                self._import_retry = ImportRetry(self._weak_callback("_retry_late_imports"))
+                self._import_retry.update(is_late=self._has_late_imports)
             return self._watch
 
     def _stop_watching(self) -> None:
@@ -836,6 +863,9 @@ class Satchel:
             self._watchers -= 1
             thread = self._watch if self._watchers == 0 else None
             self._watch = None if thread else self._watch
+            if thread is not None and self._import_retry is not None:
+                self._import_retry.stop()
+                self._import_retry = None
         if thread is not None:
             thread.stop()
 
@@ -875,6 +905,10 @@ class Satchel:
                 changes = diff(old, new) if old.generation else ()
                 for change in changes:
                     self._notify(change)
+            if self._import_retry is not None:
+                is_waiting = bool(self._cache.imported.pending)
+                if self._has_late_imports or not is_waiting:
+                    self._import_retry.update(is_late=self._has_late_imports)
             if self._providers.update(_plugin_providers(new)):
                 changes += self._reconcile(replace(options, dirty=frozenset()))
             return changes

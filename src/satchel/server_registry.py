@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +23,15 @@ from satchel.mcp_servers.server_declarations import (
     required_timeout,
     unique_server_names,
 )
+from satchel.mcp_servers.server_options import ServerOptions
+from satchel.mcp_servers.tool_definitions import ToolDefinition, check_definition
 from satchel.names import near_misses, plugin_name_fault
-from satchel.settings import Settings
+from satchel.settings import Limits, Settings
 from satchel.sources.state_files import make_folder, state_folder
 from satchel.tools.empty_mapping import NOTHING
+
+# Twice: a server that hangs is stopped only after its time for starting.
+_START_FACTOR = 2
 
 
 class ServerRegistry:
@@ -35,9 +41,9 @@ class ServerRegistry:
     """
 
     def __init__(self, settings: Settings, on_news: Callable[[], None]) -> None:
-        limits, self._folder = settings.limits, state_folder(settings.state_folder)
+        self._limits, self._folder = settings.limits, state_folder(settings.state_folder)
         self._pins: dict[str, PinStore] = {}
-        self._pool = ServerPool(limits, on_news)
+        self._pool = ServerPool(self._limits, on_news)
         self._serial = itertools.count(1)
         self._handles: dict[str, tuple[ServerConfig, ServerHandle]] = {}
         self._declared: dict[str, DeclaredServer] = {}
@@ -54,10 +60,12 @@ class ServerRegistry:
         presets: Mapping[str, Mapping[str, Any]] | None,
         timeout: float | None,
         pin: Pin,
+        options: ServerOptions | None,
     ) -> ServerConfig:
         """Return the validated configuration. Raises `DefinitionError` and `ConflictError`."""
         stateless, origin = False, None
         if isinstance(server, DeclaredServer):
+            options = options or server.options
             origin, server = server.origin, server.server
         if isinstance(server, RemoteClient):
             stateless = server.stateless
@@ -87,14 +95,28 @@ class ServerRegistry:
             timeout=required_timeout(timeout),
             pin=required_pin(pin),
             stateless=stateless,
+            options=options or ServerOptions(),
             origin=origin,
         )
 
     def add(self, config: ServerConfig) -> ServerHandle:
         """Start to connect to a server."""
-        handle = self._pool.add(config.name, config.server, stateless=config.stateless)
+        handle = self._pool.add(
+            config.name,
+            config.server,
+            stateless=config.stateless,
+            options=config.options,
+            known=self._known_tools(config),
+        )
         self._handles[config.name] = config, handle
         return handle
+
+    def _known_tools(self, config: ServerConfig) -> tuple[ToolDefinition, ...]:
+        """Return the tools that a server had when its pins were written."""
+        if config.pin == "off":
+            return ()
+        tools = self._pins_of(config).known_tools()[: self._limits.mcp_tools]
+        return _checked(tools, self._limits) if config.options.lazy else tools
 
     def update(self, declared: Iterable[DeclaredServer]) -> bool:
         """Connect to the declared servers, and disconnect those no longer declared.
@@ -125,11 +147,18 @@ class ServerRegistry:
             disable=item.disable,
             timeout=item.timeout,
             pin=item.pin,
+            options=item.options,
             origin=item.origin,
         )
 
-    def wait(self, seconds: float) -> bool:
-        """Wait until every server is connected or failed. Return `False` after `seconds`."""
+    def wait(self, seconds: float | None) -> bool:
+        """Wait until every server is connected or failed. Return `False` after `seconds`.
+
+        `None` waits twice as long as the slowest server may take to start.
+        """
+        if seconds is None:
+            starts = (handle.start_seconds for _, handle in self._handles.values())
+            seconds = max(starts, default=0.0) * _START_FACTOR
         end = time.monotonic() + seconds
         return all(
             handle.wait(max(0.0, end - time.monotonic())) for _, handle in self._handles.values()
@@ -211,6 +240,15 @@ class ServerRegistry:
         """Close all connections, the last opened first."""
         self._handles.clear()
         self._pool.close()
+
+
+def _checked(tools: Iterable[ToolDefinition], limits: Limits) -> tuple[ToolDefinition, ...]:
+    """Return the definitions that are valid: the file of pins may have been edited."""
+    checked = []
+    for tool in tools:
+        with suppress(DefinitionError):
+            checked.append(check_definition(tool, limits))
+    return tuple(checked)
 
 
 def _tool_names(given: Iterable[str]) -> tuple[str, ...]:

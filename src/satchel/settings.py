@@ -30,6 +30,7 @@ class Limits:
     resource: int = 5 * MIB
     plugin_source: int = 16 * MIB
     plugin_import: float = 10.0
+    """Processor time of importing a plugin; on the clock it may take twelve times as long."""
     hook: float = 5.0
     provider: float = 10.0
     """How long a provider may take to contribute; then its last contribution stays."""
@@ -41,6 +42,8 @@ class Limits:
     """How long a removed server may still answer running calls."""
     mcp_connect: float = 10.0
     """How long connecting to a server and listing its tools may take."""
+    mcp_startup: float = 60.0
+    """How long the program of a server may take to start; it gets longer after each late try."""
     mcp_message: int = 16 * MIB
     """Largest message of a server."""
     mcp_tools: int = 500
@@ -99,5 +102,10 @@ class Settings:
     """Whether to connect the MCP servers that plugins and `satchel.toml` name."""
     state_folder: str = ""
     """The folder that records approved MCP tools; `""` for the user's own folder."""
+    plugin_wait: float | None = None
+    """How long the start waits for slow imports, which then go on in the background of a watch.
+
+    `None` waits for all.
+    """
     cache: bool = True
     """Whether skills that were read before are taken from the user's cache while unchanged."""

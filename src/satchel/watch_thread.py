@@ -26,6 +26,39 @@ _RESTART_DELAY = 0.5
 _LINGER = 2.0
 
 
+# Seconds until imports that took too long are tried again; each time it takes twice as long.
+_FIRST_RETRY = 10.0
+_MOST_RETRIES = 6
+
+
+class ImportRetry:
+    """Calls `retry` in a thread some time after imports took too long, a few times."""
+
+    def __init__(self, retry: Callable[[], None]) -> None:
+        self._retry, self._number = retry, 0
+        self._timer: threading.Timer | None = None
+
+    def update(self, *, is_late: bool) -> None:
+        """Begin to wait if an import took too long, unless it waits already."""
+        if not is_late:
+            self.stop()
+            self._number = 0
+        elif self._timer is None and self._number < _MOST_RETRIES:
+            self._timer = threading.Timer(_FIRST_RETRY * 2.0**self._number, self._begin)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def stop(self) -> None:
+        """Wait no longer."""
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def _begin(self) -> None:
+        self._number, self._timer = self._number + 1, None
+        self._retry()
+
+
 class WatchThread:
     """A worker thread that runs a reconcile pass for each change event."""
 

@@ -221,7 +221,13 @@ def test_a_name_that_is_taken_gets_that_of_the_server_in_front(app, plain):
     names = ["a_b", "echo", "one_echo", "one_load_skill", "two_a_b", "two_echo"]
     assert [*app.catalog.tools] == names
     assert called(app, "two_echo", {"n": 2}).text == '{"n": 2}'
-    assert codes(app) == ["mcp-tool-renamed"] * 5
+    one, two = [item.message for item in app.catalog.diagnostics if "renamed" in item.code]
+    assert one == (
+        "tools of MCP server 'one': 'a.b' is called 'a_b' here because model APIs reject its name; "
+        "'echo' is called 'one_echo' here because the application has that name; 'load_skill' is "
+        "called 'one_load_skill' here because every session has that name"
+    )
+    assert "'a.b' is called 'two_a_b' here because MCP server 'one' has that name" in two
     app.remove_tool("echo")
     assert [*app.catalog.tools] == ["a_b", "echo", "one_load_skill", "two_a_b", "two_echo"]
 
@@ -720,7 +726,7 @@ def test_words_of_progress_are_cut(app, on_stdio):
 
 @pytest.mark.slow
 def test_a_server_that_answers_only_the_old_handshake_is_reached_at_the_second_try(told, plain):
-    with satchel_of(mcp_connect=4) as app:
+    with satchel_of(mcp_connect=4, mcp_startup=4) as app:
         told = Told(app)
         app.register_mcp_server(plain("echo", how=("mute",)), name="box")
         told.until_true(lambda: "echo" in app.catalog.tools)
@@ -729,7 +735,7 @@ def test_a_server_that_answers_only_the_old_handshake_is_reached_at_the_second_t
 @pytest.mark.slow
 def test_a_stateless_client_begins_as_the_server_understands(plain):
     server = plain("echo", how=("mute",))
-    with satchel_of(mcp_connect=4) as app:
+    with satchel_of(mcp_connect=4, mcp_startup=4) as app:
         told = Told(app)
         app.register_mcp_server(RemoteClient(server, stateless=True), name="box", group="basic")
         told.until_true(lambda: "echo" in app.catalog.tools)
@@ -746,7 +752,7 @@ def test_a_server_that_does_not_list_its_tools_is_down(plain):
 
 @pytest.mark.slow
 def test_a_process_that_hangs_in_call_after_call_is_started_anew(plain):
-    with satchel_of(mcp_connect=4) as app:
+    with satchel_of(mcp_connect=4, mcp_startup=4) as app:
         told = Told(app)
         app.register_mcp_server(plain("stick", "pid"), name="box", group="basic", timeout=1)
         told.until(Event.ADDED, "pid")

@@ -13,6 +13,7 @@ from described import described, satchel_of
 
 from satchel import RemoteClient
 from satchel.mcp_servers import HttpServer, SseServer, server_supervisor
+from satchel.mcp_servers.server_declarations import user_server
 
 ENOUGH = 120
 
@@ -288,3 +289,51 @@ def test_a_version_that_nobody_knows_is_told(app, raw):
     server.doing["initialize"] = lambda it: it.result(old)
     app.register_mcp_server(HttpServer(server.url), name="raw")
     assert "speaks an unsupported version of the protocol" in down(app)
+
+
+def test_a_url_without_transport_is_tried_over_http_and_then_over_sse(on_http):
+    process = on_http("echo", options=["--sse"])
+    table = {"url": process.server.url}
+    with satchel_of() as app:
+        app.register_mcp_server(user_server("old", table, "", {}), name="old")
+        assert [*app.catalog.tools] == ["echo"]
+    with satchel_of() as app:
+        declared = user_server("old", {**table, "transport": "http"}, "", {})
+        app.register_mcp_server(declared, name="old")
+        (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-server-down"]
+        assert "answered with HTTP status 405" in problem.message
+
+
+def test_a_server_that_refuses_both_transports_is_down_for_what_it_said_first(on_http):
+    process = on_http("echo")
+    url = process.server.url.replace("/mcp", "/nothing")
+    with satchel_of() as app:
+        app.register_mcp_server(user_server("x", {"url": url}, "", {}), name="x")
+        (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-server-down"]
+        assert "answered with HTTP status 404" in problem.message
+
+
+def test_a_server_that_asks_for_a_login_is_not_tried_over_sse():
+    heard = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            heard.append("POST")
+            self.send_error(401)
+
+        def do_GET(self):
+            heard.append("GET")
+            self.send_error(401)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{served.server_port}/mcp"
+        with satchel_of() as app:
+            app.register_mcp_server(user_server("x", {"url": url}, "", {}), name="x")
+            (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-server-down"]
+        served.shutdown()
+    assert "401" in problem.message
+    assert "GET" not in heard

@@ -106,8 +106,8 @@ async def test_a_server_that_does_not_start_is_said_at_once(command, told):
 
 async def test_a_server_that_says_nothing_is_given_up_after_the_limit():
     server = StdioServer(command="sleep", args=("600",))
-    limits = Limits(mcp_connect=0.5)
-    with pytest.raises(SatchelError, match=r"did not respond within 0.5 s \(limit mcp_connect\)"):
+    limits = Limits(mcp_startup=0.5)
+    with pytest.raises(SatchelError, match=r"did not respond within 0.5 s \(limit mcp_startup\)"):
         async with client_of(server, limits=limits):
             pass
 

@@ -155,6 +155,7 @@ LATE_IMPORTS = {
     "satchel.py: satchel.tools.set_extended_model": "needed only with tools",
     "satchel.py: satchel.watch_thread.Changes": "needed only by a watch",
     "satchel.py: satchel.watch_thread.WatchThread": "needed only by a watch",
+    "satchel.py: satchel.watch_thread.ImportRetry": "needed only by a watch",
     "session/calls.py: satchel.runtime.middleware.approval.ApprovalMiddleware": "few hosts ask",
     "session/caller.py: satchel.contracts.Contracts": "needed only with contracts",
     "session/caller.py: satchel.prompt.ToolGuideEntry": "needed only by a planner",

@@ -2,6 +2,7 @@ import asyncio
 import os
 import sys
 import threading
+import time
 import types
 
 import pytest
@@ -184,3 +185,37 @@ def test_background_work_raises_where_its_result_is_asked_for():
     assert work.is_done_within(20)
     with pytest.raises(SystemExit):
         work.result()
+
+
+def test_a_limit_of_processor_time_ends_what_computes_and_not_what_waits():
+    def compute():
+        while True:
+            pass
+
+    def wait():
+        threading.Event().wait(0.3)
+        return "done"
+
+    assert guarded(wait, 0.1, of_processor=True)[0] == "done"
+    with pytest.raises(PluginTimeoutError, match=r"longer than 0\.1 seconds of processor time"):
+        guarded(limited(compute), 0.1, of_processor=True)
+    free = threading.Event()
+    with pytest.raises(PluginTimeoutError, match=r"longer than 0\.24 seconds"):
+        guarded(free.wait, 0.02, of_processor=True)
+    free.set()
+
+
+def limited(work):
+    """Let work that never ends raise in its thread some time after the test."""
+
+    def run():
+        def leave(*_):
+            if time.monotonic() > end:
+                raise SystemExit
+            return leave
+
+        end = time.monotonic() + 5
+        sys.settrace(leave)
+        work()
+
+    return run

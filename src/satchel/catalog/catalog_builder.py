@@ -349,7 +349,7 @@ Membership = Mapping[tuple[str, str], tuple[str, ...]]
 def _skill_membership(plugins: Iterable[PluginEntry]) -> Membership:
     groups: dict[tuple[str, str], list[str]] = {}
     for plugin in plugins:
-        for group in plugin.contribution.groups if plugin.is_served else ():
+        for group in plugin.groups:
             owner = "" if plugin.source == HOST else plugin.name
             for skill in group.skills:
                 groups.setdefault((owner, skill), []).append(group.name)
@@ -380,7 +380,7 @@ def _apply_to_skills(
 def _described_groups(plugins: Iterable[PluginEntry]) -> Iterable[tuple[str, str]]:
     """Yield each described group with its owner."""
     for plugin in plugins:
-        for group in plugin.contribution.groups if plugin.is_served else ():
+        for group in plugin.groups:
             yield group.name, plugin.name
 
 
@@ -394,7 +394,7 @@ def _group_entries(
     groups: dict[str, GroupEntry] = {BASIC_GROUP: _basic_group()}
     disabled: list[GroupEntry] = []
     for plugin in plugins:
-        for group in plugin.contribution.groups if plugin.is_served else ():
+        for group in plugin.groups:
             entry = rules.apply(_group_entry(plugin, group, skills))
             if not entry.is_served:
                 disabled.append(entry)
@@ -448,9 +448,10 @@ def _group_entry(plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]
         path=plugin.path,
         unit=plugin.unit,
         rank=plugin.rank,
-        state=_state_of_part(plugin),
+        state=_state_of_part(plugin) if plugin.is_served else Status.OK,
         notes=group.notes,
         active=group.active,
+        is_off=group.is_off,
         missing=group.missing,
         diagnostics=_unknown_skills(plugin, group, skills),
     )

@@ -20,6 +20,8 @@ from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from satchel.catalog.catalog import Catalog
 
 
@@ -74,13 +76,26 @@ def entry_kind(entry: Entry) -> str:
 
 def loaded_events(catalog: Catalog) -> tuple[Change, ...]:
     """Return a `loaded` event for each entry."""
-    return tuple(_change(Event.LOADED, entry, catalog, _reason(entry)) for entry in catalog.entries)
+    return tuple(
+        _change(Event.LOADED, entry, catalog, _reason(entry)) for entry in _reported(catalog)
+    )
+
+
+def _reported(catalog: Catalog) -> Sequence[Entry]:
+    """Return the entries that events are about: a revoked tool is only known, as if removed."""
+    if not any(tool.state is Status.REVOKED for tool in catalog.all_tools):
+        return catalog.entries
+    return [
+        entry
+        for entry in catalog.entries
+        if not (isinstance(entry, ToolEntry) and entry.state is Status.REVOKED)
+    ]
 
 
 def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     """Return the events from one catalog to another; removals come first."""
     # An unchanged entry is the same object in both, and mostly at the same place.
-    pairs = (old.entries, new.entries)
+    pairs = (_reported(old), _reported(new))
     # No loop in Python: all entries are compared after each edit.
     moved = [*compress(zip_longest(*pairs), starmap(is_not, zip_longest(*pairs)))]
     left = {id(entry): entry for entry, _ in moved if entry is not None}
@@ -117,7 +132,7 @@ def _by_name(catalog: Catalog, names: AbstractSet[Name]) -> dict[Name, Entry]:
     """Choose one entry for each name: the served one, or else the first."""
     chosen: dict[Name, Entry] = {}
     short = {name for _, _, name in names}
-    for entry in [entry for entry in catalog.entries if entry.name in short]:
+    for entry in [entry for entry in _reported(catalog) if entry.name in short]:
         if (name := _name(entry)) in names:
             first = chosen.setdefault(name, entry)
             if entry.is_served and not first.is_served:

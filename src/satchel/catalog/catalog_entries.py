@@ -184,6 +184,8 @@ class GroupEntry(Entry):
     notes: str = ""
     active: bool = False
     """Whether it is active in a new session."""
+    is_off: bool = False
+    """Whether its owner says that it is not, so that only who names it gets it."""
     tools: tuple[str, ...] = ()
     """The names of its served tools."""
     skills: tuple[str, ...] = ()
@@ -235,6 +237,8 @@ class PluginContribution:
     """Prompts and resources for MCP clients."""
     lifecycle: Any = field(default=None, compare=False, repr=False)
     """Its lifecycle, if it has startup, shutdown or catalog hooks."""
+    keeps_groups: bool = False
+    """Whether its groups stay while it is revoked, without its tools."""
     started_with: str = ""
     """Fingerprint of the values that its startup received."""
     policy: FormatPolicy = TOOLKIT
@@ -253,6 +257,8 @@ class Group:
     description: str = ""
     notes: str = ""
     active: bool = False
+    is_off: bool = False
+    """Whether the owner says `active: false`."""
     tools: tuple[str, ...] = ()
     """Names of tools of the owner."""
     skills: tuple[str, ...] = ()
@@ -298,3 +304,9 @@ class PluginEntry(Entry):
     def servers(self) -> tuple[McpServerManifest, ...]:
         """The MCP servers that it declares."""
         return self.contribution.servers
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups that it brings now."""
+        is_kept = self.contribution.keeps_groups and self.state is Status.REVOKED
+        return self.contribution.groups if self.is_served or is_kept else ()

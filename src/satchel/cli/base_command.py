@@ -1,14 +1,14 @@
 """The base classes of commands, with their shared options and error handling."""
 
 import os
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import satchel
-from satchel.cli.console import console, log_to_stderr
+from satchel.cli.console import console, log_to_stderr, silence_sdk
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
@@ -35,14 +35,25 @@ class Sources:
     find_folders: int | None = None
     no_cache: bool = False
 
-    def open(self, *, run_code: bool, servers: bool = False, **options: Any) -> "satchel.Satchel":
+    def open(
+        self,
+        *,
+        run_code: bool,
+        servers: bool = False,
+        patience: float | None = None,
+        limits: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> "satchel.Satchel":
         """Return a `Satchel` of these sources; it is closed when the command ends.
 
         Plugins are imported only with `run_code`. With `servers`, the declared MCP servers are
-        connected first.
+        connected first. `patience` is how many seconds plugins and servers are waited for; by
+        default, until each is there or has failed.
         """
         if run_code:
             log_to_stderr()
+        if servers:
+            silence_sdk()
         roots = self._roots()
         app = satchel.Satchel(
             self.skills,
@@ -52,13 +63,16 @@ class Sources:
             project="." if self.project else None,
             run_code=run_code,
             settings=satchel.Settings(
-                mcp_servers=servers, limits=self._limits(), cache=not self.no_cache
+                mcp_servers=servers,
+                limits=replace(self._limits(), **(limits or {})),
+                plugin_wait=patience,
+                cache=not self.no_cache,
             ),
             **options,
         )
         click.get_current_context().call_on_close(app.close)
         if servers:
-            app.wait_for_mcp_servers()
+            app.wait_for_mcp_servers(patience)
         _write_unread_folders(self, app, {root.path for root in roots})
         return app
 
@@ -68,6 +82,13 @@ class Sources:
         return self.entry_points or tuple(
             name for file in self._files() for name in file.sources.get("entry-points", ())
         )
+
+    @property
+    def named_plugins(self) -> tuple[str, ...]:
+        """Return the sources and names of the plugins that the options and `satchel.toml` name."""
+        roots = [path.rstrip("/") or "/" for path in self.plugins]
+        roots += [root.source for file in self._files() for root in file.roots]
+        return (*roots, *self.enabled_entry_points)
 
     def require_folders(self) -> None:
         """Raise `click.BadParameter` for a named folder that does not exist."""

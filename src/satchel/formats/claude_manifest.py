@@ -158,8 +158,9 @@ def _server(name: str, entry: JsonValue) -> McpServerManifest:
         )
     if kind in _TRANSPORTS and url:
         headers = _pairs(fields, "headers")
+        transport = _TRANSPORTS[kind] if "type" in fields else "auto"
         return McpServerManifest(
-            name=name, transport=_TRANSPORTS[kind], url=url, headers=headers, of_claude=True
+            name=name, transport=transport, url=url, headers=headers, of_claude=True
         )
     raise _InvalidServerError("neither a command nor a URL of a known type")
 

@@ -55,6 +55,11 @@ class ManifestBlock:
             self.report_invalid(key, f"'{key}' is neither true nor false", "Write true or false.")
         return _BOOLEANS.get(text, default)
 
+    def is_off(self, key: str) -> bool:
+        """Return whether a boolean is given, and false."""
+        value = self.values.get(key)
+        return isinstance(value, str) and _BOOLEANS.get(value.lower()) is False
+
     def names(self, key: str) -> tuple[str, ...]:
         """Return a list of texts; a text is split at commas."""
         value = self.values.get(key)

@@ -131,7 +131,10 @@ def selection_schema() -> Schema:
             "cwd": _text("Its working folder."),
             "url": _shaped("The address of a remote server.", _URL),
             "headers": _headers("Headers of each request; ${NAME} stands for a variable."),
-            "transport": _choice("The protocol of a remote server.", "http", "sse"),
+            "transport": _choice(
+                "The protocol of a remote server; without it, both are tried.",
+                *("http", "streamable-http", "sse"),
+            ),
             "group": _any_of(
                 "The tool groups that its tools are in.",
                 {"type": "string"},
@@ -145,6 +148,7 @@ def selection_schema() -> Schema:
                 "description": "Seconds that a call may take.",
             },
             "pin": _choice("What happens when a tool changes.", "hold", "warn", "off"),
+            **_server_options(),
         }
     )
     reached = [{"required": ["command"]}, {"required": ["url"]}]
@@ -175,6 +179,11 @@ def selection_schema() -> Schema:
                 "minimum": 1,
                 "description": "How many folders of skills are searched; only in your own file.",
             },
+            "plugin_import": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "description": "Seconds of processor time to import a plugin; your own file only.",
+            },
             "mcp": {
                 "type": "object",
                 "propertyNames": {"pattern": _group_name()},
@@ -188,6 +197,44 @@ def selection_schema() -> Schema:
             },
         },
     )
+
+
+def _server_options() -> Schema:
+    """Return the keys that say how a server is started and how its tools appear."""
+    texts = {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}
+    header = {"type": "string", "pattern": _whole(HEADER_NAME)}
+    return {
+        "active": {
+            "type": "boolean",
+            "description": "Whether its group is active in new sessions; false: not served unless "
+            "named.",
+        },
+        "startup-timeout": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "Seconds that it may take to start or to be reached.",
+        },
+        "lazy": {"type": "boolean", "description": "Whether its first call starts it."},
+        "prefix": _text("Text in front of the names of its tools."),
+        "rename": {**texts, "description": "Other names, by the name of the tool."},
+        "rename-arguments": {
+            "type": "object",
+            "additionalProperties": texts,
+            "description": "Other names for arguments, by tool and argument.",
+        },
+        "descriptions": {**texts, "description": "Other descriptions, by the name of the tool."},
+        "roots": _texts("Folders that it may ask for."),
+        "max-calls": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "How many calls may run at once.",
+        },
+        "forward-headers": _any_of(
+            "Headers of the caller's HTTP request that are sent on.",
+            {"type": "array", "items": header},
+            header,
+        ),
+    }
 
 
 def open_plugin_schema() -> Schema:

@@ -61,7 +61,8 @@ def no_pairs() -> Mapping[str, Any]:
 class McpServerManifest:
     """One MCP server that a plugin declares, with its placeholders not yet filled in.
 
-    `transport` is `stdio`, with a command, or `streamable-http` or `sse`, with a URL.
+    `transport` is `stdio`, with a command, or with a URL `streamable-http`, `sse` or `auto`, which
+    tries both.
     """
 
     name: str

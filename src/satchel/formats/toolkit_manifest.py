@@ -67,6 +67,8 @@ class GroupManifest:
     tools: tuple[str, ...]
     skills: tuple[str, ...]
     requires: tuple[str, ...]
+    is_off: bool = False
+    """Whether it says `active: false`."""
     at: KeyPath = field(default=(), compare=False)
     """Its position in the manifest."""
 
@@ -88,6 +90,7 @@ class PluginManifest:
     keywords: tuple[str, ...] = ()
     notes: str = ""
     active: bool = False
+    is_off: bool = False
     groups: tuple[GroupManifest, ...] = ()
     tools: str = DEFAULT_TOOLS
     skills: str = SKILLS_FOLDER
@@ -169,6 +172,7 @@ def read_plugin(
         **{key: top.text(key) for key in _TEXTS},
         keywords=top.names("keywords"),
         active=top.switch("active", default=False),
+        is_off=top.is_off("active"),
         groups=_groups(top),
         tools=references.module,
         chosen=references.tools,
@@ -236,6 +240,7 @@ def _group(key: str, block: ManifestBlock) -> GroupManifest:
         description=block.text("description"),
         notes=block.text("notes"),
         active=block.switch("active", default=False),
+        is_off=block.is_off("active"),
         tools=block.names("tools"),
         skills=block.names("skills"),
         requires=block.names("requires"),

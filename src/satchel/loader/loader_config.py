@@ -107,6 +107,10 @@ class ReconcileOptions:
     """Whether slow imports continue in the background; a later pass takes their result."""
     retry: bool = False
     """Whether to try failed code again although it did not change."""
+    retry_late: bool = False
+    """Whether to try imports again that took too long."""
+    wait_until: float | None = None
+    """Until when slow imports are waited for, on the monotonic clock, if in the background."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Diagnostics of the watch itself."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -187,7 +188,8 @@ def _import(
     if (cached := _reusable(inputs, contribution, may_heal=may_heal)) is not None:
         return cached, None
     pending, wait = inputs.cache.imported.pending.get(unit_of(contribution)), 0.0
-    if not inputs.options.in_background:
+    options = inputs.options
+    if not options.in_background and options.wait_until is None:
         # A stopped watch may have begun this import. The same content must not be imported twice.
         if pending is not None and pending.ended_with(contribution.digest):
             return pending.work.result(), None
@@ -198,6 +200,8 @@ def _import(
     if pending is None or (is_folder and pending.digest != contribution.digest):
         pending = PendingImport(contribution.digest, GuardedWork(load))
         wait = inputs.config.settings.pace.settle
+        if options.wait_until is not None:
+            wait = max(wait, options.wait_until - time.monotonic())
     if not pending.work.is_done_within(wait):
         return replace(contribution, state=Status.SETTLING), pending
     if pending.digest == contribution.digest:
@@ -223,7 +227,7 @@ def _load(inputs: PassInputs, candidate: Candidate) -> PluginContribution:
         candidate.finding,
         inputs.config.workers,
     )
-    limits, alone = inputs.config.settings.limits, not inputs.options.in_background
+    limits, alone = inputs.limits, not inputs.options.in_background
     has_code = isinstance(finding, PackageFinding) or bool(finding.sources)
     needs_worker = is_isolated(candidate.folder) and contribution.state is Status.OK and has_code
     if needs_worker and workers is not None:
@@ -244,7 +248,9 @@ def _reusable(
     cached = inputs.cache.imported.contributions.get(unit_of(contribution))
     if cached is None or cached.digest != contribution.digest or cached.state in _NOT_IMPORTED:
         return None
-    may_heal = may_heal and _lacks_a_module(cached)
+    may_heal = (may_heal and _lacks_a_module(cached)) or (
+        inputs.options.retry_late and was_late(cached)
+    )
     if cached.state is not Status.OK and (inputs.options.retry or may_heal):
         return None
     if cached.started_with and cached.started_with != fingerprint(
@@ -267,6 +273,11 @@ def _lacks_a_module(contribution: PluginContribution) -> bool:
         and item.message.startswith(("ModuleNotFoundError", "ImportError"))
         for item in contribution.diagnostics
     )
+
+
+def was_late(contribution: PluginContribution) -> bool:
+    """Return whether the import of a plugin took too long."""
+    return any(item.code == "plugin-import-timeout" for item in contribution.diagnostics)
 
 
 def _names_of(found: DistributionFinding) -> tuple[str, ...]:

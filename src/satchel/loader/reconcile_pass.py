@@ -9,6 +9,7 @@ from operator import is_, is_not
 from typing import TYPE_CHECKING
 
 from satchel.catalog import (
+    HOST,
     PluginContribution,
     RankedSkill,
     Status,
@@ -305,8 +306,17 @@ def _servers(inputs: PassInputs, plugins: Iterable[BoundPlugin]) -> dict[str, Se
     # Lazy: needed only with MCP servers.
     from satchel.mcp_servers.server_contributions import server_contributions
 
-    taken = {tool.name for plugin in plugins for tool in plugin.contribution.tools}
+    taken = {
+        tool.name: _owner_of(plugin.contribution)
+        for plugin in plugins
+        for tool in plugin.contribution.tools
+    }
     return server_contributions(inputs.config.servers, taken, inputs.cache.servers, _SERVER_RANK)
+
+
+def _owner_of(contribution: PluginContribution) -> str:
+    is_host = contribution.source == HOST
+    return "the application" if is_host else f"plugin {contribution.name!r}"
 
 
 def _without_disabled(

@@ -164,11 +164,14 @@ class PassInputs:
 
     @property
     def limits(self) -> Limits:
-        """The limits; a number of folders in `satchel.toml` counts unless the host set its own."""
-        limits, chosen = self.config.settings.limits, self.selection.find_folders
-        if chosen is None or limits.find_folders != Limits().find_folders:
-            return limits
-        return replace(limits, find_folders=chosen)
+        """The limits; those in `satchel.toml` count unless the host set its own."""
+        limits, defaults = self.config.settings.limits, Limits()
+        chosen = {
+            name: value
+            for name, value in self.selection.limits.items()
+            if getattr(limits, name) == getattr(defaults, name)
+        }
+        return replace(limits, **chosen) if chosen else limits
 
     def configuration(self, contribution: PluginContribution) -> Configuration:
         """Return the configuration of a plugin."""

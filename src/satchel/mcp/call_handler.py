@@ -1,13 +1,14 @@
 """`tools/call`: a request becomes a call of a session, and its result becomes an answer."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from satchel.catalog import Status
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.own_task import run_in_task
@@ -19,7 +20,7 @@ from satchel.mcp.view_cache import ClientView
 from satchel.names import near_misses
 from satchel.session import Session
 from satchel.text import one_line, shorten
-from satchel.tools import Item, Text, ToolCall, ToolContext, ToolResult, failure
+from satchel.tools import Item, Text, ToolCall, ToolChunk, ToolContext, ToolResult, failure
 
 _NAME_SHOWN = 80
 _PROGRESS_SHOWN = 2_000
@@ -82,12 +83,26 @@ async def _result(session: Session, call: ToolCall, tool_client: ToolClient) -> 
     if not tool_client.wants_progress:
         return await session.call(call.name, call.arguments, call_id=call.id, context=context)
     stream = session.stream(call.name, call.arguments, call_id=call.id, context=context)
+    has_progress = False
     async with aclosing(cast("AsyncGenerator[Item]", stream)):
         async for item in stream:
             if isinstance(item, ToolResult):
                 return item
-            await tool_client.advance(shorten(item.text, _PROGRESS_SHOWN))
+            if progress := _progress_of(item):
+                has_progress = True
+                await tool_client.progress(*progress)
+            elif not has_progress:  # otherwise it is the result, after all progress
+                await tool_client.advance(shorten(item.text, _PROGRESS_SHOWN))
     raise AssertionError("a stream ends with its result")
+
+
+def _progress_of(item: ToolChunk) -> tuple[float, float | None, str] | None:
+    """Return the numbers and the message of a remote tool's progress, or `None` for other parts."""
+    progress = item.metadata.get("progress")
+    if item.content or not isinstance(progress, Mapping) or "progress" not in progress:
+        return None
+    message = shorten(str(progress.get("message") or ""), _PROGRESS_SHOWN)
+    return progress["progress"], progress.get("total"), message
 
 
 async def _arguments(request: CallRequest) -> dict[str, Any]:
@@ -111,9 +126,18 @@ async def _arguments(request: CallRequest) -> dict[str, Any]:
 
 
 def _can_explain(request: CallRequest) -> bool:
-    """Return whether the session can say how to activate a tool that is not shown."""
-    name, can_switch = request.params.name, request.client.mode.can_switch
-    return can_switch and request.choice.enables(name) and name in request.view.catalog.tools
+    """Return whether the session can say how to activate a tool, or why it is down."""
+    name, view = request.params.name, request.view
+    if not request.choice.enables(name):
+        return False
+    if request.client.mode.can_switch and name in view.catalog.tools:
+        return True
+    return any(
+        tool.name == name
+        and tool.state is Status.REVOKED
+        and (request.client.mode.can_switch or not view.active.isdisjoint(tool.groups))
+        for tool in view.catalog.all_tools
+    )
 
 
 def _unknown_tool(name: str, view: ClientView) -> str:

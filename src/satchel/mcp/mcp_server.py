@@ -170,8 +170,13 @@ class SatchelServer:
         """Return the current view of a client."""
         if not client.mode.is_lasting:
             return self._shared_view()
+        initial = self._views.initial_groups(client.mode)
         if not client.mode.can_switch:
-            self._views.activate_only(client.session, self._views.initial_groups(client.mode))
+            self._views.activate_only(client.session, initial)
+        elif late := initial - client.given:
+            # A server or plugin that came after the first request.
+            self._views.activate(client.session, late)
+            client.given |= late
         return self._views.view_of(client.session.active_groups, client.mode)
 
     def _shared_view(self) -> ClientView:

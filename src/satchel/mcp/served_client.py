@@ -30,6 +30,8 @@ class ServedClient:
     connection: Connection | None = None
     level: Level = "info"
     """The lowest level of log messages it wants."""
+    given: frozenset[str] = frozenset()
+    """The groups that the operator asked for and that were activated, now or earlier."""
     subscribed: set[str] = field(default_factory=set)
     """The resources that it subscribed to."""
     told: ClientView | None = None

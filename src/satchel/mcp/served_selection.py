@@ -16,6 +16,8 @@ class ServedSelection:
     groups: frozenset[str] = frozenset()
     """Further groups that are active."""
     every_group: bool = False
+    named: frozenset[str] = frozenset()
+    """Plugins, or sources of plugins, whose groups clients see that cannot switch groups."""
     is_fixed: bool = False
     """Whether only `basic` and `groups` are shown, and clients cannot activate others."""
     enable: tuple[str, ...] = ()
@@ -38,13 +40,40 @@ class ServedSelection:
         """Return whether a tool is served if its group is active."""
         return NamePatterns(self.enable or None, self.disable).enables(tool)
 
-    def active_in(self, catalog: Catalog) -> frozenset[str]:
-        """Return the groups that are active at the start."""
-        return frozenset(
+    def active_in(self, catalog: Catalog, *, can_switch: bool = True) -> frozenset[str]:
+        """Return the groups that are active at the start.
+
+        A client that cannot switch groups also sees those of the plugins and servers in `named`.
+        """
+        active = frozenset(
             group.name
             for group in catalog.groups.values()
             if group.name == BASIC_GROUP or (group.is_available and self._names(group.name))
-        ) | (frozenset() if self.is_fixed else _by_default(catalog))
+        )
+        if not self.is_fixed:
+            active |= _by_default(catalog)
+            active |= frozenset() if can_switch else self._named_in(catalog)
+        return active
+
+    def _named_in(self, catalog: Catalog) -> frozenset[str]:
+        """Return the groups of the plugins and servers that the operator named."""
+        if not self.named:
+            return frozenset()
+        owners = {
+            plugin.name
+            for plugin in catalog.all_plugins
+            if plugin.name in self.named or plugin.source in self.named
+        }
+        of_tools = {
+            name for tool in catalog.tools.values() if tool.source in owners for name in tool.groups
+        }
+        return frozenset(
+            group.name
+            for group in catalog.groups.values()
+            if (group.source in owners or group.name in of_tools)
+            and group.is_available
+            and not group.is_off
+        )
 
     def _names(self, group: str) -> bool:
         return self.every_group or group in self.groups

@@ -19,9 +19,7 @@ from pydantic_core import from_json
 
 _LOG = logging.getLogger("satchel.mcp")
 _LAST_WORDS = 1.0
-"""Seconds to send pending responses to a client that has closed its end."""
-_LISTENING = "subscriptions/listen"
-"""The only request that is answered at the end of the connection."""
+"""Seconds to send pending responses when this process ends the connection."""
 
 
 def claim_stdin() -> BinaryIO:
@@ -68,15 +66,16 @@ class _Wire:
     """Reads and writes messages, one on each line.
 
     The SDK's transport is not used: at the end it waits for its reading thread, which waits for
-    a client that may send nothing more.
+    a client that may send nothing more. And it answers open requests after the end of stdin, when
+    clients of the SDK 1.x no longer expect that and fail with an `ExceptionGroup`.
     """
 
     def __init__(self, stdin: BinaryIO, stdout: BinaryIO) -> None:
         self._stdin, self._stdout = stdin, stdout
         self._incoming, self._reading = anyio.create_memory_object_stream[SessionMessage](0)
         self._writing, self._outgoing = anyio.create_memory_object_stream[SessionMessage](0)
-        self._asked: dict[Any, anyio.Event] = {}
-        """The pending requests of the client, by id; an event is set when its response is sent."""
+        self._has_left = False
+        """Whether the client closed its end; nothing is written after that."""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[tuple[Any, Any]]:
@@ -115,35 +114,15 @@ class _Wire:
                     refusal = _error(_number(line), refused.code, refused.message)
                     portal.call(self._writing.send, SessionMessage(refusal))
                 else:
-                    portal.call(self._hear, message)
-            portal.call(self._end)
-
-    async def _hear(self, message: types.JSONRPCMessage) -> None:
-        match message:
-            case types.JSONRPCRequest() if message.method != _LISTENING:
-                self._asked[message.id] = anyio.Event()
-            case types.JSONRPCNotification(method="notifications/cancelled"):
-                self._settle((message.params or {}).get("requestId"))
-        await self._incoming.send(SessionMessage(message))
-
-    async def _end(self) -> None:
-        with anyio.move_on_after(_LAST_WORDS):
-            for answered in tuple(self._asked.values()):
-                await answered.wait()
-        self._incoming.close()
-
-    def _settle(self, number: Any) -> None:
-        if isinstance(number, int | str) and (answered := self._asked.pop(number, None)):
-            answered.set()
+                    portal.call(self._incoming.send, SessionMessage(message))
+            self._has_left = True  # here: the event loop may be busy, and about to write
+            portal.call(self._incoming.close)
 
     async def _write(self, written: anyio.Event) -> None:
         try:
             async for item in self._outgoing:
-                message = item.message
-                if line := _line(message):
+                if line := _line(item.message):
                     await anyio.to_thread.run_sync(self._put, line, abandon_on_cancel=True)
-                if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-                    self._settle(message.id)
         except OSError:  # the client no longer reads
             self._incoming.close()
         finally:
@@ -151,8 +130,9 @@ class _Wire:
             written.set()
 
     def _put(self, line: bytes) -> None:
-        self._stdout.write(line)
-        self._stdout.flush()
+        if not self._has_left:
+            self._stdout.write(line)
+            self._stdout.flush()
 
 
 def _line(message: types.JSONRPCMessage) -> bytes:

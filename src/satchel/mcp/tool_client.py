@@ -85,6 +85,11 @@ class ToolClient:
         return self.sdk.meta or {}
 
     @property
+    def headers(self) -> Mapping[str, str]:
+        """Return the HTTP headers of the request; none on stdio. Names are in lower case."""
+        return getattr(self.sdk.request, "headers", None) or {}
+
+    @property
     def wants_progress(self) -> bool:
         """Whether it asked for progress notifications."""
         return "progress_token" in self.meta

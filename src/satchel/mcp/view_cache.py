@@ -115,12 +115,18 @@ class ViewCache:
         cache = self._app.catalog_cache
 
         def active() -> frozenset[str]:
-            active = self.choice.active_in(cache.catalog)
+            active = self.choice.active_in(cache.catalog, can_switch=mode.can_switch)
             if not (mode.can_switch or self.choice.is_fixed):
                 active = with_those_of_skills(cache.catalog, active)
             return active
 
         return cache.get_or_make((self._key, mode), active)
+
+    def activate(self, session: Session, groups: Iterable[str]) -> None:
+        """Activate further groups."""
+        for name in groups:
+            with suppress(SatchelError):  # a reload may remove a group at any moment
+                session.activate(name)
 
     def activate_only(self, session: Session, active: frozenset[str]) -> None:
         """Activate these groups and deactivate all others."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ServerOffer,
     )
     from satchel.mcp_servers.server_declarations import DeclaredServer
+    from satchel.mcp_servers.server_options import ServerOptions
     from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
     from satchel.mcp_servers.server_skills import ServerSkills, collect_server_skills
     from satchel.mcp_servers.server_supervisor import ServerSnapshot
@@ -36,6 +37,7 @@ else:
             "server_addresses": "HttpServer RemoteServer SseServer StdioServer WorkerServer",
             "server_contributions": "Pin ServerConfig ServerContribution ServerOffer",
             "server_declarations": "DeclaredServer",
+            "server_options": "ServerOptions",
             "server_pool": "ServerHandle ServerPool",
             "server_skills": "ServerSkills collect_server_skills",
             "server_supervisor": "ServerSnapshot",
@@ -55,6 +57,7 @@ __all__ = [
     "ServerContribution",
     "ServerHandle",
     "ServerOffer",
+    "ServerOptions",
     "ServerPool",
     "ServerSkills",
     "ServerSnapshot",

@@ -29,6 +29,21 @@ def is_connection_closed(problem: Any) -> bool:
     return bool(problem.code == CONNECTION_CLOSED and problem.message == _CLOSED)
 
 
+_NOT_THE_TRANSPORT = frozenset({401, 403, 407, 408, 425, 429, 451})
+"""Statuses of 4xx that a server of the right transport sends, too."""
+
+
+def is_refused(problem: BaseException) -> bool:
+    """Return whether a server refused streamable HTTP itself, as one with only SSE does."""
+    from httpx2 import HTTPStatusError
+
+    error = first_error(problem, HTTPStatusError)
+    if error is None:
+        return False
+    status = error.response.status_code
+    return status // 100 == 4 and status not in _NOT_THE_TRANSPORT  # noqa: PLR2004 - 4xx
+
+
 def reason(problem: BaseException) -> str:
     """Explain an error, without texts of other libraries that may contain secrets."""
     while isinstance(problem, BaseExceptionGroup):

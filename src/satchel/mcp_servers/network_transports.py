@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
 from satchel.mcp_servers.connection_errors import first_error
+from satchel.mcp_servers.deep_messages import lines_within_depth, within_depth
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer
 from satchel.mcp_servers.server_process import message_of, too_long
 
@@ -115,7 +116,8 @@ async def _receive(
                 if event.event == "endpoint":
                     task_status.started(event.data)
                 elif event.event == "message" and event.data:
-                    await received.send(message_of(event.data))
+                    data = await within_depth(event.data.encode())
+                    await received.send(message_of(data))
         except httpx2.SSEError:
             raise too_long(longest) from None
 
@@ -124,17 +126,18 @@ async def _send(client: "httpx2.AsyncClient", url: "httpx2.URL", outgoing: Any) 
     import anyio
     from mcp_types import JSONRPCRequest
 
-    async def post(message: Any) -> None:
-        body = message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-        (await client.post(url, json=body)).raise_for_status()
+    async def post(item: Any) -> None:
+        body = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        headers = getattr(item.metadata, "headers", None)
+        (await client.post(url, json=body, headers=headers)).raise_for_status()
 
     async with anyio.create_task_group() as posts:
         async for item in outgoing:
             if isinstance(item.message, JSONRPCRequest):
                 # Some servers end the post only after they sent the response.
-                posts.start_soon(post, item.message)
+                posts.start_soon(post, item)
             else:
-                await post(item.message)
+                await post(item)
 
 
 def _client(
@@ -150,23 +153,28 @@ def _client(
             self._stream = stream
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            left = longest
+            body = bytearray()
             async for part in self._stream:
-                left -= len(part)
-                if left < 0:
+                body += part
+                if len(body) > longest:
                     raise too_long(longest)
-                yield part
+            yield await within_depth(bytes(body))
 
         async def aclose(self) -> None:
             await self._stream.aclose()
+
+    class Events(Bounded):
+        """An event stream; it has no end, and the limit is for each event."""
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for part in lines_within_depth(self._stream, longest):
+                yield part
 
     async def check_response(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
             # A small body may decompress to any size.
             raise SatchelError("sent a compressed response, which the request did not allow")
-        # An event stream has no end; the limit is for each event.
-        if not _is_stream(response):
-            response.stream = Bounded(response.stream)
+        response.stream = (Events if _is_stream(response) else Bounded)(response.stream)
 
     # No read timeout: calls have their own, and notification streams may be silent for long.
     return httpx2.AsyncClient(

@@ -16,7 +16,7 @@ from satchel.errors import ConflictError, SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.definition_diff import differences
 from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
-from satchel.mcp_servers.tool_definitions import ToolDefinition
+from satchel.mcp_servers.tool_definitions import ToolDefinition, definition_of
 from satchel.sources.file_reader import StampedPath, UnreadableFileError
 from satchel.sources.state_files import StateFile
 from satchel.text import one_line, shorten
@@ -124,6 +124,16 @@ class PinStore:
             return first, self._unreadable(problem)
         self._unsaved = None
         return pinned, None
+
+    def known_tools(self) -> tuple[ToolDefinition, ...]:
+        """Return the last approved definitions, not checked; none without a readable pin file."""
+        try:
+            pinned = _read(self._file.read())
+        except UnreadableFileError:
+            return ()
+        texts = (pinned.text(tool) for tool in pinned.tools) if pinned else ()
+        definitions = (definition_of(text) for text in texts if text)
+        return tuple(filter(None, definitions))
 
     def approve(
         self,

@@ -42,7 +42,7 @@ class RemoteClient:
         self._handle = self._pool.add(self.server.name, self.server, stateless=self.stateless)
         try:
             # Longer than the limit: a server that hangs counts as failed only after it is ended.
-            await asyncio.to_thread(self._handle.wait, self._limits.mcp_connect * 2)
+            await asyncio.to_thread(self._handle.wait, self._handle.start_seconds * 2)
         except BaseException:
             await self.__aexit__()
             raise

@@ -11,21 +11,25 @@ from typing import Any, cast
 from satchel.errors import DefinitionError
 from satchel.mcp_servers.pin_store import ToolDrift
 from satchel.mcp_servers.schema_bounds import BoundedValidator, find_outside_properties
-from satchel.mcp_servers.server_connection import OnProgress
+from satchel.mcp_servers.server_options import ServerOptions, forwarded
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.tools import Tool, ToolChunk, ToolContext, ToolResult
 from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.runner import LOOP
 
-BeginCall = Callable[[ToolDefinition, Mapping[str, Any], OnProgress], "Future[ToolResult]"]
-"""Starts a call of a tool at its server."""
+BeginCall = Callable[..., "Future[ToolResult]"]
+"""Starts a call of a tool at its server: `ServerHandle.call`."""
+
+_HEADERS, _CLIENT = "headers", "mcp"
+"""Keys in the metadata of a context: the caller's HTTP headers, and the MCP client with them."""
 
 
 class RemoteTool(Tool):
     """A tool that a server runs.
 
     `presets` are arguments that the model neither sees nor sets. `hidden` are names of further
-    arguments to hide. Raises `DefinitionError` for a schema in which they cannot be hidden.
+    arguments to hide. `options` may describe it otherwise and rename its arguments. Raises
+    `DefinitionError` for a schema in which arguments cannot be hidden or renamed.
     """
 
     runner = LOOP
@@ -41,12 +45,15 @@ class RemoteTool(Tool):
         hidden: Collection[str] = (),
         timeout: float | None = None,
         drift: ToolDrift | None = None,
+        options: ServerOptions | None = None,
     ) -> None:
+        options = options or ServerOptions()
         self.name = name or definition.name
         self.drift = drift
         """How it differs from what was approved, or `None`."""
         self.definition, self.timeout, self._begin = definition, timeout, begin
-        self.description, self.annotations = definition.description, definition.annotations
+        self.description = options.descriptions.get(definition.name, definition.description)
+        self.annotations = definition.annotations
         self.output = definition.output
         self._presets = deepcopy(dict(presets))
         hidden = {*presets, *hidden}
@@ -55,7 +62,11 @@ class RemoteTool(Tool):
                 f"the preset {argument!r} cannot be hidden: the schema also mentions it outside "
                 "its top-level properties"
             )
-        self._arguments = BoundedValidator(definition.parameters, f"tool {self.name}", hidden)
+        renamed = options.rename_arguments.get(definition.name, NOTHING)
+        renamed = {old: new for old, new in renamed.items() if old not in hidden}
+        schema = with_renamed(definition.parameters, renamed)
+        self._options, self._original = options, {new: old for old, new in renamed.items()}
+        self._arguments = BoundedValidator(schema, f"tool {self.name}", hidden)
         self.parameters = deepcopy(self._arguments.schema)
 
     def validate(self) -> None:
@@ -73,15 +84,22 @@ class RemoteTool(Tool):
     @property
     def wants_context(self) -> bool:
         """Whether it uses the context of its call."""
-        return False
+        return bool(self._options.forward_headers)
 
     def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
         """Return a function that calls the tool with checked arguments."""
         return partial(self.start, arguments, context)
 
-    async def start(self, arguments: Mapping[str, Any], _context: ToolContext) -> Any:
+    async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
         """Call the tool with checked arguments. Return a result, or a stream if it has progress."""
-        call = RunningCall(self._begin, self.definition, {**arguments, **self._presets})
+        if self._original:
+            arguments = {self._original.get(name, name): v for name, v in arguments.items()}
+        begin = self._begin
+        if self._options.forward_headers:
+            given = context.get_metadata(_HEADERS)
+            given = given or getattr(context.get_metadata(_CLIENT), "headers", None)
+            begin = partial(begin, headers=forwarded(self._options, given))
+        call = RunningCall(begin, self.definition, {**arguments, **self._presets})
         return await call.outcome()
 
     async def execute(self, /, **arguments: Any) -> ToolResult:
@@ -149,3 +167,25 @@ class RunningCall:
         self._progress = progress
         with suppress(RuntimeError):  # the caller's event loop is closed
             self._loop.call_soon_threadsafe(self._wakeup.set)
+
+
+def with_renamed(schema: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return a schema with other names for some of its top-level properties.
+
+    Raises `DefinitionError` if the schema mentions one elsewhere, or has the new name already.
+    """
+    properties = schema.get("properties")
+    if not names or not isinstance(properties, Mapping):
+        return schema
+    if argument := find_outside_properties(schema, sorted(names)):
+        raise DefinitionError(
+            f"the argument {argument!r} cannot be renamed: the schema also mentions it outside its "
+            "top-level properties"
+        )
+    renamed = {names.get(name, name): value for name, value in properties.items()}
+    if len(renamed) < len(properties):
+        raise DefinitionError("rename-arguments gives two of its arguments the same name")
+    required = schema.get("required")
+    if isinstance(required, list):
+        schema = {**schema, "required": [names.get(name, name) for name in required]}
+    return {**schema, "properties": renamed}

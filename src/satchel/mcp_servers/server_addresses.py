@@ -132,6 +132,9 @@ class _OnNetwork:
 class HttpServer(_OnNetwork):
     """A server at a URL that speaks MCP over streamable HTTP."""
 
+    or_sse: bool = field(default=False, compare=False)
+    """Whether to try server-sent events if it refuses streamable HTTP with a status of 4xx."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SseServer(_OnNetwork):

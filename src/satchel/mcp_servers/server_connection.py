@@ -2,28 +2,33 @@
 
 import asyncio
 import math
+import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from satchel.errors import ToolError
+from satchel.errors import SatchelError, ToolError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.backoff import Backoff
 from satchel.mcp_servers.call_outcome import decode_response, invalid_response, truncate_blocks
 from satchel.mcp_servers.connection_errors import is_connection_closed
 from satchel.mcp_servers.listed_skills import SkillListing, list_skills, offers_skills
 from satchel.mcp_servers.resource_reader import read_resource
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, describe_server
-from satchel.mcp_servers.server_transports import StderrBuffer, open_transport
+from satchel.mcp_servers.server_transports import HEADERS_META, StderrBuffer, open_transport
 from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList
 from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools, timeout_error
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
 from satchel.tools.callables import in_thread
+from satchel.tools.empty_mapping import NOTHING
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp.client.session import ListRootsFnT
 
 ProtocolMode = Literal["auto", "legacy"]
 """How to connect: `auto` asks for the protocol version, `legacy` begins with the old handshake."""
@@ -31,10 +36,25 @@ ProtocolMode = Literal["auto", "legacy"]
 OnProgress = Callable[[Mapping[str, Any]], None]
 """Is called with each progress notification of a call."""
 
+
+@dataclass(frozen=True, slots=True)
+class StartLimit:
+    """How long a server may take to start or to be reached, and the setting of that."""
+
+    seconds: float
+    setting: str
+
+    @property
+    def error(self) -> SatchelError:
+        """Return the error for a server that takes longer."""
+        return timeout_error("did not respond", self.seconds, self.setting)
+
+
 _CLOSE_LIMIT = 5.0
 """Seconds that closing a connection may take."""
 
 _MESSAGE_LENGTH = 500
+_FEW_BLOCKS, _SHORT_TEXT = 10, 10_000
 
 
 class ServerConnection:
@@ -78,11 +98,16 @@ class ServerConnection:
         return await read_resource(self._client, uri, self._name)
 
     async def call(
-        self, tool: ToolDefinition, arguments: Mapping[str, Any], on_progress: OnProgress
+        self,
+        tool: ToolDefinition,
+        arguments: Mapping[str, Any],
+        on_progress: OnProgress,
+        headers: Mapping[str, str] = NOTHING,
     ) -> ToolResult:
         """Call a tool and return its result. Cancelling this notifies the server.
 
-        Raises `ToolError` if the server refuses or sends an invalid response.
+        `headers` are sent with the request, if it is sent over HTTP. Raises `ToolError` if the
+        server refuses or sends an invalid response.
         """
         from mcp import MCPError
         from mcp_types import CallToolRequest, CallToolRequestParams
@@ -94,20 +119,42 @@ class ServerConnection:
             notification = {"progress": progress, "total": total, "message": message}
             on_progress({key: value for key, value in notification.items() if value is not None})
 
-        params = CallToolRequestParams(name=tool.name, arguments=dict(arguments))
+        # The SDK's client has no way to add headers to a request; the transport takes them out.
+        extra: Any = {"_meta": {HEADERS_META: dict(headers)}} if headers else {}
+        params = CallToolRequestParams(name=tool.name, arguments=dict(arguments), **extra)
         try:
             # Not `call_tool`: it validates the result against the server's schema on this event
             # loop, with an engine that a hostile pattern can block for ever.
             raw = await self._client.session.send_request(
-                CallToolRequest(params=params), self._answers, progress_callback=progressed
+                CallToolRequest(params=params),
+                self._answers,
+                progress_callback=progressed,
             )
         except MCPError as problem:
             raise _refusal(problem, describe_server(self._server, self._name)) from None
         except ValueError:  # pydantic's ValidationError, too
             raise invalid_response(tool.name) from None
+        if _is_small(raw):
+            return decode_response(raw, tool)
         # In a thread: this is the event loop of all servers.
         result: ToolResult = await in_thread(partial(decode_response, raw, tool))
         return result
+
+
+def _is_small(raw: Mapping[str, Any]) -> bool:
+    """Return whether decoding a response takes less time than a thread."""
+    content = raw.get("content")
+    return (
+        raw.get("structuredContent") is None
+        and isinstance(content, list)
+        and len(content) <= _FEW_BLOCKS
+        and all(_is_short_text(block) for block in content)
+    )
+
+
+def _is_short_text(block: Any) -> bool:
+    text = block.get("text") if isinstance(block, dict) else None
+    return isinstance(text, str) and len(text) <= _SHORT_TEXT and block.get("type") == "text"
 
 
 def _short_message(message: str | None) -> str | None:
@@ -143,13 +190,17 @@ async def connect(
     on_end: Callable[[], None] = lambda: None,
     on_late: Callable[[], None] = lambda: None,
     stderr: StderrBuffer | None = None,
+    start: StartLimit | None = None,
+    roots: tuple[str, ...] = (),
 ) -> AsyncIterator[ServerConnection]:
     """Connect to a server until the block ends.
 
     `on_change` is called when its tools or skills may have changed, `on_end` when it sends
-    nothing more, and `on_late` when connecting exceeds the limit: `SatchelError` is raised then,
-    but only after closing, which may take long. Also raises any error of the transport.
+    nothing more, and `on_late` when connecting exceeds the limit `start`: `SatchelError` is raised
+    then, but only after closing, which may take long. `roots` are folders that the server may ask
+    for. Also raises any error of the transport.
     """
+    start = start or StartLimit(limits.mcp_connect, "limit mcp_connect")
     import anyio
     from mcp import Client
     from mcp_types import (
@@ -188,13 +239,14 @@ async def connect(
         message_handler=on_message,
         client_info=Implementation(name="satchel", version="0"),
         cache=None,
+        list_roots_callback=_listing(roots) if roots else None,
     )
-    timer = asyncio.get_running_loop().call_later(limits.mcp_connect, on_late)
-    outcome: BaseException | None = timeout_error("did not respond", limits)
+    timer = asyncio.get_running_loop().call_later(start.seconds, on_late)
+    outcome: BaseException | None = start.error
     # The scope surrounds everything: it must not end before what it contains.
     with (
         _cancelled_at_end(timer),
-        anyio.CancelScope(deadline=anyio.current_time() + limits.mcp_connect) as scope,
+        anyio.CancelScope(deadline=anyio.current_time() + start.seconds) as scope,
     ):
         async with client, anyio.create_task_group() as listening:
             scope.deadline, outcome = math.inf, None
@@ -210,6 +262,18 @@ async def connect(
                 scope.deadline = anyio.current_time() + _CLOSE_LIMIT
     if scope.cancelled_caught and outcome is not None:
         raise outcome
+
+
+def _listing(roots: tuple[str, ...]) -> "ListRootsFnT":
+    """Return a callback that returns folders to the server."""
+    from mcp_types import ListRootsResult, Root
+
+    uris = [Path(os.path.abspath(path)).as_uri() for path in roots]
+
+    async def list_roots(context: Any) -> ListRootsResult:  # noqa: ARG001 - the SDK's signature
+        return ListRootsResult(roots=[Root.model_validate({"uri": uri}) for uri in uris])
+
+    return list_roots
 
 
 @contextmanager

@@ -14,10 +14,11 @@ from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
 from satchel.mcp_servers.remote_tool import BeginCall, RemoteTool
 from satchel.mcp_servers.resource_reader import BeginRead
 from satchel.mcp_servers.server_addresses import RemoteServer
+from satchel.mcp_servers.server_options import ServerOptions, unknown_names
 from satchel.mcp_servers.server_supervisor import ServerSnapshot
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
-from satchel.names import NamePatterns, fits, near_misses
+from satchel.names import SESSION_TOOLS, NamePatterns, fits, near_misses
 from satchel.sources import Precedence
 from satchel.text import one_line, shorten
 from satchel.tools.empty_mapping import NOTHING
@@ -29,6 +30,9 @@ ALL = "*"
 """The key of presets for every tool of a server that has an argument of that name."""
 
 Pin = Literal["hold", "warn", "off"]
+
+_MAX_RENAMED = 10
+"""Renamed tools that a diagnostic names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,7 @@ class ServerConfig:
     timeout: float | None = None
     pin: Pin = "hold"
     stateless: bool = False
+    options: ServerOptions = field(default_factory=ServerOptions)
     removed: tuple[str, ...] = ()
     """Tools that the host removed at runtime."""
     origin: ServerOrigin = field(default_factory=ServerOrigin)
@@ -79,13 +84,27 @@ class ServerOffer:
         """Return the enabled tools of the last listing."""
         return tuple(tool for tool in self.snapshot.listing.tools if self.config.wants(tool.name))
 
+    @property
+    def wanted_names(self) -> dict[str, str]:
+        """Return the names that its tools should have here."""
+        return {tool.name: self.config.options.name_of(tool.name) for tool in self.wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNames:
+    """The names of a server's tools here, by their names there."""
+
+    names: Mapping[str, str]
+    owners: Mapping[str, str]
+    """For each tool that could not have its name, who has it; `""` if no one can."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContribution:
     """The contribution of one server, and the offer it was built from."""
 
     offered: ServerOffer
-    names: Mapping[str, str]
+    naming: ToolNames
     contribution: PluginContribution
     given: frozenset[str] = frozenset()
     """Names of its tools, now or earlier, that tools of other servers would like to have."""
@@ -93,75 +112,103 @@ class ServerContribution:
 
 def server_contributions(
     offered: Iterable[ServerOffer],
-    taken: Iterable[str],
+    taken: Mapping[str, str],
     before: Mapping[str, ServerContribution],
     rank: int,
 ) -> dict[str, ServerContribution]:
     """Return the contribution of each server, by name.
 
-    `taken` are the names of all other tools. Unchanged contributions are taken from `before`. A
-    server that is down keeps the names of its tools, so that other tools are not renamed.
+    `taken` has the owner of each other tool, by name. Unchanged contributions are taken from
+    `before`. A server that is down keeps the names of its tools, so that other tools are not
+    renamed.
     """
     offered = tuple(offered)
-    tools = {item.config.name: [tool.name for tool in item.wanted] for item in offered}
+    tools = {item.config.name: item.wanted_names for item in offered}
     serials = {item.config.serial for item in offered}
     given = {
         name: previous.given
         for name, previous in before.items()
         if previous.offered.config.serial in serials
     }
-    names = names_for(tools.items(), taken, given)
+    names = names_for(tools.items(), taken, given, tools)
+    holders = _holders(names, taken, given)
     contributions = {}
     for order, item in enumerate(offered):
         name = item.config.name
         previous = before.get(name)
         other_names = {
-            fit_tool_name(tool) for other, own in tools.items() if other != name for tool in own
+            fit_tool_name(tool)
+            for other, own in tools.items()
+            if other != name
+            for tool in own.values()
         }
         reserved = other_names & {*given.get(name, ()), *names[name].values()}
-        if previous is not None and _is_unchanged(previous, item, names[name]):
+        owners = {
+            tool: "" if used == fit_tool_name(wanted) else holders.get(fit_tool_name(wanted), "")
+            for tool, wanted in tools[name].items()
+            if (used := names[name][tool]) != wanted
+        }
+        naming = ToolNames(names[name], owners)
+        if previous is not None and _is_unchanged(previous, item, naming):
             contribution = previous.contribution
         else:
-            contribution = _contribution(item, names[name], (rank, order))
+            contribution = _contribution(item, naming, (rank, order))
         contributions[name] = ServerContribution(
-            offered=item, names=names[name], contribution=contribution, given=frozenset(reserved)
+            offered=item, naming=naming, contribution=contribution, given=frozenset(reserved)
         )
     return contributions
 
 
-def _is_unchanged(previous: ServerContribution, now: ServerOffer, names: Mapping[str, str]) -> bool:
+def _holders(
+    names: Mapping[str, Mapping[str, str]],
+    taken: Mapping[str, str],
+    given: Mapping[str, Iterable[str]],
+) -> dict[str, str]:
+    """Return who has each name; a name may also be kept for a server that had it before."""
+    holders = dict.fromkeys(SESSION_TOOLS, "every session")
+    for server, own in given.items():
+        holders |= dict.fromkeys(own, f"MCP server {server!r}")
+    for server, used in names.items():
+        holders |= dict.fromkeys(used.values(), f"MCP server {server!r}")
+    return {**holders, **taken}
+
+
+def _is_unchanged(previous: ServerContribution, now: ServerOffer, naming: ToolNames) -> bool:
     before = previous.offered
     return (
         before.config is now.config
         and before.snapshot is now.snapshot
-        and previous.names == names
+        and previous.naming == naming
         and before.verdict.drift == now.verdict.drift
         and before.verdict.problem == now.verdict.problem
     )
 
 
 def _contribution(
-    item: ServerOffer, names: Mapping[str, str], rank: tuple[int, int]
+    item: ServerOffer, naming: ToolNames, rank: tuple[int, int]
 ) -> PluginContribution:
     config, snapshot = item.config, item.snapshot
     tools: list[ToolContribution] = []
     diagnostics: list[Diagnostic] = [*snapshot.listing.diagnostics]
     for definition in item.wanted if snapshot.is_up else ():
-        name = names[definition.name]
         try:
-            tools.append(_tool(item, definition, name))
+            tools.append(_tool(item, definition, naming.names[definition.name]))
         except DefinitionError as problem:
             diagnostics.append(_invalid_diagnostic(item, definition, problem))
-            continue
-        if name != definition.name:
-            diagnostics.append(_renamed_diagnostic(item, definition, name))
     if snapshot.is_up:
+        diagnostics += _renamed_diagnostics(item, naming)
         diagnostics += _unknown_choices(item)
     if item.verdict.problem is not None:
         diagnostics.append(item.verdict.problem)
     if snapshot.outage is not None:
         diagnostics = [snapshot.outage]
-    own = Group(name=config.name, description=f"Tools of the MCP server {config.name}.")
+    is_down = "" if snapshot.is_up else " It is restarting, so they cannot be called now."
+    own = Group(
+        name=config.name,
+        description=f"Tools of the MCP server {config.name}.{is_down}",
+        active=bool(config.options.active),
+        is_off=config.options.active is False,
+    )
     return PluginContribution(
         name=f"{SOURCE}:{config.name}",
         source=SOURCE,
@@ -174,10 +221,27 @@ def _contribution(
         description=f"The MCP server {config.name}.",
         groups=() if config.groups else (own,),
         tools=tuple(tools),
+        unusable=() if snapshot.is_up else tuple(_known_tools(item, naming.names)),
+        keeps_groups=True,
         diagnostics=tuple(diagnostics),
-        # Tools that cannot be called are not listed, so there is no last good version.
+        # Tools that cannot be called are not served, so there is no last good version.
         state=Status.OK if snapshot.is_up else Status.REVOKED,
     )
+
+
+def _known_tools(item: ServerOffer, names: Mapping[str, str]) -> Iterator[ToolContribution]:
+    """Yield the tools that a server had when it was last connected, which cannot be called now."""
+    for definition in item.wanted:
+        yield ToolContribution(
+            name=names[definition.name],
+            description=item.config.options.descriptions.get(
+                definition.name, definition.description
+            ),
+            path=str(item.config.server),
+            version=f"{item.config.serial}.{definition.digest}",
+            groups=item.config.groups,
+            state=Status.REVOKED,
+        )
 
 
 def _tool(item: ServerOffer, definition: ToolDefinition, name: str) -> ToolContribution:
@@ -190,6 +254,7 @@ def _tool(item: ServerOffer, definition: ToolDefinition, name: str) -> ToolContr
         hidden=config.presets.get(ALL, NOTHING),
         timeout=config.timeout,
         drift=drift,
+        options=config.options,
     )
     return ToolContribution(
         name=name,
@@ -239,6 +304,9 @@ def _unknown_choices(item: ServerOffer) -> Iterator[Diagnostic]:
             if tool in properties and name not in properties[tool]:
                 why = f"presets name the argument {name!r}, which {who}"
                 yield _unknown_choice(config, why, name, properties[tool])
+    of_tools = {name: own for name, own in properties.items() if name != ALL}
+    for key, name, known in unknown_names(config.options, of_tools):
+        yield _unknown_choice(config, f"{key} names {name!r}, which it does not have", name, known)
 
 
 def _unknown_choice(
@@ -269,12 +337,23 @@ def _digest(tools: Iterable[ToolContribution]) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _renamed_diagnostic(item: ServerOffer, definition: ToolDefinition, name: str) -> Diagnostic:
-    return make_diagnostic(
+def _renamed_diagnostics(item: ServerOffer, naming: ToolNames) -> Iterator[Diagnostic]:
+    """Report all tools of a server that have another name than they should, in one diagnostic."""
+    config = item.config
+    changes = [
+        f"{shorten(one_line(tool), 100)!r} is called {naming.names[tool]!r} here "
+        + (f"because {owner} has that name" if owner else "because model APIs reject its name")
+        for tool, owner in sorted(naming.owners.items())
+    ]
+    if not changes:
+        return
+    further = len(changes) - _MAX_RENAMED
+    changes = changes[:_MAX_RENAMED] + ([f"and {further:,} more"] if further > 0 else [])
+    yield make_diagnostic(
         "mcp-tool-renamed",
-        Where(str(item.config.server)),
-        f"tool {shorten(one_line(definition.name), 100)!r} of MCP server {item.config.name!r} "
-        f"is called {name!r} here: its own name is taken, or model APIs do not accept it",
+        Where(str(config.server)),
+        f"tools of MCP server {config.name!r}: {'; '.join(changes)}",
+        f"choose names with rename or prefix in [mcp.{config.name}]",
     )
 
 

@@ -2,9 +2,10 @@
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import chain, count
 from typing import Any, cast
 
@@ -22,13 +23,15 @@ from satchel.mcp_servers.server_addresses import (
     as_name,
 )
 from satchel.mcp_servers.server_contributions import Pin
+from satchel.mcp_servers.server_options import OPTION_KEYS, ServerOptions, options_of
 from satchel.names import near_misses, plugin_name_fault
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _KEYS = (
     *("command", "args", "env", "cwd", "url", "headers", "transport"),
-    *("group", "enable", "disable", "timeout", "pin"),
+    *("group", "enable", "disable", "timeout", "pin", *OPTION_KEYS),
 )
+_TRANSPORTS = ("http", "streamable-http", "sse")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,7 @@ class DeclaredServer:
     disable: tuple[str, ...] = ()
     timeout: float | None = None
     pin: Pin = "hold"
+    options: ServerOptions = field(default_factory=ServerOptions)
     data: str = ""
     """The folder for its data, or `""`."""
     origin: ServerOrigin = field(default_factory=ServerOrigin)
@@ -118,8 +122,9 @@ def _address(
         return StdioServer(
             command=filled.command, args=filled.args, env=env, cwd=filled.cwd or None, hidden=hidden
         )
-    kind = SseServer if filled.transport == "sse" else HttpServer
-    return kind(filled.url, dict(filled.headers))
+    if filled.transport == "sse":
+        return SseServer(filled.url, dict(filled.headers))
+    return HttpServer(filled.url, dict(filled.headers), or_sse=filled.transport == "auto")
 
 
 def user_server(
@@ -149,8 +154,7 @@ def user_server(
             hidden=_placeholder_values(table.get("args", ()), environment),
         )
     else:
-        kind = SseServer if given.text("transport") == "sse" else HttpServer
-        server = kind(given.text("url"), given.mapping("headers"))
+        server = _network_server(given)
     pin = required_pin(given.text("pin") or "hold")
     timeout = required_timeout(table.get("timeout"))
     return DeclaredServer(
@@ -163,8 +167,28 @@ def user_server(
         disable=given.texts("disable") or (),
         timeout=timeout,
         pin=pin,
+        options=_options(table, given, os.path.dirname(path)),
         origin=ServerOrigin(path, name, _how_reached(table.get)),
     )
+
+
+def _network_server(given: "_Table") -> RemoteServer:
+    url, headers, transport = given.text("url"), given.mapping("headers"), given.text("transport")
+    if transport and transport not in _TRANSPORTS:
+        raise DefinitionError(
+            f"its transport is {transport!r}, not one of {', '.join(_TRANSPORTS)}"
+        )
+    if transport == "sse":
+        return SseServer(url, headers)
+    return HttpServer(url, headers, or_sse=not transport)
+
+
+def _options(table: Mapping[str, Any], given: "_Table", base: str) -> ServerOptions:
+    """Return the options of a table; its roots are relative to the folder `base`."""
+    options = options_of(table)
+    roots = given.texts("roots") or ()
+    paths = tuple(os.path.join(base, os.path.expanduser(root)) for root in roots)
+    return replace(options, roots=paths)
 
 
 @dataclass(frozen=True, slots=True)

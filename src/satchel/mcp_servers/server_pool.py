@@ -9,13 +9,20 @@ from typing import Any
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
 from satchel.mcp_servers.server_connection import OnProgress
-from satchel.mcp_servers.server_supervisor import AFTER_FORK, ServerSnapshot, ServerSupervisor
+from satchel.mcp_servers.server_options import ServerOptions
+from satchel.mcp_servers.server_supervisor import (
+    AFTER_FORK,
+    CLOSED,
+    ServerSnapshot,
+    ServerSupervisor,
+)
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile
 from satchel.tools import ToolResult
 from satchel.tools.callables import in_thread
+from satchel.tools.empty_mapping import NOTHING
 
 _log = logging.getLogger("satchel.mcp_servers")
 
@@ -57,6 +64,11 @@ class ServerHandle:
         server = self._supervisor.server
         return _CLOSE_LIMIT + (server.patience if isinstance(server, WorkerServer) else 0.0)
 
+    @property
+    def start_seconds(self) -> float:
+        """Return how long the server may take to start or to be reached."""
+        return self._supervisor.start_limit.seconds
+
     def wait(self, seconds: float) -> bool:
         """Wait until the first connection succeeds or fails. Return `False` after `seconds`."""
         if self._thread.is_elsewhere:
@@ -67,17 +79,22 @@ class ServerHandle:
         return is_settled
 
     def call(
-        self, tool: ToolDefinition, arguments: Mapping[str, Any], on_progress: OnProgress
+        self,
+        tool: ToolDefinition,
+        arguments: Mapping[str, Any],
+        on_progress: OnProgress,
+        headers: Mapping[str, str] = NOTHING,
     ) -> "Future[ToolResult]":
         """Start a call. Cancelling the future cancels it at the server, too.
 
-        Raises `ToolError` after the pool was closed.
+        `headers` are sent with the request, if it is sent over HTTP. Raises `ToolError` after the
+        pool was closed.
         """
         self._require_same_process()
         try:
-            return self._thread.begin(self._supervisor.call(tool, arguments, on_progress))
+            return self._thread.begin(self._supervisor.call(tool, arguments, on_progress, headers))
         except RuntimeError:
-            raise self._supervisor.unavailable() from None
+            raise self._supervisor.unavailable(CLOSED) from None
 
     def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> "Future[ServedFile]":
         """Start to read a file of a skill. Cancelling the future cancels it."""
@@ -125,11 +142,28 @@ class ServerPool:
         self._news: asyncio.Event | None = None
         self._notifying: asyncio.Task[None] | None = None
 
-    def add(self, name: str, server: RemoteServer, *, stateless: bool = False) -> ServerHandle:
-        """Start to connect to a server and keep it connected."""
+    def add(
+        self,
+        name: str,
+        server: RemoteServer,
+        *,
+        stateless: bool = False,
+        options: ServerOptions | None = None,
+        known: tuple[ToolDefinition, ...] = (),
+    ) -> ServerHandle:
+        """Start to connect to a server and keep it connected.
+
+        `known` are the tools that it had when it was last connected.
+        """
         thread = self._thread = self._thread or EventLoopThread("satchel-mcp", _load_sdk)
         supervisor = ServerSupervisor(
-            name, server, self._limits, self._set_news, stateless=stateless
+            name,
+            server,
+            self._limits,
+            self._set_news,
+            stateless=stateless,
+            options=options,
+            known=known,
         )
         handle = ServerHandle(supervisor, thread)
         self._handles.append(handle)

@@ -4,11 +4,12 @@ The SDK's own transport has no limit for the length of a line: a server that nev
 would fill the memory of the host and block all other servers.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
+from satchel.mcp_servers.deep_messages import within_depth
 from satchel.mcp_servers.server_addresses import NESTED, StdioServer, WorkerServer
 from satchel.runtime.process_group import ProcessGroup
 from satchel.settings import KIB
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from anyio.abc import Process
     from mcp.client._transport import TransportStreams
     from mcp.shared.message import SessionMessage
+
+OnPrinted = Callable[[bytes | None], None]
 
 _PATIENCE = 2.0
 """Seconds in which a process must exit after its stdin closes, and again after a signal."""
@@ -27,10 +30,11 @@ _POLL_INTERVAL = 0.1
 
 @asynccontextmanager
 async def run_process(
-    server: StdioServer, errors: Any, longest: int
+    server: StdioServer, errors: Any, longest: int, on_printed: OnPrinted = lambda _: None
 ) -> "AsyncIterator[TransportStreams]":
     """Start a program; end it and its child processes when the block ends.
 
+    `on_printed` is called with each line that is no message, and with `None` for the first message.
     Raises `SatchelError` for a message of more than `longest` bytes.
     """
     import anyio
@@ -51,7 +55,7 @@ async def run_process(
     try:
         with received, read, write, outgoing:
             async with anyio.create_task_group() as pipes:
-                pipes.start_soon(_receive, process, received, longest)
+                pipes.start_soon(_receive, process, received, longest, on_printed)
                 pipes.start_soon(_send, process, outgoing, greeting)
                 pipes.start_soon(_watch, process, received)
                 try:
@@ -63,13 +67,14 @@ async def run_process(
             await _end(process, patience)
 
 
-async def _receive(process: "Process", received: Any, longest: int) -> None:
+async def _receive(process: "Process", received: Any, longest: int, on_printed: OnPrinted) -> None:
     """Receive messages, one a line; the SDK handles the error for an invalid one."""
     import anyio
     from anyio.streams.buffered import BufferedByteReceiveStream
 
     assert process.stdout is not None
     lines = BufferedByteReceiveStream(process.stdout)
+    has_spoken = False
     with received, suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         while True:
             try:
@@ -78,7 +83,13 @@ async def _receive(process: "Process", received: Any, longest: int) -> None:
                 return
             except anyio.DelimiterNotFound:
                 raise too_long(longest) from None
-            await received.send(message_of(line))
+            message = message_of(await within_depth(line))
+            if isinstance(message, ValueError):
+                on_printed(line)
+            elif not has_spoken:
+                has_spoken = True
+                on_printed(None)
+            await received.send(message)
 
 
 def message_of(data: bytes | str) -> "SessionMessage | ValueError":

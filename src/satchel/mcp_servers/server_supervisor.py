@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import field, replace
 from typing import Any, TypeVar
 
@@ -12,11 +12,13 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import SatchelError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.backoff import Backoff
-from satchel.mcp_servers.connection_errors import GONE, first_error, reason
+from satchel.mcp_servers.connection_errors import GONE, first_error, is_refused, reason
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.resource_reader import ServerFiles
 from satchel.mcp_servers.server_addresses import (
+    HttpServer,
     RemoteServer,
+    SseServer,
     StdioServer,
     WorkerServer,
     describe_server,
@@ -25,17 +27,19 @@ from satchel.mcp_servers.server_connection import (
     OnProgress,
     ProtocolMode,
     ServerConnection,
+    StartLimit,
     connect,
     connection_lost,
 )
+from satchel.mcp_servers.server_options import ServerOptions
 from satchel.mcp_servers.server_transports import StderrBuffer
 from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList, with_skills
-from satchel.mcp_servers.tool_lister import timeout_error
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile
 from satchel.text import one_line, shorten, visible
 from satchel.tools import ToolResult
+from satchel.tools.empty_mapping import NOTHING
 
 T = TypeVar("T")
 
@@ -46,7 +50,11 @@ _CHECK = 60.0
 """Seconds after which the tools of a network server are listed again in any case."""
 
 AFTER_FORK = "cannot be reached by a fork of the process that did; make a Satchel in each process"
-_UNAVAILABLE = "cannot be reached at the moment; try again later, or continue without it"
+CLOSED = "cannot be reached any more: it was disconnected"
+_UNAVAILABLE = "is restarting; try again later, or continue without it"
+
+_LONGEST_START = 600.0
+"""Seconds to which the time for a start grows."""
 
 _CANCELLED_LIMIT = 3
 """Cancelled calls in a row after which a stdio server's connection is checked."""
@@ -88,13 +96,23 @@ class ServerSupervisor:
         on_news: Callable[[], None],
         *,
         stateless: bool = False,
+        options: ServerOptions | None = None,
+        known: tuple[ToolDefinition, ...] = (),
     ) -> None:
+        """Prepare to supervise; `known` are the tools that it had when it was last connected."""
         self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
-        self._stateless = stateless
+        self._stateless, self._options = stateless, options or ServerOptions()
+        self._transport: RemoteServer = server
+        """How it is reached now: over HTTP, or over SSE after it refused that."""
+        self._late_starts = 0
         self._mode: ProtocolMode = "auto"
         self._stderr = self._new_stderr()
         self._files = ServerFiles(name, str(server), limits)
-        self.snapshot = ServerSnapshot(outage=self._unavailable_diagnostic("is not connected yet"))
+        self._waits_for_call = self._options.lazy and bool(known)
+        outage = self._unavailable_diagnostic("is not connected yet")
+        self.snapshot = ServerSnapshot(
+            listing=ToolList(tools=known), outage=None if self._waits_for_call else outage
+        )
         self.settled = threading.Event()
         """Set after the first connection succeeded or failed, or when supervision ends."""
         self.opened_at = 0.0
@@ -103,7 +121,14 @@ class ServerSupervisor:
         self._reconnected, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
         self._calls = self._cancelled_calls = 0
+        most = self._options.max_calls
+        self._slots: AbstractAsyncContextManager[None] = (
+            asyncio.Semaphore(most) if most else nullcontext()
+        )
+        self._wanted, self._attempted = asyncio.Event(), asyncio.Event()
         self._is_ending = False
+        if self._waits_for_call:
+            self.settled.set()
 
     def _new_stderr(self) -> StderrBuffer:
         """Return a buffer for the process's stderr; a plugin's lines also go to the log."""
@@ -120,7 +145,10 @@ class ServerSupervisor:
 
     async def run(self) -> None:
         """Connect, and reconnect whenever the connection ends, until the task is cancelled."""
+        if self._waits_for_call:
+            await self._wanted.wait()
         reconnect_backoff, list_backoff = Backoff(), Backoff()
+        refusal = ""
         while True:
             began, why = _now(), GONE
             try:
@@ -134,11 +162,26 @@ class ServerSupervisor:
                     # Some older servers never answer a request that they do not know.
                     is_late = isinstance(problem, SatchelError)
                     self._mode = "legacy" if is_late and self._mode == "auto" else "auto"
+                    if (older := self._older_transport(problem)) is not None:
+                        refusal, self._transport = why, older
+                        continue
+                    if self._transport is not self.server:
+                        # Neither works; what it said to the newer transport is more useful.
+                        why, self._transport = refusal or why, self.server
             # A server that starts slowly and then ends at once does not reset the backoff.
             if self.opened_at > began and _now() - self.opened_at > _STABLE:
                 reconnect_backoff.reset()
             self._set_unavailable(why)
+            self._attempted.set()
             await asyncio.sleep(reconnect_backoff.next())
+
+    def _older_transport(self, problem: BaseException) -> SseServer | None:
+        """Return the older transport, if the server refused the newer one and may speak it."""
+        server = self.server
+        if not isinstance(server, HttpServer) or self._transport is not server:
+            return None
+        is_older = server.or_sse and is_refused(problem)
+        return SseServer(server.url, server.headers) if is_older else None
 
     async def _serve(self, list_backoff: Backoff) -> None:
         """List tools and serve calls while one connection lasts."""
@@ -176,14 +219,41 @@ class ServerSupervisor:
     ) -> AbstractAsyncContextManager[ServerConnection]:
         """Connect in the protocol mode that last worked."""
         return connect(
-            self.name, self.server, self._limits, mode=self._mode, stderr=self._stderr, **callbacks
+            self.name,
+            self._transport,
+            self._limits,
+            mode=self._mode,
+            stderr=self._stderr,
+            start=self.start_limit,
+            roots=self._options.roots,
+            **callbacks,
         )
+
+    @property
+    def start_limit(self) -> StartLimit:
+        """How long it may take to start now: twice as long after each late start."""
+        server, limits, given = self.server, self._limits, self._options.startup_timeout
+        is_program = isinstance(server, StdioServer) and not isinstance(server, WorkerServer)
+        if given is not None:
+            seconds, setting = given, "startup-timeout"
+        elif is_program:
+            seconds, setting = limits.mcp_startup, "limit mcp_startup"
+        else:
+            seconds, setting = limits.mcp_connect, "limit mcp_connect"
+        if not isinstance(server, WorkerServer):
+            longest = max(seconds, _LONGEST_START)
+            seconds = min(seconds * 2.0 ** min(self._late_starts, 30), longest)
+        return StartLimit(seconds, setting)
 
     def _note(self, connection: ServerConnection) -> None:
         self.opened_at, self._mode = _now(), connection.mode
+        self._late_starts = 0
+        self._attempted.set()
 
     def _on_late(self) -> None:
-        self._set_unavailable(timeout_error("did not respond", self._limits).message)
+        why = self.start_limit.error.message
+        self._late_starts += 1
+        self._set_unavailable(why)
 
     def _set_unavailable(self, why: str) -> None:
         """Withdraw the tools at once: closing the connection may take long."""
@@ -236,6 +306,8 @@ class ServerSupervisor:
     def _unavailable_diagnostic(self, why: str) -> Diagnostic:
         last_line = shorten(one_line(self._stderr.last_line), 200)
         why += f"; its last line on stderr: {last_line}" if last_line else ""
+        printed = shorten(one_line(self._stderr.printed), 200)
+        why += f"; on stdout it printed, in place of MCP messages: {printed}" if printed else ""
         why = redacted(why, {"": self.server.secrets})
         if isinstance(self.server, WorkerServer):
             return make_diagnostic(
@@ -265,15 +337,20 @@ class ServerSupervisor:
         return _CANCELLED_LIMIT if is_foreign else 1
 
     async def call(
-        self, tool: ToolDefinition, arguments: Mapping[str, Any], on_progress: OnProgress
+        self,
+        tool: ToolDefinition,
+        arguments: Mapping[str, Any],
+        on_progress: OnProgress,
+        headers: Mapping[str, str] = NOTHING,
     ) -> ToolResult:
         """Call a tool, on the task's event loop. Raises `ToolError`."""
         self._calls += 1
         self._idle.clear()
         try:
-            result = await self._with_connection(
-                lambda connection: connection.call(tool, arguments, on_progress)
-            )
+            async with self._slots:
+                result = await self._with_connection(
+                    lambda connection: connection.call(tool, arguments, on_progress, headers)
+                )
         except ToolError:
             # Its tools may have changed, or the session may be gone.
             self._cancelled_calls = 0
@@ -336,6 +413,9 @@ class ServerSupervisor:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.mcp_connect):
                     await self._reconnected.wait()
+        if not self._attempted.is_set() and self._waits_for_call:
+            self._wanted.set()
+            await self._attempted.wait()
         if self._connection is None:
             raise self.unavailable()
         return await send(self._connection)

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from satchel.errors import SatchelError
@@ -13,6 +14,9 @@ from satchel.mcp_servers.server_process import run_process
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
+
+HEADERS_META = "dev.satchel/headers"
+"""The `_meta` key of a request with HTTP headers for it; it is never sent."""
 
 _MAX_OPEN_REQUESTS = 100
 """Requests of a server to us that may be open at once."""
@@ -29,6 +33,19 @@ class StderrBuffer:
 
     def __init__(self, on_line: Callable[[str], object] | None = None) -> None:
         self._bytes, self._unfinished, self._on_line = b"", b"", on_line
+        self._printed: str | None = ""
+
+    def add_printed(self, line: bytes | None) -> None:
+        """Keep the last line on stdout that is no message; `None` after the first message."""
+        if line is None:
+            self._printed = None
+        elif self._printed is not None and line.strip():
+            self._printed = line[:_STDERR_BYTES].decode(errors="replace")
+
+    @property
+    def printed(self) -> str:
+        """Return the last line that the process printed before its first message, or `""`."""
+        return self._printed or ""
 
     def add(self, data: bytes) -> None:
         """Append output, and drop the oldest."""
@@ -84,7 +101,10 @@ def _streams(
 async def _started(
     server: StdioServer, stderr: StderrBuffer, longest: int
 ) -> "AsyncIterator[TransportStreams]":
-    async with _stderr_file(stderr) as errors, run_process(server, errors, longest) as streams:
+    async with (
+        _stderr_file(stderr) as errors,
+        run_process(server, errors, longest, stderr.add_printed) as streams,
+    ):
         yield streams
 
 
@@ -169,9 +189,25 @@ class _SendStream(_WrappedStream):
 
     async def send(self, item: Any) -> None:
         """Send a message."""
-        await self._stream.send(item)
+        await self._stream.send(_with_headers(item))
         if not hasattr(item.message, "method"):
             self._open_requests.release()
+
+
+def _with_headers(item: Any) -> Any:
+    """Move the headers for a request from its metadata to where the transport finds them."""
+    params = getattr(item.message, "params", None)
+    if not isinstance(params, dict) or HEADERS_META not in (params.get("_meta") or ()):
+        return item
+    headers = params["_meta"].pop(HEADERS_META)
+    if not params["_meta"]:
+        del params["_meta"]
+    from mcp.shared.message import ClientMessageMetadata
+
+    old = item.metadata if isinstance(item.metadata, ClientMessageMetadata) else None
+    metadata = replace(old or ClientMessageMetadata())
+    metadata.headers = {**(metadata.headers or {}), **headers}
+    return replace(item, metadata=metadata)
 
 
 @asynccontextmanager

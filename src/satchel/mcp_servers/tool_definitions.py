@@ -21,6 +21,9 @@ from satchel.tools.dialects.schema_walk import references
 from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.schema_validator import SchemaValidator
 
+DEEPEST = 128
+"""Nesting that is read of a schema, whatever the limit: JSON parsers stop soon after."""
+
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
@@ -59,6 +62,21 @@ class ToolDefinition:
             "output": None if self.output is None else dict(self.output),
             "annotations": None if self.annotations is None else dict(self.annotations),
         }
+
+
+def definition_of(text: str) -> ToolDefinition | None:
+    """Return the definition whose `text` this is, or `None`; it is not checked."""
+    try:
+        value = json.loads(text)
+        return ToolDefinition(
+            name=str(value["name"]),
+            description=str(value["description"]),
+            parameters=dict(value["parameters"]),
+            output=None if value["output"] is None else dict(value["output"]),
+            annotations=None if value["annotations"] is None else dict(value["annotations"]),
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +142,9 @@ def _require_json(schema: Any, limits: Limits) -> None:
             raise DefinitionError(
                 f"one of its schemas has the number {item}, which is not valid JSON"
             )
-        if depth > limits.mcp_schema_depth:
+        if depth > (deepest := min(limits.mcp_schema_depth, DEEPEST)):
             raise DefinitionError(
-                f"one of its schemas is nested deeper than {limits.mcp_schema_depth} levels "
+                f"one of its schemas is nested deeper than {deepest} levels "
                 "(limit mcp_schema_depth)"
             )
         if isinstance(item, Mapping | list):

@@ -49,7 +49,8 @@ class ToolLister:
             async with asyncio.timeout(self._limits.mcp_connect):
                 ttl, about = await self._read(pages)
         except TimeoutError:
-            raise timeout_error("did not list its tools", self._limits) from None
+            seconds = self._limits.mcp_connect
+            raise timeout_error("did not list its tools", seconds) from None
         finally:
             pages.is_cancelled = True
         self._checked = pages.checked
@@ -206,6 +207,6 @@ def _marked(tool: Any, why: str) -> dict[str, Any]:
     return {"name": name, "inputSchema": {"type": "object"}, "_meta": {_FAULT: why}}
 
 
-def timeout_error(what: str, limits: Limits) -> SatchelError:
-    """Return the error for what a server did not do in time."""
-    return SatchelError(f"{what} within {limits.mcp_connect:g} s (limit mcp_connect)")
+def timeout_error(what: str, seconds: float, setting: str = "limit mcp_connect") -> SatchelError:
+    """Return the error for what a server did not do in time, which names the setting."""
+    return SatchelError(f"{what} within {seconds:g} s ({setting})")

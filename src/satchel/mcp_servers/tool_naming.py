@@ -15,20 +15,26 @@ def names_for(
     servers: Iterable[tuple[str, Collection[str]]],
     taken: Iterable[str],
     given: Mapping[str, Collection[str]] = NOTHING,
+    wanted: Mapping[str, Mapping[str, str]] = NOTHING,
 ) -> dict[str, Mapping[str, str]]:
     """Return for each server a mapping from its own tool names to the names used here.
 
     A name that is taken, or reserved for sessions, gets the server's name as a prefix. `servers`
-    choose in their order. Names that were `given` to a server before stay reserved for it: a call
+    choose in their order, and tools have their own names unless `wanted` has others for a server.
+    Names that were `given` to a server before stay reserved for it: a call
     that is meant for one server must not reach another.
     """
     taken_names, named = {*taken, *SESSION_TOOLS}, dict[str, Mapping[str, str]]()
     for server, tools in servers:
+        others = wanted.get(server, NOTHING)
         # Valid names choose first.
-        ordered = sorted(tools, key=lambda tool: (bool(tool_name_fault(tool)), tool))
+        ordered = sorted(
+            (bool(tool_name_fault(others.get(tool, tool))), tool, others.get(tool, tool))
+            for tool in tools
+        )
         tool_names: dict[str, str] = {}
-        for tool in ordered:
-            tool_names[tool] = name = _unique_name(server, tool, taken_names)
+        for _, tool, name in ordered:
+            tool_names[tool] = name = _unique_name(server, name, taken_names)  # noqa: PLW2901
             taken_names.add(name)
         named[server] = tool_names
         taken_names.update(given.get(server, ()))

@@ -68,7 +68,7 @@ def load_folder(
             alone=alone,
         )
     except PluginCodeError as error:
-        return failed_contribution(contribution, import_failed(error, file))
+        return failed_contribution(contribution, import_failed(error, file, contribution.name))
     # Searching the text is cheap, and most folders have no hooks.
     has_hooks = any(mark in text for text in found.sources.values() for mark in _HOOK_MARKS)
 

@@ -102,6 +102,7 @@ def manifest_groups(
             description=group.description,
             notes=group.notes,
             active=group.active,
+            is_off=group.is_off,
             tools=group.tools,
             skills=group.skills,
             requires=group.requires,
@@ -113,6 +114,7 @@ def manifest_groups(
         description=manifest.description,
         notes=manifest.notes,
         active=manifest.active,
+        is_off=manifest.is_off,
     )
     needs_default = bool(manifest.notes) or manifest.active or not (declared or code_groups)
     if needs_default and all(group.name != default.name for group in declared):

@@ -56,7 +56,9 @@ def load_package(
             alone=alone,
         )
     except PluginCodeError as error:
-        return failed_contribution(contribution, import_failed(error, contribution.path))
+        return failed_contribution(
+            contribution, import_failed(error, contribution.path, contribution.name)
+        )
     try:
         contribution, _ = guarded(
             lambda: _with_code_parts(contribution, found, code, limits, has_entry=has_entry),

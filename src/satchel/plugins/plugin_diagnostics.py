@@ -47,11 +47,12 @@ def unusable(tool: ToolContribution, state: Status, problem: Diagnostic) -> Tool
     return replace(tool, tool=None, contract=None, state=state, diagnostics=(problem,))
 
 
-def import_failed(problem: PluginCodeError, path: str) -> Diagnostic:
+def import_failed(problem: PluginCodeError, path: str, plugin: str) -> Diagnostic:
     """Report a failed import."""
-    slow = isinstance(problem, PluginTimeoutError)
-    code = "plugin-import-timeout" if slow else "plugin-import-failed"
-    return code_problem(code, problem, path)
+    if not isinstance(problem, PluginTimeoutError):
+        return code_problem("plugin-import-failed", problem, path)
+    late = PluginTimeoutError(f"importing plugin {plugin!r} {problem.message}")
+    return code_problem("plugin-import-timeout", late, path)
 
 
 def code_problem(

@@ -122,6 +122,12 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
             f"Tool {name!r} cannot be used now: its plugin was read and not run. "
             "Go on without it if you can."
         )
+    if entry is not None and entry.state is Status.REVOKED:
+        server = entry.source.partition(":")[2]
+        return (
+            f"Tool {name!r} cannot be used now: server {server!r} is restarting. Try again later, "
+            "or go on without it."
+        )
     if entry is None or entry.state not in states or not entry.diagnostics:
         return ""
     problem = entry.diagnostics[-1]

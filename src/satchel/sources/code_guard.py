@@ -1,6 +1,7 @@
 """Run plugin code with a time limit, isolated from the host's errors and global state."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -9,6 +10,12 @@ from satchel.sources.process_state import PRIVATE_PREFIX, ProcessState
 R = TypeVar("R")
 
 _THREAD = "satchel-plugin"
+
+_WALL_FACTOR = 12
+"""How many times as long as its processor time code may take on the clock."""
+
+_LEAST_WAIT = 0.01
+"""Seconds between two looks at the processor time."""
 
 
 class PluginCodeError(Exception):
@@ -65,17 +72,21 @@ def guarded(
     plugin_folder: str | None = None,
     *,
     alone: bool = True,
+    of_processor: bool = False,
 ) -> tuple[R, tuple[str, ...]]:
     """Run plugin code in its own thread; return its result and the process state that was restored.
 
     `plugin_folder` and `alone` are those of `ProcessState.put_back`. Raises `PluginCodeError` for
     anything the code raises, and `PluginTimeoutError` after `limit` seconds, which names the
-    setting `limit_name`.
+    setting `limit_name`. With `of_processor`, the limit is for the thread's processor time, so
+    that a busy machine ends nothing; on the clock it may take twelve times as long.
     """
+    clocks: list[Callable[[], float]] = []
     outcome: list[R] = []
     errors: list[PluginCodeError] = []
 
     def run() -> None:
+        clocks.append(_processor_clock())
         try:
             outcome.append(work())
         except BaseException as error:  # SystemExit and CancelledError are the plugin's, not ours
@@ -86,15 +97,46 @@ def guarded(
     alone = alone and _others(thread) == 0
     before = ProcessState.now()
     thread.start()
-    thread.join(limit)
+    if of_processor:
+        late = _wait(thread, limit, clocks)
+    else:
+        thread.join(limit)
+        late = f"{limit:g} seconds"
     restored = before.put_back(plugin_folder, alone=alone and _others(thread) == 0)
     if thread.is_alive():
         thread.name = f"{_THREAD}-left"  # Abandoned: `_others` no longer counts it.
         setting = f" (limit {limit_name})" if limit_name else ""
-        raise PluginTimeoutError(f"took longer than {limit:g} seconds{setting}")
+        raise PluginTimeoutError(f"took longer than {late}{setting}")
     if errors:
         raise errors[0]
     return outcome[0], restored
+
+
+def _processor_clock() -> Callable[[], float]:
+    """Return a function with the processor time of this thread, which any thread may call."""
+    try:
+        clock = time.pthread_getcpuclockid(threading.get_ident())
+    except (AttributeError, OSError):  # of macOS and Windows, where it counts for all threads
+        start = time.process_time()
+        return lambda: time.process_time() - start
+    return lambda: time.clock_gettime(clock)
+
+
+def _wait(thread: threading.Thread, limit: float, clocks: list[Callable[[], float]]) -> str:
+    """Wait until a thread ends or its time is over; return which time that is."""
+    longest = limit * _WALL_FACTOR
+    end = time.monotonic() + longest
+    while thread.is_alive():
+        try:
+            left = limit - clocks[0]() if clocks else limit
+        except OSError:  # it has ended
+            left = limit
+        if left <= 0:
+            return f"{limit:g} seconds of processor time"
+        if (remaining := end - time.monotonic()) <= 0:
+            break
+        thread.join(min(max(left, _LEAST_WAIT), remaining))
+    return f"{longest:g} seconds"
 
 
 def _others(thread: threading.Thread) -> int:

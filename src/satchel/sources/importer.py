@@ -111,7 +111,9 @@ def import_folder(
 
     started = time.perf_counter()
     try:
-        imported, process_changes = guarded(load, limit, "plugin_import", folder, alone=alone)
+        imported, process_changes = guarded(
+            load, limit, "plugin_import", folder, alone=alone, of_processor=True
+        )
     except BaseException:
         module_set.purge()
         raise
@@ -177,7 +179,9 @@ def import_distribution(
 
     started = time.perf_counter()
     try:
-        (thing, imported), process_changes = guarded(load, limit, "plugin_import", alone=alone)
+        (thing, imported), process_changes = guarded(
+            load, limit, "plugin_import", alone=alone, of_processor=True
+        )
     except BaseException:
         module_set.undo()
         raise

@@ -5,6 +5,7 @@ The project's file wins over the user's. Inside one file, a name wins over a sou
 disables stays disabled.
 """
 
+import math
 import os
 import re
 import time
@@ -42,6 +43,9 @@ SKILLS, FIRST = "skills", "first"
 """The key of the table about the skill prompt; its only key is `first`."""
 FIND_FOLDERS = "find_folders"
 """The key of the number of folders to search, in the user's file."""
+PLUGIN_IMPORT = "plugin_import"
+"""The key of the processor time that importing a plugin may take, in the user's file."""
+_LIMITS = (FIND_FOLDERS, PLUGIN_IMPORT)
 SOURCES = "sources"
 """The key of the table with folders and installed plugins to read."""
 SOURCE_KEYS = ("skills", "plugins", "entry-points")
@@ -116,8 +120,8 @@ class SelectionFile:
     """MCP servers by name, as written."""
     first_skills: tuple[str, ...] = ()
     """Patterns of the skills that the prompt describes first if it cannot describe all."""
-    find_folders: int | None = None
-    """How many folders of skills are searched in each root; only in the user's file."""
+    limits: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """Limits by name: how many folders are searched, and how long imports take; the user's only."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     """Folders and installed plugins by the keys in `SOURCE_KEYS`, as written."""
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -218,9 +222,9 @@ class Selection:
         return tuple(name for file in self.files for name in file.first_skills)
 
     @property
-    def find_folders(self) -> int | None:
-        """Return how many folders of skills the user wants searched in each root."""
-        return next((file.find_folders for file in self.files if file.find_folders), None)
+    def limits(self) -> Mapping[str, Any]:
+        """Return the limits that the user sets, by name."""
+        return {name: value for file in self.files for name, value in file.limits.items()}
 
     def verdict(self, kind: str, texts: Iterable[str]) -> SelectionMatch | None:
         """Return the match of the first file that mentions a unit, `None` if none does.
@@ -337,7 +341,7 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         SOURCES,
         MCP,
         SKILLS,
-        CONFIG if empty.scope is Precedence.PROJECT else FIND_FOLDERS,
+        *([CONFIG] if empty.scope is Precedence.PROJECT else _LIMITS),
     )
     for key in keys:
         if fault := _fault(key, table, empty.scope):
@@ -356,7 +360,7 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         servers=table.get(MCP, {}),
         first_skills=tuple(table.get(SKILLS, {}).get(FIRST, ())),
         sources=table.get(SOURCES, {}),
-        find_folders=table.get(FIND_FOLDERS) if FIND_FOLDERS in keys else None,
+        limits={name: table[name] for name in _LIMITS if name in keys and name in table},
         diagnostics=tuple(unknown),
     )
 
@@ -371,6 +375,10 @@ def _fault(key: str, table: Mapping[str, Any], scope: Precedence) -> str:
         number = table.get(key, 1)
         is_valid = isinstance(number, int) and not isinstance(number, bool) and number > 0
         return "" if is_valid else "is not a positive number"
+    if key == PLUGIN_IMPORT:
+        seconds = table.get(key, 1)
+        is_valid = type(seconds) in {int, float} and 0 < seconds < math.inf
+        return "" if is_valid else "is not a number of seconds above 0"
     tables = table.get(key, {})
     is_valid = isinstance(tables, dict) and all(isinstance(v, dict) for v in tables.values())
     owners = "plugins'" if key == CONFIG else "servers'"
@@ -410,7 +418,7 @@ def _broken(
         last_good.config,
         last_good.servers,
         last_good.first_skills,
-        last_good.find_folders,
+        last_good.limits,
         last_good.sources,
     )
     has_values = last_good.chooses or any(values)

@@ -247,6 +247,7 @@ def _group(encoded: Mapping[str, Any]) -> Group:
         description=encoded["description"],
         notes=encoded["notes"],
         active=encoded["active"],
+        is_off=encoded["is_off"],
         **lists,
     )
 

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ import satchel
 from satchel.catalog import SkillEntry, ToolEntry
 from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
-from satchel.cli.console import Console
+from satchel.cli.console import Console, silence_sdk
 from satchel.cli.rendering import count, status_label, table
 from satchel.cli.serializer import listed, remote_tool_json, server_json
 from satchel.cli.terminal import Terminal
@@ -205,6 +206,7 @@ def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
         raise _not_declared(name, declaring, sources)
     if item.data:
         make_folder(item.data)
+    silence_sdk()
     app = satchel.Satchel(settings=satchel.Settings(mcp_servers=False, state_folder=state))
     click.get_current_context().call_on_close(app.close)
     app.register_mcp_server(
@@ -214,6 +216,7 @@ def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
         disable=item.disable,
         timeout=item.timeout,
         pin=item.pin,
+        options=replace(item.options, lazy=False),
     )
     for down in app.catalog.diagnostics:
         if down.code == "mcp-server-down":

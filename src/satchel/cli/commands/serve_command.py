@@ -4,9 +4,10 @@ import asyncio
 import os
 import re
 import signal
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,14 +22,16 @@ from satchel.cli.mcp_client_config import (
     to_connect,
     to_start,
 )
-from satchel.cli.rendering import count, summary
+from satchel.cli.rendering import diagnostic_line, summary
+from satchel.cli.sdk_log import SdkLog
+from satchel.cli.served_report import new_problems, served_report
 from satchel.errors import SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp.bearer_tokens import BearerTokens
 from satchel.mcp.listen_address import Address, is_number, origin_of
 from satchel.mcp.sdk_check import require_sdk
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import NESTED
-from satchel.names import SESSION_TOOLS, fits
 
 if TYPE_CHECKING:
     import satchel
@@ -36,6 +39,10 @@ if TYPE_CHECKING:
 _ALL = "all"
 _NAME = "satchel"
 """The name of the server in the configuration of clients."""
+_PATIENCE = 10.0
+"""Seconds to wait at the start for slow plugins and servers, which are served later then."""
+_SERVERS = "mcp"
+"""The source of MCP servers in the catalog."""
 _DEFAULT_RATE, _MAX_RATE = 100, 1_000_000
 
 Texts = tuple[str, ...]
@@ -72,6 +79,14 @@ _HTTP_OPTIONS = {
 @repeatable("--group", "groups", "NAME|all", "Activate a group.")
 @repeatable("--enable-tool", "enable", "PATTERN", "Serve only tools whose name matches.")
 @repeatable("--disable-tool", "disable", "PATTERN", "Do not serve tools whose name matches.")
+@click.option("--strict", is_flag=True, help="Fail if something that you named cannot be served.")
+@click.option(
+    "--plugin-import",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Processor time to import a plugin; 10 by default.",
+)
+@click.option("--verbose", is_flag=True, help="Also write the log of the MCP SDK to stderr.")
 @click.option("--no-skill-tools", is_flag=True, help="Do not serve load_skill, read_skill_file.")
 @click.option("--http", metavar="HOST:PORT", help="Serve over streamable HTTP, at /mcp.")
 @click.option(
@@ -101,6 +116,9 @@ def command(
     groups: Texts,
     enable: Texts,
     disable: Texts,
+    strict: bool,
+    plugin_import: float | None,
+    verbose: bool,
     no_skill_tools: bool,
     http: str | None,
     client: str | None,
@@ -110,26 +128,60 @@ def command(
     """Serve tools, skills and prompts over MCP.
 
     Serves one client on stdin and stdout, or many with --http. Clients are notified when files
-    change. Tools and skills of connected MCP servers are served too.
+    change. Tools and skills of connected MCP servers are served too. Clients that can switch
+    groups see all groups. For others, --group names the groups; without it, those of declared
+    servers and of plugins that you named are active. What is not served is written to stderr.
     """
     selection = ServedSelection(
         groups=frozenset(groups) - {_ALL},
         every_group=_ALL in groups,
+        named=frozenset() if groups else frozenset((_SERVERS, *sources.named_plugins)),
         enable=enable,
         disable=disable,
         skill_tools=not no_skill_tools,
     )
     unused = [option for name, option in _HTTP_OPTIONS.items() if web[name] not in {None, ()}]
+    start = _Start(sources=sources, is_strict=strict, import_limit=plugin_import, verbose=verbose)
     if http is None and unused:
         raise click.UsageError(f"{', '.join(unused)}: only with --http")
     if client is not None and http is not None:
         _print_http_config(mcp_client(client), http, web["hosts"], web["token_file"], console)
     elif client is not None:
-        _print_stdio_config(mcp_client(client), selection, sources, console)
+        _print_stdio_config(mcp_client(client), selection, start, console)
     elif http is not None:
-        _serve_http(http, selection, sources, console, **web)
+        _serve_http(http, selection, start, console, **web)
     else:
-        _serve_stdio(selection, sources, console)
+        _serve_stdio(selection, start, console)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """What is served, and how it is started."""
+
+    sources: Sources
+    is_strict: bool
+    import_limit: float | None
+    verbose: bool
+
+    def open(self, selection: ServedSelection, console: Console) -> "satchel.Satchel":
+        """Load everything, and say what is served. Raises `SatchelError` if that is not all."""
+        log = SdkLog(verbose=self.verbose)
+        # A client waits for its first answer meanwhile.
+        patience = None if self.is_strict else _PATIENCE
+        limits = {} if self.import_limit is None else {"plugin_import": self.import_limit}
+        app = self.sources.open(
+            run_code=True, servers=NESTED not in os.environ, patience=patience, limits=limits
+        )
+        log.know(app)
+        report = served_report(app, selection)
+        for line in (*report.missing, *report.others, report.served):
+            console.say(line)
+        summary(app.catalog, console)
+        if self.is_strict and report.missing:
+            first, number = report.missing[0], len(report.missing)
+            more = f" ({number - 1} more above)" if number > 1 else ""
+            raise SatchelError(f"not everything that you named is served: {first}{more}")
+        return app
 
 
 def _print_http_config(
@@ -149,9 +201,10 @@ def _print_http_config(
 
 
 def _print_stdio_config(
-    client: McpClient, selection: ServedSelection, sources: Sources, console: Console
+    client: McpClient, selection: ServedSelection, start: _Start, console: Console
 ) -> None:
     """Print the configuration to start this server; print its file's name to stderr."""
+    sources, limit = start.sources, start.import_limit
     groups = (*sorted(selection.groups), *([_ALL] if selection.every_group else []))
     # Absolute paths: the client runs in another folder.
     options = {
@@ -162,12 +215,15 @@ def _print_stdio_config(
         "--enable-tool": selection.enable,
         "--disable-tool": selection.disable,
         "--find-folders": [] if sources.find_folders is None else [str(sources.find_folders)],
+        "--plugin-import": [] if limit is None else [f"{limit:g}"],
     }
     flags = {
         "--project": sources.project,
         "--claude": sources.claude,
         "--no-cache": sources.no_cache,
         "--no-skill-tools": not selection.skill_tools,
+        "--strict": start.is_strict,
+        "--verbose": start.verbose,
     }
     arguments = [
         argument
@@ -182,23 +238,23 @@ def _print_stdio_config(
     console.say(f"add this to {client.file}")
 
 
-def _serve_stdio(selection: ServedSelection, sources: Sources, console: Console) -> None:
+def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) -> None:
     require_sdk()
     from satchel.mcp.mcp_server import SatchelServer
     from satchel.mcp.stdio_server import claim_stdin, serve_stdio
 
     # Claim stdin before plugins are imported: plugin code could read the client's messages.
     stdin = claim_stdin()
-    app = sources.open(run_code=True, servers=NESTED not in os.environ)
-    _print_summary(app, selection, console)
+    app = start.open(selection, console)
     stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
-    _run(app, lambda: serve_stdio(SatchelServer(app, selection, single=True), stdin, stdout))
+    server = partial(SatchelServer, app, selection, single=True)
+    _run(app, lambda: serve_stdio(server(), stdin, stdout), console)
 
 
 def _serve_http(
     where: str,
     selection: ServedSelection,
-    sources: Sources,
+    start: _Start,
     console: Console,
     *,
     token_file: str | None,
@@ -217,8 +273,7 @@ def _serve_http(
         raise SatchelError(f"cannot listen at {where}: {problem.strerror}") from problem
     with listening:
         address = replace(address, port=listening.getsockname()[1])
-        app = sources.open(run_code=True, servers=NESTED not in os.environ)
-        _print_summary(app, selection, console)
+        app = start.open(selection, console)
 
         def serve() -> Coroutine[Any, Any, None]:
             return serve_http(
@@ -233,7 +288,7 @@ def _serve_http(
                 ready=lambda: console.say(f"serving at {address.url}, press Ctrl-C to stop"),
             )
 
-        _run(app, serve)
+        _run(app, serve, console)
 
 
 def _parse_address(where: str, token_file: str | None) -> Address:
@@ -248,8 +303,13 @@ def _parse_address(where: str, token_file: str | None) -> Address:
     return address
 
 
-def _run(app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Serve and watch until the client disconnects, or until SIGINT or SIGTERM."""
+def _run(
+    app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]], console: Console
+) -> None:
+    """Serve and watch until the client disconnects, or until SIGINT or SIGTERM.
+
+    Errors that appear meanwhile are written to stderr.
+    """
 
     async def serve_and_watch() -> None:
         task = asyncio.current_task()
@@ -259,31 +319,25 @@ def _run(app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]])
             with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows
                 loop.add_signal_handler(number, task.cancel)
         async with app.watch():
-            await serve()
+            with _writing_errors(app, console):
+                await serve()
 
     with suppress(asyncio.CancelledError, KeyboardInterrupt):
         asyncio.run(serve_and_watch())
 
 
-def _print_summary(app: "satchel.Satchel", selection: ServedSelection, console: Console) -> None:
-    """Print to stderr what is served, and the groups and patterns that match nothing."""
-    catalog = app.catalog
-    for name in sorted(selection.groups - catalog.groups.keys()):
-        console.say(f"there is no group {name!r} yet")
-    for name in sorted(selection.groups & catalog.groups.keys()):
-        if missing := catalog.groups[name].missing:
-            console.say(f"group {name!r} is unavailable: it requires {', '.join(missing)}")
-    names = (*SESSION_TOOLS, *(tool.name for tool in catalog.tools.values()))
-    for pattern in (*selection.enable, *selection.disable):
-        if not any(fits(name, (pattern,)) for name in names):
-            console.say(f"no tool matches {pattern!r} yet")
-    active = selection.active_in(catalog)
-    number = sum(
-        selection.enables(tool.name) and not active.isdisjoint(tool.groups)
-        for tool in catalog.tools.values()
-    )
-    sizes = f"{count(number, 'tool')}, {count(len(catalog.skills), 'skill')}"
-    console.say(f"serving {sizes} of {', '.join(sorted(active))}")
-    summary(catalog, console)
-    if NESTED in os.environ and app.declared_mcp_servers:
-        console.say("another satchel connects to this one, so it connects to no servers itself")
+@contextmanager
+def _writing_errors(app: "satchel.Satchel", console: Console) -> Iterator[None]:
+    """Write each new error to stderr once, as long as it stays."""
+    last = [app.catalog.diagnostics]
+
+    def write(_change: object) -> None:
+        before, last[0] = last[0], app.catalog.diagnostics
+        for item in new_problems(before, last[0]):
+            console.say(diagnostic_line(item))
+
+    unsubscribe = app.subscribe(write)
+    try:
+        yield
+    finally:
+        unsubscribe()

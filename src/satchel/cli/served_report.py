@@ -1,0 +1,127 @@
+"""What `satchel serve` serves, what it does not, and the option that would serve it."""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from satchel.cli.rendering import count, diagnostic_line
+from satchel.diagnostics import Severity
+from satchel.lazy_dataclass import dataclass
+from satchel.mcp.served_selection import ServedSelection
+from satchel.mcp_servers.server_addresses import NESTED
+from satchel.names import BASIC_GROUP, SESSION_TOOLS, fits
+
+if TYPE_CHECKING:
+    import satchel
+    from satchel.catalog import Catalog, GroupEntry
+    from satchel.diagnostics import Diagnostic
+
+_LEFT_OUT = frozenset(
+    {"mcp-tool-held", "mcp-server-invalid", "mcp-invalid", "source-missing", "choices-unknown"}
+)
+"""Diagnostics of what is not served that are no errors for other commands."""
+_MOST_LINES = 20
+"""Groups that are named one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedReport:
+    """The lines about what is served."""
+
+    served: str
+    missing: tuple[str, ...]
+    """What the operator named and is not served; `serve --strict` fails for it."""
+    others: tuple[str, ...]
+    """What is not served because the operator did not ask for it."""
+
+
+def served_report(app: "satchel.Satchel", selection: ServedSelection) -> ServedReport:
+    """Compare what the operator named with what is served now."""
+    catalog = app.catalog
+    return ServedReport(
+        served=_served(catalog, selection),
+        missing=(*_missing_names(catalog, selection), *_missing_servers(app), *_errors(catalog)),
+        others=tuple(_other_groups(catalog, selection)),
+    )
+
+
+def _served(catalog: "Catalog", selection: ServedSelection) -> str:
+    active = selection.active_in(catalog, can_switch=False)
+    number = sum(
+        selection.enables(tool.name) and not active.isdisjoint(tool.groups)
+        for tool in catalog.tools.values()
+    )
+    sizes = f"{count(number, 'tool')}, {count(len(catalog.skills), 'skill')}"
+    line = f"serving {sizes} of {', '.join(sorted(active))}"
+    switched = active - selection.active_in(catalog)
+    if switched and selection.meta_tool:
+        line += f"; clients that can switch groups activate {', '.join(sorted(switched))}"
+    return line
+
+
+def _missing_names(catalog: "Catalog", selection: ServedSelection) -> Iterator[str]:
+    """Yield the groups and patterns that match nothing."""
+    for name in sorted(selection.groups - catalog.groups.keys()):
+        yield f"there is no group {name!r} yet"
+    for name in sorted(selection.groups & catalog.groups.keys()):
+        if missing := catalog.groups[name].missing:
+            yield f"group {name!r} is unavailable: it requires {', '.join(missing)}"
+    names = (*SESSION_TOOLS, *(tool.name for tool in catalog.tools.values()))
+    for pattern in (*selection.enable, *selection.disable):
+        if not any(fits(name, (pattern,)) for name in names):
+            yield f"no tool matches {pattern!r} yet"
+
+
+def _missing_servers(app: "satchel.Satchel") -> Iterator[str]:
+    """Yield the declared servers that are not connected and not known to be down."""
+    declared = app.declared_mcp_servers
+    if NESTED in os.environ:
+        if declared:
+            yield "another satchel connects to this one, so it connects to no servers itself"
+        return
+    known = {plugin.name for plugin in app.catalog.all_plugins}
+    for name in declared:
+        if f"mcp:{name}" not in known:
+            yield f"MCP server {name!r} is still starting; it is served once it is up"
+
+
+def _errors(catalog: "Catalog") -> Iterator[str]:
+    """Yield the errors, each in full: another command may see another world later."""
+    yield from map(diagnostic_line, new_problems((), catalog.diagnostics))
+
+
+def _other_groups(catalog: "Catalog", selection: ServedSelection) -> Iterator[str]:
+    """Yield the groups that clients without switching do not see, and the option for each."""
+    active = selection.active_in(catalog, can_switch=False)
+    can_switch = selection.meta_tool and not selection.is_fixed
+    hidden = [
+        group
+        for group in catalog.groups.values()
+        if group.name not in active and group.name != BASIC_GROUP and _members(group)
+    ]
+    for group in hidden[:_MOST_LINES]:
+        whom = "to clients that cannot switch groups" if can_switch else "to any client"
+        off = " (active = false)" if group.is_off else ""
+        yield (
+            f"not served {whom}: group {group.name!r} with {_members(group)}{off}; "
+            f"--group {group.name} serves it"
+        )
+    if len(hidden) > _MOST_LINES:
+        further = count(len(hidden) - _MOST_LINES, "more group")
+        yield f"not served: {further}; --group all serves them"
+
+
+def _members(group: "GroupEntry") -> str:
+    parts = [count(len(group.tools), "tool")] if group.tools else []
+    parts += [count(len(group.skills), "skill")] if group.skills else []
+    return " and ".join(parts)
+
+
+def new_problems(before: Iterable["Diagnostic"], now: Iterable["Diagnostic"]) -> list["Diagnostic"]:
+    """Return the problems that were not there before, of what is therefore not served."""
+    known = set(before)
+    return [
+        item
+        for item in now
+        if (item.severity is Severity.ERROR or item.code in _LEFT_OUT) and item not in known
+    ]

@@ -1,0 +1,329 @@
+"""What `satchel serve` shows of groups that come late, and of MCP servers behind it."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from clients import ERAS, HANDSHAKE, PATIENCE, STATELESS, client_of, names_of, run
+from mcp import StdioServerParameters
+
+from satchel import Satchel, Settings, StdioServer, tool
+from satchel.mcp.mcp_server import SatchelServer
+from satchel.mcp.served_selection import ServedSelection
+from satchel.settings import Limits
+
+OFFERING = str(Path(__file__).parent.parent / "mcp_servers" / "offering.py")
+PLAIN = str(Path(OFFERING).with_name("plain.py"))
+every_era = pytest.mark.parametrize("era", ERAS)
+
+
+def described(*names):
+    return [{"name": n, "description": n, "inputSchema": {"type": "object"}} for n in names]
+
+
+@tool
+def late() -> str:
+    """Come late."""
+    return "here"
+
+
+@pytest.fixture
+def app(tmp_path):
+    settings = Settings(limits=Limits(mcp_connect=60), state_folder=str(tmp_path / "state"))
+    with Satchel(settings=settings) as made:
+        yield made
+
+
+@pytest.fixture
+def offering(tmp_path):
+    def make(*names):
+        book = tmp_path / "offered.json"
+        book.write_text(json.dumps(described(*names)))
+        return StdioServer(command=sys.executable, args=(OFFERING, str(book)))
+
+    return make
+
+
+# ---- groups that come late ------------------------------------------------------------------
+
+
+@every_era
+@pytest.mark.parametrize("choice", [{"every_group": True}, {"groups": frozenset({"box"})}])
+def test_a_group_that_was_asked_for_is_shown_whenever_it_comes(app, era, choice):
+    server = SatchelServer(app, ServedSelection(**choice))
+
+    async def main():
+        async with client_of(server, era) as (client, told):
+            assert "late" not in await names_of(client)
+            app.create_group("box", "Comes late.")
+            app.register_tool(late, group="box")
+            if era == HANDSHAKE:
+                await told.until("notifications/tools/list_changed")
+            assert "late" in await names_of(client)
+            return (await client.call_tool("late", {})).content[0].text
+
+    assert run(main()) == "here"
+
+
+def test_a_group_that_the_client_switched_off_stays_off_when_it_comes_again(app):
+    app.create_group("box", "Comes and goes.")
+    app.register_tool(late, group="box")
+    server = SatchelServer(app, ServedSelection(every_group=True))
+
+    async def main():
+        async with client_of(server) as (client, _):
+            assert "late" in await names_of(client)
+            await client.call_tool("reset_equipped_tools", {"box": False})
+            assert "late" not in await names_of(client)
+            app.remove_group("box")
+            await names_of(client)
+            app.create_group("box", "Comes again.")
+            app.register_tool(late, group="box")
+            return await names_of(client)
+
+    assert "late" not in run(main())
+
+
+# ---- servers behind it ----------------------------------------------------------------------
+
+
+@every_era
+def test_a_client_hears_that_the_server_of_a_tool_is_restarting(app, era, offering):
+    server = offering("echo")
+    app.register_mcp_server(server, name="box")
+    app.remove_mcp_servers("box")
+    dead = StdioServer(command="no-such-command", args=server.args)
+    app.register_mcp_server(dead, name="box", group="basic")
+
+    async def main():
+        async with client_of(SatchelServer(app), era) as (client, _):
+            assert "echo" not in await names_of(client)
+            return await client.call_tool("echo", {})
+
+    result = run(main())
+    assert result.is_error
+    assert "server 'box' is restarting" in result.content[0].text
+
+
+def test_groups_of_what_the_operator_named_are_for_clients_that_cannot_switch(app, offering):
+    app.register_mcp_server(offering("echo"), name="box")
+    app.create_group("maps", "Of the host.")
+    app.register_tool(late, group="maps")
+    server = SatchelServer(app, ServedSelection(named=frozenset({"mcp"})))
+
+    async def names(era):
+        async with client_of(server, era) as (client, _):
+            return await names_of(client)
+
+    assert run(names(STATELESS)) == ["echo"]
+    assert run(names(HANDSHAKE)) == ["reset_equipped_tools"]
+
+
+# ---- the command ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def world(tmp_path, write_plugin):
+    """A folder with a plugin whose group is off, and a configuration with two servers."""
+    write_plugin(tmp_path / "plugins", "demo", tools="""
+        from satchel import tool
+
+        @tool
+        def hi(name: str) -> str:
+            "Say hi."
+            return f"hi {name}"
+    """)  # fmt: skip
+    (tmp_path / "plugins" / "demo" / "toolkit.yaml").write_text("name: demo\n")
+    book = tmp_path / "book.json"
+    book.write_text(json.dumps(described("echo")))
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "satchel.toml").write_text(
+        f"[mcp.box]\ncommand = {sys.executable!r}\nargs = [{PLAIN!r}, {str(book)!r}]\n"
+    )
+    return tmp_path
+
+
+def environment(world):
+    return {**os.environ, "HOME": str(world), "SATCHEL_CONFIG_DIR": str(world / "config")}
+
+
+def command(world, *more):
+    return ["-m", "satchel", "serve", "--plugins", str(world / "plugins"), *more]
+
+
+def configured(world, text):
+    path = world / "config" / "satchel.toml"
+    path.write_text(path.read_text() + text)
+
+
+def served(world, *more):
+    """Run `satchel serve` for a client that leaves at once; return its exit code and stderr."""
+    done = subprocess.run(
+        [sys.executable, *command(world, *more)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env=environment(world),
+        cwd=world,
+        check=False,
+    )
+    assert done.stdout == ""
+    return done.returncode, done.stderr.splitlines()
+
+
+async def listed(world, era, *more):
+    start = StdioServerParameters(
+        command=sys.executable, args=command(world, *more), env=environment(world)
+    )
+    async with client_of(start, era) as (client, _):
+        return await names_of(client)
+
+
+@every_era
+def test_progress_of_a_remote_tool_keeps_its_numbers_and_its_message(world, era, offering):
+    far = offering("count")
+    configured(world, f"[mcp.far]\ncommand = {far.command!r}\nargs = {list(far.args)!r}\n")
+    start = StdioServerParameters(
+        command=sys.executable, args=command(world, "--group", "far"), env=environment(world)
+    )
+
+    async def main():
+        async with client_of(start, era) as (client, told):
+            arguments = {"to": 3, "wait": 0.2}
+            result = await client.call_tool("count", arguments, progress_callback=told.step)
+            return result.content[0].text, told.progress
+
+    text, heard = run(main())
+    assert text == "counted"
+    assert heard
+    assert {*heard} <= {(n, 3, f"step {n}") for n in (1, 2, 3)}
+
+
+def test_what_the_operator_named_is_served(world):
+    assert run(listed(world, STATELESS)) == ["echo", "hi"]
+    assert run(listed(world, HANDSHAKE)) == ["reset_equipped_tools"]
+    assert run(listed(world, STATELESS, "--group", "demo")) == ["hi"]
+    code, said = served(world, "--strict")
+    assert code == 0
+    assert said == [
+        (
+            "serving 2 tools, 0 skills of basic, box, demo; "
+            "clients that can switch groups activate box, demo"
+        )
+    ]
+
+
+def test_what_is_not_served_is_named_with_the_option_that_serves_it(world):
+    configured(world, "active = false\n")
+    (world / "plugins" / "demo" / "toolkit.yaml").write_text("name: demo\nactive: false\n")
+    assert run(listed(world, STATELESS)) == []
+    code, said = served(world, "--strict")
+    assert code == 0
+    assert said == [
+        *(
+            f"not served to clients that cannot switch groups: group {name!r} with 1 tool "
+            f"(active = false); --group {name} serves it"
+            for name in ("box", "demo")
+        ),
+        "serving 0 tools, 0 skills of basic",
+    ]
+    assert run(listed(world, STATELESS, "--group", "all")) == ["echo", "hi"]
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "why"),
+    [
+        ('[mcp.gone]\ncommand = "no-such-command"\n', (), "MCP server 'gone' cannot be started"),
+        ("[mcp.odd]\n", (), "it needs either a command or a url"),
+        ("", ("--group", "nothing"), "there is no group 'nothing' yet"),
+    ],
+)
+def test_a_strict_server_fails_if_something_named_cannot_be_served(world, text, more, why):
+    configured(world, text)
+    code, said = served(world, *more)
+    assert code == 0
+    assert any(why in line for line in said)
+    code, said = served(world, "--strict", *more)
+    assert code == 1
+    assert said[-1].startswith("Error: not everything that you named is served")
+    assert why in said[-1]
+
+
+def test_an_error_that_comes_later_is_written_once(world):
+    process = subprocess.Popen(
+        [sys.executable, *command(world)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(world),
+    )
+    with process:
+        while "serving 2 tools" not in process.stderr.readline():
+            pass
+        (world / "plugins" / "demo" / "tools.py").write_text("from satchel import (\n")
+        while "error[plugin-syntax]" not in (line := process.stderr.readline()):
+            assert line
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+        assert "plugin-syntax" not in process.stderr.read()
+
+
+def test_the_log_of_the_sdk_is_silent_unless_asked_for_and_has_no_secrets(world):
+    configured(
+        world,
+        '[mcp.web]\nurl = "http://127.0.0.1:9/mcp?key=hush-hush"\n'
+        'headers = { X-Key = "also-hush" }\n',
+    )
+    _, quiet = served(world)
+    assert not [line for line in quiet if line.startswith(("mcp", "httpx2", "httpcore"))]
+    _, loud = served(world, "--verbose")
+    assert [line for line in loud if line.startswith("mcp")]
+    assert not [line for line in loud if "hush" in line]
+
+
+def test_a_slow_import_is_served_later_and_everything_else_meanwhile(world, write_plugin):
+    write_plugin(world / "plugins", "slow", tools="""
+        import time
+        from pathlib import Path
+        from satchel import tool
+
+        while not Path(__file__).with_name("go").exists() and not Path(GO).exists():
+            time.sleep(0.05)
+
+        @tool
+        def finally_here() -> str:
+            "Come late."
+            return "late"
+    """.replace("GO", repr(str(world / "go"))))  # fmt: skip
+    start = StdioServerParameters(
+        command=sys.executable,
+        args=["-c", FEW_SECONDS, *command(world, "--group", "all")[2:]],
+        env=environment(world),
+    )
+
+    async def main():
+        async with client_of(start, HANDSHAKE) as (client, told):
+            first = await names_of(client)
+            (world / "go").touch()
+            async with asyncio.timeout(PATIENCE):
+                while "finally_here" not in await names_of(client):
+                    told.messages.clear()
+                    await told.until("notifications/tools/list_changed")
+            return first
+
+    assert {"echo", "hi"} <= {*run(main())}
+
+
+FEW_SECONDS = """
+import sys
+from satchel.cli.commands import serve_command
+serve_command._PATIENCE = 2.0
+from satchel.cli.main import main
+main(sys.argv[1:])
+"""

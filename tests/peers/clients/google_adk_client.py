@@ -1,0 +1,29 @@
+"""The Agent Development Kit of Google."""
+
+import asyncio
+import sys
+
+from google.adk.tools.mcp_tool.mcp_session_manager import (
+    StdioConnectionParams,
+    StreamableHTTPConnectionParams,
+)
+from google.adk.tools.mcp_tool.mcp_toolset import McpToolset
+from mcp import StdioServerParameters
+from peer_report import ARGUMENTS, report
+
+
+async def main(kind, target):
+    if kind == "stdio":
+        start = StdioServerParameters(command=target[0], args=target[1:])
+        how = StdioConnectionParams(server_params=start, timeout=60)
+    else:
+        how = StreamableHTTPConnectionParams(url=target[0], timeout=60)
+    toolset = McpToolset(connection_params=how)
+    tools = {tool.name: tool for tool in await toolset.get_tools()}
+    session = await toolset._mcp_session_manager.create_session()
+    called = (await session.call_tool("echo", ARGUMENTS)).content[0].text
+    await toolset.close()
+    report(tools, called)
+
+
+asyncio.run(main(sys.argv[1], sys.argv[2:]))

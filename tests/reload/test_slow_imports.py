@@ -1,0 +1,75 @@
+"""Imports that take too long: everything else is there meanwhile, and they are tried again."""
+
+import queue
+import time
+
+from satchel import Limits, Satchel, Settings, watch_thread
+
+PATIENCE = 120.0
+QUICK = 'from satchel import tool\n\n@tool\ndef quick() -> str:\n    "Be quick."\n    return "q"\n'
+
+
+def slow(tmp_path):
+    """Return code that takes long until a file is there."""
+    return f"""
+        import time
+        from pathlib import Path
+        from satchel import tool
+
+        while not Path({str(tmp_path / "go")!r}).exists():
+            time.sleep(0.01)
+
+        @tool
+        def slow() -> str:
+            "Be slow."
+            return "s"
+    """
+
+
+def until(app, name):
+    changes = queue.SimpleQueue()
+    undo = app.subscribe(changes.put)
+    while name not in app.catalog.tools:
+        changes.get(timeout=PATIENCE)
+    undo()
+
+
+def test_an_import_that_took_too_long_is_tried_again_by_itself(tmp_path, write_plugin, monkeypatch):
+    monkeypatch.setattr(watch_thread, "_FIRST_RETRY", 0.2)
+    write_plugin(tmp_path / "plugins", "slow", tools=slow(tmp_path))
+    write_plugin(tmp_path / "plugins", "quick", tools=QUICK)
+    settings = Settings(limits=Limits(plugin_import=0.05), mcp_servers=False)
+    with Satchel(plugins=[tmp_path / "plugins"], settings=settings) as app:
+        assert [*app.catalog.tools] == ["quick"]
+        (problem,) = [i for i in app.catalog.diagnostics if i.code == "plugin-import-timeout"]
+        assert problem.message.startswith("importing plugin 'slow' took longer than 0.6 seconds")
+        with app.watching():
+            (tmp_path / "go").touch()
+            until(app, "slow")
+        assert not [i for i in app.catalog.diagnostics if i.code == "plugin-import-timeout"]
+
+
+def test_a_start_that_waits_only_so_long_has_the_rest_later(tmp_path, write_plugin):
+    write_plugin(tmp_path / "plugins", "slow", tools=slow(tmp_path))
+    write_plugin(tmp_path / "plugins", "quick", tools=QUICK)
+    settings = Settings(plugin_wait=0.3, mcp_servers=False)
+    began = time.monotonic()
+    with Satchel(plugins=[tmp_path / "plugins"], settings=settings) as app:
+        assert time.monotonic() - began < PATIENCE / 2
+        assert [*app.catalog.tools] == ["quick"]
+        with app.watching():
+            (tmp_path / "go").touch()
+            until(app, "slow")
+
+
+def test_the_users_file_sets_the_time_for_imports(tmp_path, write_plugin):
+    write_plugin(tmp_path / "plugins", "slow", tools=slow(tmp_path))
+    (tmp_path / "satchel.toml").write_text("plugin_import = 0.02\n")
+    settings = Settings(config_folder=str(tmp_path), mcp_servers=False)
+    with Satchel(plugins=[tmp_path / "plugins"], settings=settings) as app:
+        (problem,) = [i for i in app.catalog.diagnostics if i.code == "plugin-import-timeout"]
+        assert "took longer than 0.24 seconds (limit plugin_import)" in problem.message
+    (tmp_path / "satchel.toml").write_text("plugin_import = -1\n")
+    with Satchel(settings=settings) as app:
+        (problem,) = [i for i in app.catalog.diagnostics if i.code == "choices-unreadable"]
+        assert "'plugin_import' is not a number of seconds above 0" in problem.message
