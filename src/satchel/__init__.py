@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     )
     from satchel.formats import ConfigField
     from satchel.formats.skill_handler import SkillHandler
-    from satchel.mcp_servers import HttpServer, RemoteClient, SseServer, StdioServer
+    from satchel.mcp_servers import (
+        HttpServer,
+        OAuthClient,
+        RemoteClient,
+        SseServer,
+        StdioServer,
+    )
     from satchel.plugins import hookimpl
     from satchel.prompt import ListingForm, PromptListing, SkillPrompt, about_tokens
     from satchel.provider_messages import calls_in, result_messages
@@ -89,7 +95,7 @@ else:
             "provider_messages": "calls_in result_messages",
             "prompt": "ListingForm PromptListing SkillPrompt about_tokens",
             "tool_registry": "ToolRegistry",
-            "mcp_servers": "HttpServer RemoteClient SseServer StdioServer",
+            "mcp_servers": "HttpServer OAuthClient RemoteClient SseServer StdioServer",
             "runtime": "ScopedMiddleware",
             "satchel": "Satchel",
             "session": "Recording ReplayDifference Session SkillContent Step StepChanges replay",
@@ -126,6 +132,7 @@ __all__ = [
     "McpPrompt",
     "McpResource",
     "NotFoundError",
+    "OAuthClient",
     "Plan",
     "PlanPolicy",
     "Precedence",

@@ -37,7 +37,7 @@ class ServerRegistry:
     def __init__(self, settings: Settings, on_news: Callable[[], None]) -> None:
         limits, self._folder = settings.limits, state_folder(settings.state_folder)
         self._pins: dict[str, PinStore] = {}
-        self._pool = ServerPool(limits, on_news)
+        self._pool = ServerPool(limits, on_news, folder=self._folder)
         self._serial = itertools.count(1)
         self._handles: dict[str, tuple[ServerConfig, ServerHandle]] = {}
         self._declared: dict[str, DeclaredServer] = {}

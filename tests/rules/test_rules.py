@@ -120,6 +120,10 @@ LATE_IMPORTS = {
     "loader/wanted_servers.py: satchel.mcp_servers.server_declarations.user_server": (
         "needed only with MCP servers"
     ),
+    "mcp_servers/browser_login.py: satchel.mcp_servers.login_auth.BrowserLoginAuth": (
+        "it loads the SDK"
+    ),
+    "mcp_servers/server_login.py: satchel.mcp_servers.login_auth": "it loads the SDK",
     "plugins/plugin_diagnostics.py: satchel.runtime.redaction.redacted": "needed only by an error",
     "provider_registry.py: satchel.providers.provided.failed": (
         "needed only with providers or skills in code"

@@ -143,12 +143,14 @@ async def connect(
     on_end: Callable[[], None] = lambda: None,
     on_late: Callable[[], None] = lambda: None,
     stderr: StderrBuffer | None = None,
+    auth: Any = None,
 ) -> AsyncIterator[ServerConnection]:
     """Connect to a server until the block ends.
 
     `on_change` is called when its tools or skills may have changed, `on_end` when it sends
     nothing more, and `on_late` when connecting exceeds the limit: `SatchelError` is raised then,
-    but only after closing, which may take long. Also raises any error of the transport.
+    but only after closing, which may take long. `auth` authorizes requests to a server on the
+    network. Also raises any error of the transport.
     """
     import anyio
     from mcp import Client
@@ -183,6 +185,7 @@ async def connect(
             filter_message=filter_message,
             on_gap=on_change,
             on_end=on_end,
+            auth=auth,
         ),
         mode=mode,
         message_handler=on_message,

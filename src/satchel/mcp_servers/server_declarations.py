@@ -13,6 +13,7 @@ from satchel.errors import DefinitionError
 from satchel.formats import McpServerManifest
 from satchel.formats.server_placeholders import fill_placeholders
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.oauth_client import Grant, OAuthClient
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import (
     HttpServer,
@@ -27,8 +28,9 @@ from satchel.names import near_misses, plugin_name_fault
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _KEYS = (
     *("command", "args", "env", "cwd", "url", "headers", "transport"),
-    *("group", "enable", "disable", "timeout", "pin"),
+    *("group", "enable", "disable", "timeout", "pin", "oauth"),
 )
+_OAUTH_KEYS = ("client-id", "client-secret", "issuer", "scopes", "redirect", "grant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,16 +133,14 @@ def user_server(
     """
     if fault := plugin_name_fault(name):
         raise DefinitionError(f"its name {fault}")
-    for key in table:
-        if key not in _KEYS:
-            near = near_misses(key, _KEYS)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise DefinitionError(f"its key {key!r} is unknown{hint}")
+    _require_known(table, _KEYS)
     if ("command" in table) == ("url" in table):
         raise DefinitionError("it needs either a command or a url")
     given = _Table(table, environment)
     server: RemoteServer
     if "command" in table:
+        if "oauth" in table:
+            raise DefinitionError("it has a command, so its oauth has no effect")
         server = StdioServer(
             command=given.text("command"),
             args=given.texts("args") or (),
@@ -150,7 +150,7 @@ def user_server(
         )
     else:
         kind = SseServer if given.text("transport") == "sse" else HttpServer
-        server = kind(given.text("url"), given.mapping("headers"))
+        server = kind(given.text("url"), given.mapping("headers"), _oauth(table, environment))
     pin = required_pin(given.text("pin") or "hold")
     timeout = required_timeout(table.get("timeout"))
     return DeclaredServer(
@@ -164,6 +164,32 @@ def user_server(
         timeout=timeout,
         pin=pin,
         origin=ServerOrigin(path, name, _how_reached(table.get)),
+    )
+
+
+def _require_known(table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+    for key in table:
+        if key not in keys:
+            near = near_misses(key, keys)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise DefinitionError(f"its key {key!r} is unknown{hint}")
+
+
+def _oauth(table: Mapping[str, Any], environment: Mapping[str, str]) -> OAuthClient | None:
+    """Return the OAuth client that the table of a server names, or `None`."""
+    if (values := table.get("oauth")) is None:
+        return None
+    if not isinstance(values, Mapping):
+        raise DefinitionError("its oauth must be a table")
+    _require_known(values, _OAUTH_KEYS)
+    given = _Table(values, environment)
+    return OAuthClient(
+        client_id=given.text("client-id"),
+        client_secret=given.text("client-secret"),
+        issuer=given.text("issuer"),
+        scopes=given.texts("scopes") or (),
+        redirect=given.text("redirect"),
+        grant=cast("Grant", given.text("grant") or "authorization-code"),
     )
 
 

@@ -114,11 +114,12 @@ class ServerHandle:
 class ServerPool:
     """The servers of one satchel. The first one starts the thread.
 
-    `on_news` is called in a thread whenever a server's snapshot changes.
+    `on_news` is called in a thread whenever a server's snapshot changes. `folder` is the folder of
+    the state files, with the logins.
     """
 
-    def __init__(self, limits: Limits, on_news: Callable[[], None]) -> None:
-        self._limits, self._on_news = limits, on_news
+    def __init__(self, limits: Limits, on_news: Callable[[], None], *, folder: str = "") -> None:
+        self._limits, self._on_news, self._folder = limits, on_news, folder
         self._thread: EventLoopThread | None = None
         self._handles: list[ServerHandle] = []
         self._leaving: list[ServerHandle] = []
@@ -129,7 +130,7 @@ class ServerPool:
         """Start to connect to a server and keep it connected."""
         thread = self._thread = self._thread or EventLoopThread("satchel-mcp", _load_sdk)
         supervisor = ServerSupervisor(
-            name, server, self._limits, self._set_news, stateless=stateless
+            name, server, self._limits, self._set_news, stateless=stateless, folder=self._folder
         )
         handle = ServerHandle(supervisor, thread)
         self._handles.append(handle)

@@ -28,6 +28,7 @@ from satchel.mcp_servers.server_connection import (
     connect,
     connection_lost,
 )
+from satchel.mcp_servers.server_login import ServerLogin
 from satchel.mcp_servers.server_transports import StderrBuffer
 from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList, with_skills
 from satchel.mcp_servers.tool_lister import timeout_error
@@ -88,8 +89,10 @@ class ServerSupervisor:
         on_news: Callable[[], None],
         *,
         stateless: bool = False,
+        folder: str = "",
     ) -> None:
         self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
+        self._login = ServerLogin.of(name, server, folder)
         self._stateless = stateless
         self._mode: ProtocolMode = "auto"
         self._stderr = self._new_stderr()
@@ -123,6 +126,8 @@ class ServerSupervisor:
         reconnect_backoff, list_backoff = Backoff(), Backoff()
         while True:
             began, why = _now(), GONE
+            if self._login is not None:
+                self._login.begin()
             try:
                 await (self._poll if self._stateless else self._serve)(list_backoff)
             except BaseException as problem:
@@ -138,7 +143,10 @@ class ServerSupervisor:
             if self.opened_at > began and _now() - self.opened_at > _STABLE:
                 reconnect_backoff.reset()
             self._set_unavailable(why)
-            await asyncio.sleep(reconnect_backoff.next())
+            if self._login is not None and self._login.blocks:
+                await self._login.until_changed()
+            else:
+                await asyncio.sleep(reconnect_backoff.next())
 
     async def _serve(self, list_backoff: Backoff) -> None:
         """List tools and serve calls while one connection lasts."""
@@ -175,8 +183,15 @@ class ServerSupervisor:
         self, **callbacks: Callable[[], None]
     ) -> AbstractAsyncContextManager[ServerConnection]:
         """Connect in the protocol mode that last worked."""
+        auth = self._login.auth if self._login is not None else None
         return connect(
-            self.name, self.server, self._limits, mode=self._mode, stderr=self._stderr, **callbacks
+            self.name,
+            self.server,
+            self._limits,
+            mode=self._mode,
+            stderr=self._stderr,
+            auth=auth,
+            **callbacks,
         )
 
     def _note(self, connection: ServerConnection) -> None:
@@ -234,6 +249,8 @@ class ServerSupervisor:
             self._on_news()
 
     def _unavailable_diagnostic(self, why: str) -> Diagnostic:
+        if self._login is not None and self._login.blocks:
+            return self._login.diagnostic()
         last_line = shorten(one_line(self._stderr.last_line), 200)
         why += f"; its last line on stderr: {last_line}" if last_line else ""
         why = redacted(why, {"": self.server.secrets})
@@ -278,6 +295,8 @@ class ServerSupervisor:
             # Its tools may have changed, or the session may be gone.
             self._cancelled_calls = 0
             self._changed.set()
+            if self._login is not None and (error := self._login.take_error()) is not None:
+                raise error from None
             raise
         except asyncio.CancelledError:
             self._cancelled_calls += 1
