@@ -53,7 +53,7 @@ _OTHERS = 1.0
 
 _UNAUTHORIZED, _FORBIDDEN, _TOO_MANY, _SERVER_ERROR = 401, 403, 429, 500
 
-_NO_SECRET: Final = "none"
+_PUBLIC: Final = "none"
 _BASIC: Final = "client_secret_basic"
 _POST: Final = "client_secret_post"
 """How a client proves to a token endpoint who it is."""
@@ -364,7 +364,7 @@ class BrowserLoginAuth(_LoginFlow):
         metadata = OAuthClientMetadata(
             redirect_uris=[AnyUrl(redirect)],
             client_name="Satchel",
-            token_endpoint_auth_method=_NO_SECRET,
+            token_endpoint_auth_method=_PUBLIC,
         )
         configured = None
         if client.client_id and document is None:
@@ -373,7 +373,7 @@ class BrowserLoginAuth(_LoginFlow):
                 client_secret=client.client_secret or None,
                 issuer=client.issuer or None,
                 redirect_uris=metadata.redirect_uris,
-                token_endpoint_auth_method=_BASIC if self._secret else _NO_SECRET,
+                token_endpoint_auth_method=_BASIC if self._secret else _PUBLIC,
             )
         storage = _LoginStorage(store, configured)
         super().__init__(
@@ -448,6 +448,8 @@ async def revoke(store: TokenStore) -> bool:
     data = {
         "token": tokens.get("refresh_token") or tokens.get("access_token", ""),
         "client_id": client.get("client_id", ""),
+        # Empty counts as left out (RFC 6749, 3.1); servers of the SDK refuse a form without it.
+        "client_secret": "",
     }
     auth: Any = None
     if secret := client.get("client_secret"):

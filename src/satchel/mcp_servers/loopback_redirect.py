@@ -45,7 +45,8 @@ class LoopbackRedirect:
     @property
     def is_awaited(self) -> bool:
         """Return whether the user was asked, and has not responded."""
-        return bool(self.state) and not self._outcome.done()
+        has_responded = self._outcome.done() and not self._outcome.cancelled()
+        return bool(self.state) and not has_responded
 
     async def wait(self) -> Redirect:
         """Wait for the redirect. Raises `SatchelError` if the login was refused."""
