@@ -218,6 +218,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "mcp-too-many-tools": DiagnosticRule(
             "An MCP server offers more tools than the limit.", _W, _W
         ),
+        "mcp-instructions-changed": DiagnosticRule(
+            "The instructions of an MCP server differ from what was approved.", _W, _W
+        ),
         "mcp-tool-invalid": DiagnosticRule(
             "A tool of an MCP server is invalid; it is not served.", _E, _E
         ),

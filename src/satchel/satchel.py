@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from satchel.contracts import PlanPolicy, ToolContract
     from satchel.mcp_servers import DeclaredServer, Pin, RemoteClient, RemoteServer
+    from satchel.mcp_servers.pin_store import ToolDrift
     from satchel.providers import Provider, Skill
     from satchel.runtime import Middleware
     from satchel.runtime.error_results import ErrorText
@@ -547,7 +548,8 @@ class Satchel:
     ) -> tuple[str, ...]:
         """Approve the current definitions of a server's tools; without names, of all its tools.
 
-        `tools` are the names that the server uses. With `digests` by tool, as shown in their
+        `tools` are the names that the server uses; `"@instructions"` stands for its instructions,
+        which are approved as a tool is. With `digests` by tool, as shown in their
         diagnostics, a tool is approved only if it has that digest. Returns the tools that had
         changed. Raises `NotFoundError`, and `ConflictError` while the server is down or if a
         digest does not match.
@@ -557,6 +559,15 @@ class Satchel:
             approved = self._server_registry().approve(server, tools, digests)
             self._refresh_in_background()
         return approved
+
+    def mcp_drift(self, server: str) -> Mapping[str, ToolDrift]:
+        """Return how what a server offers differs from what was approved, by tool.
+
+        `"@instructions"` stands for its instructions. Raises `NotFoundError`.
+        """
+        with self._lock:
+            self._require_open()
+            return self._server_registry().drift(server)
 
     def _server_registry(self) -> ServerRegistry:
         from satchel.server_registry import ServerRegistry  # lazy: needed only with MCP servers

@@ -9,16 +9,16 @@ from functools import partial
 from typing import Any, cast
 
 from satchel.errors import DefinitionError
+from satchel.mcp_servers.client_callbacks import Caller
 from satchel.mcp_servers.pin_store import ToolDrift
 from satchel.mcp_servers.schema_bounds import BoundedValidator, find_outside_properties
-from satchel.mcp_servers.server_connection import OnProgress
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.tools import Tool, ToolChunk, ToolContext, ToolResult
 from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.runner import LOOP
 
-BeginCall = Callable[[ToolDefinition, Mapping[str, Any], OnProgress], "Future[ToolResult]"]
-"""Starts a call of a tool at its server."""
+BeginCall = Callable[..., "Future[ToolResult]"]
+"""Starts a call of a tool at its server, with its arguments, for progress, and by its caller."""
 
 
 class RemoteTool(Tool):
@@ -79,9 +79,10 @@ class RemoteTool(Tool):
         """Return a function that calls the tool with checked arguments."""
         return partial(self.start, arguments, context)
 
-    async def start(self, arguments: Mapping[str, Any], _context: ToolContext) -> Any:
+    async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
         """Call the tool with checked arguments. Return a result, or a stream if it has progress."""
-        call = RunningCall(self._begin, self.definition, {**arguments, **self._presets})
+        given, caller = {**arguments, **self._presets}, Caller.of(context)
+        call = RunningCall(self._begin, self.definition, given, caller)
         return await call.outcome()
 
     async def execute(self, /, **arguments: Any) -> ToolResult:
@@ -102,12 +103,17 @@ class RunningCall:
     """A call that runs on the servers' event loop, awaited on the caller's."""
 
     def __init__(
-        self, begin: BeginCall, definition: ToolDefinition, arguments: Mapping[str, Any]
+        self,
+        begin: BeginCall,
+        definition: ToolDefinition,
+        arguments: Mapping[str, Any],
+        caller: Caller | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._wakeup = asyncio.Event()
         self._progress: Mapping[str, Any] | None = None
-        self._result = asyncio.wrap_future(begin(definition, arguments, self._progressed))
+        by = () if caller is None else (caller,)
+        self._result = asyncio.wrap_future(begin(definition, arguments, self._progressed, *by))
         self._result.add_done_callback(lambda _: self._wakeup.set())
 
     async def next(self) -> ToolChunk | ToolResult:

@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal
 from satchel.errors import ToolError
 from satchel.mcp_servers.backoff import Backoff
 from satchel.mcp_servers.call_outcome import decode_response, invalid_response, truncate_blocks
+from satchel.mcp_servers.client_callbacks import (
+    Caller,
+    ClientCallbacks,
+    RunningCallers,
+    sdk_callbacks,
+    send_answering,
+)
 from satchel.mcp_servers.connection_errors import is_connection_closed
 from satchel.mcp_servers.listed_skills import SkillListing, list_skills, offers_skills
 from satchel.mcp_servers.resource_reader import read_resource
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, describe_server
+from satchel.mcp_servers.server_instructions import with_instructions
+from satchel.mcp_servers.server_offers import ServerOffers, list_offers
 from satchel.mcp_servers.server_transports import StderrBuffer, open_transport
 from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList
 from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools, timeout_error
@@ -40,12 +49,19 @@ _MESSAGE_LENGTH = 500
 class ServerConnection:
     """An open connection to a server."""
 
-    def __init__(self, client: "Client", name: str, server: RemoteServer, limits: Limits) -> None:
-        from pydantic import TypeAdapter
-
+    def __init__(
+        self,
+        client: "Client",
+        name: str,
+        server: RemoteServer,
+        limits: Limits,
+        *,
+        callbacks: ClientCallbacks,
+        callers: RunningCallers,
+    ) -> None:
         self._client, self._name, self._server, self._limits = client, name, server, limits
+        self._callbacks, self._callers = callbacks, callers
         self._lister = ToolLister(client, server, limits)
-        self._answers: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 
     @property
     def mode(self) -> ProtocolMode:
@@ -62,7 +78,41 @@ class ServerConnection:
 
     async def listing(self) -> ToolList:
         """Return all tools that the server offers. Raises an error if the connection is broken."""
-        return await self._lister.listing()
+        listing = await self._lister.listing()
+        return with_instructions(listing, self._client.instructions)
+
+    async def offers(self) -> ServerOffers:
+        """Return the prompts and resources that the server lists."""
+        if isinstance(self._server, WorkerServer):
+            return ServerOffers()
+        return await list_offers(self._client, self._limits)
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], caller: Caller | None
+    ) -> dict[str, Any]:
+        """Send a request for a prompt or a resource, and return the response.
+
+        Raises `ToolError` if the server refuses or sends an invalid response.
+        """
+        from mcp import MCPError
+        from mcp_types import GetPromptRequest, ReadResourceRequest
+
+        kind: Any = GetPromptRequest if method == "prompts/get" else ReadResourceRequest
+        request = kind.model_validate({"method": method, "params": dict(params)}, by_name=False)
+        where = describe_server(self._server, self._name)
+        try:
+            with self._callers.during(caller):
+                return await send_answering(
+                    self._client,
+                    request,
+                    server=self._name,
+                    callbacks=self._callbacks,
+                    caller=caller,
+                )
+        except MCPError as problem:
+            raise _refusal(problem, where) from None
+        except ValueError:  # pydantic's ValidationError, too
+            raise ToolError(f"{where} returned an invalid response; do not retry") from None
 
     async def skills(self) -> SkillListing:
         """Return all skills that the server lists; none without the skills extension."""
@@ -78,7 +128,11 @@ class ServerConnection:
         return await read_resource(self._client, uri, self._name)
 
     async def call(
-        self, tool: ToolDefinition, arguments: Mapping[str, Any], on_progress: OnProgress
+        self,
+        tool: ToolDefinition,
+        arguments: Mapping[str, Any],
+        on_progress: OnProgress,
+        caller: Caller | None = None,
     ) -> ToolResult:
         """Call a tool and return its result. Cancelling this notifies the server.
 
@@ -98,9 +152,15 @@ class ServerConnection:
         try:
             # Not `call_tool`: it validates the result against the server's schema on this event
             # loop, with an engine that a hostile pattern can block for ever.
-            raw = await self._client.session.send_request(
-                CallToolRequest(params=params), self._answers, progress_callback=progressed
-            )
+            with self._callers.during(caller):
+                raw = await send_answering(
+                    self._client,
+                    CallToolRequest(params=params),
+                    server=self._name,
+                    callbacks=self._callbacks,
+                    caller=caller,
+                    on_progress=progressed,
+                )
         except MCPError as problem:
             raise _refusal(problem, describe_server(self._server, self._name)) from None
         except ValueError:  # pydantic's ValidationError, too
@@ -144,26 +204,31 @@ async def connect(
     on_late: Callable[[], None] = lambda: None,
     stderr: StderrBuffer | None = None,
     auth: Any = None,
+    callbacks: ClientCallbacks | None = None,
 ) -> AsyncIterator[ServerConnection]:
     """Connect to a server until the block ends.
 
     `on_change` is called when its tools or skills may have changed, `on_end` when it sends
     nothing more, and `on_late` when connecting exceeds the limit: `SatchelError` is raised then,
     but only after closing, which may take long. `auth` authorizes requests to a server on the
-    network. Also raises any error of the transport.
+    network. `callbacks` answer what it asks. Also raises any error of the transport.
     """
     import anyio
     from mcp import Client
     from mcp_types import (
         Implementation,
+        PromptListChangedNotification,
         ResourceListChangedNotification,
         ToolListChangedNotification,
     )
 
     async def on_message(message: Any) -> None:
-        tools_changed = isinstance(message, ToolListChangedNotification)
-        resources_changed = isinstance(message, ResourceListChangedNotification)
-        if tools_changed or (resources_changed and offers_skills(client)):
+        changed = (
+            ToolListChangedNotification,
+            PromptListChangedNotification,
+            ResourceListChangedNotification,
+        )
+        if isinstance(message, changed):
             on_change()
 
     def filter_message(received: Any) -> Any:
@@ -177,6 +242,7 @@ async def connect(
         except RuntimeError:  # not negotiated yet
             return ""
 
+    answering, callers = callbacks or ClientCallbacks(), RunningCallers()
     client = Client(
         open_transport(
             server,
@@ -191,6 +257,7 @@ async def connect(
         message_handler=on_message,
         client_info=Implementation(name="satchel", version="0"),
         cache=None,
+        **sdk_callbacks(name, answering, callers),
     )
     timer = asyncio.get_running_loop().call_later(limits.mcp_connect, on_late)
     outcome: BaseException | None = timeout_error("did not respond", limits)
@@ -204,7 +271,9 @@ async def connect(
             timer.cancel()
             listening.start_soon(_listen, client, on_change)
             try:
-                yield ServerConnection(client, name, server, limits)
+                yield ServerConnection(
+                    client, name, server, limits, callbacks=answering, callers=callers
+                )
             except BaseException as problem:
                 outcome = problem
                 raise
@@ -228,16 +297,24 @@ async def _listen(client: "Client", on_change: Callable[[], None]) -> None:
     from mcp import MCPError
     from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
-    tools, resources = client.server_capabilities.tools, client.server_capabilities.resources
-    wants_tools = bool(tools and tools.list_changed)
-    wants_resources = bool(resources and resources.list_changed and offers_skills(client))
-    if not (wants_tools or wants_resources):
+    able = client.server_capabilities
+    wants = {
+        name: bool(capability and capability.list_changed)
+        for name, capability in (
+            ("tools", able.tools),
+            ("prompts", able.prompts),
+            ("resources", able.resources),
+        )
+    }
+    if not any(wants.values()):
         return
     backoff = Backoff()
     while True:
         try:
             async with client.listen(
-                tools_list_changed=wants_tools, resources_list_changed=wants_resources
+                tools_list_changed=wants["tools"],
+                prompts_list_changed=wants["prompts"],
+                resources_list_changed=wants["resources"],
             ) as notices:
                 on_change()  # for changes before the subscription
                 async for _ in notices:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
+from satchel.mcp_servers.client_callbacks import Caller, ClientCallbacks
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
 from satchel.mcp_servers.server_connection import OnProgress
@@ -67,7 +68,11 @@ class ServerHandle:
         return is_settled
 
     def call(
-        self, tool: ToolDefinition, arguments: Mapping[str, Any], on_progress: OnProgress
+        self,
+        tool: ToolDefinition,
+        arguments: Mapping[str, Any],
+        on_progress: OnProgress,
+        caller: Caller | None = None,
     ) -> "Future[ToolResult]":
         """Start a call. Cancelling the future cancels it at the server, too.
 
@@ -75,8 +80,20 @@ class ServerHandle:
         """
         self._require_same_process()
         try:
-            return self._thread.begin(self._supervisor.call(tool, arguments, on_progress))
+            return self._thread.begin(self._supervisor.call(tool, arguments, on_progress, caller))
         except RuntimeError:
+            raise self._supervisor.unavailable() from None
+
+    def request(
+        self, method: str, params: Mapping[str, Any], caller: Caller | None
+    ) -> "Future[dict[str, Any]]":
+        """Start to get a prompt or a resource. Raises `ToolError` after the pool was closed."""
+        self._require_same_process()
+        requesting = self._supervisor.request(method, params, caller)
+        try:
+            return self._thread.begin(requesting)
+        except RuntimeError:  # the loop is closed
+            requesting.close()
             raise self._supervisor.unavailable() from None
 
     def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> "Future[ServedFile]":
@@ -115,11 +132,19 @@ class ServerPool:
     """The servers of one satchel. The first one starts the thread.
 
     `on_news` is called in a thread whenever a server's snapshot changes. `folder` is the folder of
-    the state files, with the logins.
+    the state files, with the logins. `callbacks` answer what servers ask.
     """
 
-    def __init__(self, limits: Limits, on_news: Callable[[], None], *, folder: str = "") -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        on_news: Callable[[], None],
+        *,
+        folder: str = "",
+        callbacks: ClientCallbacks | None = None,
+    ) -> None:
         self._limits, self._on_news, self._folder = limits, on_news, folder
+        self._callbacks = callbacks
         self._thread: EventLoopThread | None = None
         self._handles: list[ServerHandle] = []
         self._leaving: list[ServerHandle] = []
@@ -130,7 +155,13 @@ class ServerPool:
         """Start to connect to a server and keep it connected."""
         thread = self._thread = self._thread or EventLoopThread("satchel-mcp", _load_sdk)
         supervisor = ServerSupervisor(
-            name, server, self._limits, self._set_news, stateless=stateless, folder=self._folder
+            name,
+            server,
+            self._limits,
+            self._set_news,
+            stateless=stateless,
+            folder=self._folder,
+            callbacks=self._callbacks,
         )
         handle = ServerHandle(supervisor, thread)
         self._handles.append(handle)

@@ -12,6 +12,7 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import SatchelError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.backoff import Backoff
+from satchel.mcp_servers.client_callbacks import Caller, ClientCallbacks
 from satchel.mcp_servers.connection_errors import GONE, first_error, reason
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.resource_reader import ServerFiles
@@ -90,7 +91,9 @@ class ServerSupervisor:
         *,
         stateless: bool = False,
         folder: str = "",
+        callbacks: ClientCallbacks | None = None,
     ) -> None:
+        self._callbacks = callbacks
         self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
         self._login = ServerLogin.of(name, server, folder)
         self._stateless = stateless
@@ -191,6 +194,7 @@ class ServerSupervisor:
             mode=self._mode,
             stderr=self._stderr,
             auth=auth,
+            callbacks=self._callbacks,
             **callbacks,
         )
 
@@ -209,6 +213,7 @@ class ServerSupervisor:
     async def _list(self, connection: ServerConnection) -> None:
         self._changed.clear()
         listing = with_skills(await connection.listing(), await connection.skills())
+        listing = replace(listing, offers=await connection.offers())
         self._files.listed(listing.skills)
         self._publish(
             ServerSnapshot(
@@ -282,15 +287,28 @@ class ServerSupervisor:
         return _CANCELLED_LIMIT if is_foreign else 1
 
     async def call(
-        self, tool: ToolDefinition, arguments: Mapping[str, Any], on_progress: OnProgress
+        self,
+        tool: ToolDefinition,
+        arguments: Mapping[str, Any],
+        on_progress: OnProgress,
+        caller: Caller | None = None,
     ) -> ToolResult:
         """Call a tool, on the task's event loop. Raises `ToolError`."""
+        return await self._send(
+            lambda connection: connection.call(tool, arguments, on_progress, caller)
+        )
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], caller: Caller | None
+    ) -> dict[str, Any]:
+        """Get a prompt or a resource, on the task's event loop. Raises `ToolError`."""
+        return await self._send(lambda connection: connection.request(method, params, caller))
+
+    async def _send(self, send: Callable[[ServerConnection], Awaitable[T]]) -> T:
         self._calls += 1
         self._idle.clear()
         try:
-            result = await self._with_connection(
-                lambda connection: connection.call(tool, arguments, on_progress)
-            )
+            result = await self._with_connection(send)
         except ToolError:
             # Its tools may have changed, or the session may be gone.
             self._cancelled_calls = 0

@@ -26,6 +26,7 @@ from satchel.mcp_servers import (
     StdioServer,
 )
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
+from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.names import near_misses
 from satchel.sources.selection import SELECTION_FILE
 from satchel.sources.state_files import make_folder, state_folder
@@ -146,7 +147,7 @@ def approve(
         approved: tuple[str, ...] = names
     else:
         app = _connect(name, sources, state)
-        digests = _show_changes(console, app, names)
+        digests = _show_changes(console, app, name, names)
         if digests and not yes:
             _require_consent(console, len(digests))
         only = tuple(digests) if names else ()
@@ -233,19 +234,21 @@ def _approve_digest(
 
 
 def _show_changes(
-    console: Console, app: "satchel.Satchel", names: tuple[str, ...]
+    console: Console, app: "satchel.Satchel", server: str, names: tuple[str, ...]
 ) -> dict[str, str]:
     """Print how tools differ from their approved version, and return the new digests."""
-    entries = [_tool_of(app, tool) for tool in names] or app.catalog.all_tools
+    drift = app.mcp_drift(server)
+    wanted = [one if one == INSTRUCTIONS else _server_name(_tool_of(app, one)) for one in names]
     digests: dict[str, str] = {}
-    for entry in entries:
-        tool = entry.tool
-        if isinstance(tool, RemoteTool) and tool.drift is not None:
-            digests[tool.definition.name] = tool.drift.digest
-            for item in entry.diagnostics:
+    for name, change in drift.items():
+        if wanted and name not in wanted:
+            continue
+        digests[name] = change.digest
+        for item in app.catalog.diagnostics:
+            if change.digest in item.fix:
                 console.say(one_line(item.message))
-            for line in tool.drift.change.splitlines():
-                console.say(f"  {visible(line)}")
+        for line in change.change.splitlines():
+            console.say(f"  {visible(line)}")
     return digests
 
 
