@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from satchel.contracts import PlanPolicy, ToolContract
     from satchel.mcp_servers import DeclaredServer, Pin, RemoteClient, RemoteServer
+    from satchel.mcp_servers.client_callbacks import AskHost
     from satchel.mcp_servers.pin_store import ToolDrift
     from satchel.providers import Provider, Skill
     from satchel.runtime import Middleware
@@ -88,7 +89,9 @@ class Satchel:
     fields of tools, by plugin; they win over the environment and all files. With `run_code=False`
     no plugin is imported: everything is listed, nothing can be called. `errors` says what the model
     reads of an unexpected exception: an id of the log, its type and text without secrets, or what a
-    function of the tool's name and the exception returns.
+    function of the tool's name and the exception returns. `on_elicit` and `on_sample` answer MCP
+    servers that ask for input of the user, or for a message of a model: each gets the server's name
+    and the parameters of `elicitation/create` or `sampling/createMessage`, and returns the result.
 
     Problems on disk never raise; they are in `catalog.diagnostics`.
     """
@@ -107,6 +110,8 @@ class Satchel:
         settings: Settings | None = None,
         run_code: bool = True,
         errors: ErrorText = "summary",
+        on_elicit: AskHost | None = None,
+        on_sample: AskHost | None = None,
     ) -> None:
         if errors not in {"summary", "message"} and not callable(errors):
             raise DefinitionError(
@@ -137,6 +142,7 @@ class Satchel:
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style, errors)
         self._servers: ServerRegistry | None = None
+        self._on_elicit, self._on_sample = on_elicit, on_sample
         self._providers = ProviderRegistry(self._settings.limits, self._weak_refresh_callback())
         for provider in _providers(providers):
             self._providers.add(provider)
@@ -573,7 +579,14 @@ class Satchel:
         from satchel.server_registry import ServerRegistry  # lazy: needed only with MCP servers
 
         if self._servers is None:
-            self._servers = ServerRegistry(self._settings, self._weak_refresh_callback())
+            from satchel.mcp_servers.client_callbacks import ClientCallbacks
+
+            callbacks = ClientCallbacks(
+                on_elicit=self._on_elicit,
+                on_sample=self._on_sample,
+                asks_clients=self._settings.ask_mcp_clients,
+            )
+            self._servers = ServerRegistry(self._settings, self._weak_refresh_callback(), callbacks)
             # Sessions, and their tools, may outlive this object.
             weakref.finalize(self._shared, self._servers.close)
         return self._servers

@@ -97,7 +97,9 @@ class Settings:
     """The folder of the plugins' configuration files; `""` for the user's own folder."""
     mcp_servers: bool = True
     """Whether to connect the MCP servers that plugins and `satchel.toml` name."""
+    ask_mcp_clients: bool = False
+    """Whether MCP clients that are served are asked what the MCP servers ask."""
     state_folder: str = ""
-    """The folder that records approved MCP tools; `""` for the user's own folder."""
+    """The folder of approved MCP tools and of logins; `""` for the user's own folder."""
     cache: bool = True
     """Whether skills that were read before are taken from the user's cache while unchanged."""

@@ -35,11 +35,13 @@ class Sources:
     find_folders: int | None = None
     no_cache: bool = False
 
-    def open(self, *, run_code: bool, servers: bool = False, **options: Any) -> "satchel.Satchel":
+    def open(
+        self, *, run_code: bool, servers: bool = False, serves: bool = False, **options: Any
+    ) -> "satchel.Satchel":
         """Return a `Satchel` of these sources; it is closed when the command ends.
 
         Plugins are imported only with `run_code`. With `servers`, the declared MCP servers are
-        connected first.
+        connected first. With `serves`, they may ask the MCP clients that are served.
         """
         if run_code:
             log_to_stderr()
@@ -52,7 +54,10 @@ class Sources:
             project="." if self.project else None,
             run_code=run_code,
             settings=satchel.Settings(
-                mcp_servers=servers, limits=self._limits(), cache=not self.no_cache
+                mcp_servers=servers,
+                ask_mcp_clients=serves,
+                limits=self._limits(),
+                cache=not self.no_cache,
             ),
             **options,
         )

@@ -186,7 +186,7 @@ def _contribution(
         path=str(config.server),
         unit=config.name,
         rank=rank,
-        digest=_digest(tools, notes),
+        digest=_digest(tools, notes, snapshot),
         version=snapshot.version,
         description=f"The MCP server {config.name}.",
         groups=() if config.groups else (own,),
@@ -294,8 +294,9 @@ def _presets(config: ServerConfig, definition: ToolDefinition) -> dict[str, Any]
     return {**for_all, **config.presets.get(definition.name, NOTHING)}
 
 
-def _digest(tools: Iterable[ToolContribution], notes: str) -> str:
-    text = "\n".join([*(f"{tool.name} {tool.version}" for tool in tools), notes])
+def _digest(tools: Iterable[ToolContribution], notes: str, snapshot: ServerSnapshot) -> str:
+    offers = repr(snapshot.listing.offers) if snapshot.is_up else ""
+    text = "\n".join([*(f"{tool.name} {tool.version}" for tool in tools), notes, offers])
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 

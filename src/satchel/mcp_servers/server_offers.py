@@ -272,7 +272,7 @@ class RemotePrompt(McpPrompt):
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        return self.offered, self.server, self.groups
+        return self.offered, self.name, self.server, self.groups
 
 
 class RemoteResource(McpResource):
@@ -312,8 +312,11 @@ class RemoteResource(McpResource):
 
     def match(self, uri: str) -> Mapping[str, str] | None:
         """Return the URI as an argument; `None` if the server does not have it."""
+        if not uri.startswith(self.prefix) or len(uri) > _LONGEST_URI:
+            return None
+        uri = uri.removeprefix(self.prefix)
         is_ours = _fits(uri, self._parts) if self.is_template else uri == self.offered.uri
-        return {_URI: uri} if is_ours and len(uri) <= _LONGEST_URI else None
+        return {_URI: uri} if is_ours else None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RemoteResource) and self._key == other._key
@@ -323,7 +326,7 @@ class RemoteResource(McpResource):
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        return self.offered, self.server, self.groups
+        return self.offered, self.uri, self.server, self.groups
 
 
 _URI = "uri"
@@ -352,6 +355,11 @@ def _fits(uri: str, parts: tuple[str, ...]) -> bool:
             return False
         at = found + len(part)
     return len(uri) - len(last) >= at and uri.endswith(last)
+
+
+def prompt_text(response: dict[str, Any]) -> str:
+    """Return the messages of a prompt as one text. Raises `ToolError`."""
+    return _prompt_result(response).text
 
 
 def _prompt_result(response: dict[str, Any]) -> ToolResult:

@@ -212,8 +212,10 @@ class ServerSupervisor:
 
     async def _list(self, connection: ServerConnection) -> None:
         self._changed.clear()
-        listing = with_skills(await connection.listing(), await connection.skills())
-        listing = replace(listing, offers=await connection.offers())
+        tools, skills, offers = await asyncio.gather(
+            connection.listing(), connection.skills(), connection.offers()
+        )
+        listing = replace(with_skills(tools, skills), offers=offers)
         self._files.listed(listing.skills)
         self._publish(
             ServerSnapshot(

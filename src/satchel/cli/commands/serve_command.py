@@ -189,7 +189,7 @@ def _serve_stdio(selection: ServedSelection, sources: Sources, console: Console)
 
     # Claim stdin before plugins are imported: plugin code could read the client's messages.
     stdin = claim_stdin()
-    app = sources.open(run_code=True, servers=NESTED not in os.environ)
+    app = sources.open(run_code=True, servers=NESTED not in os.environ, serves=True)
     _print_summary(app, selection, console)
     stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
     _run(app, lambda: serve_stdio(SatchelServer(app, selection, single=True), stdin, stdout))
@@ -217,7 +217,7 @@ def _serve_http(
         raise SatchelError(f"cannot listen at {where}: {problem.strerror}") from problem
     with listening:
         address = replace(address, port=listening.getsockname()[1])
-        app = sources.open(run_code=True, servers=NESTED not in os.environ)
+        app = sources.open(run_code=True, servers=NESTED not in os.environ, serves=True)
         _print_summary(app, selection, console)
 
         def serve() -> Coroutine[Any, Any, None]:
