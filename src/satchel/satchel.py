@@ -579,6 +579,7 @@ class Satchel:
         from satchel.server_registry import ServerRegistry  # lazy: needed only with MCP servers
 
         if self._servers is None:
+            # Lazy: needed only with MCP servers.
             from satchel.mcp_servers.client_callbacks import ClientCallbacks
 
             callbacks = ClientCallbacks(

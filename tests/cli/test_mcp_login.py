@@ -118,7 +118,6 @@ def test_the_file_names_the_client(run, here, monkeypatch):
             '[mcp.box]\nurl = "https://a.example"\n[mcp.box.oauth]\nclient_id = "me"\n',
             "did you mean 'client-id'?",
         ),
-        ('[mcp.box]\ncommand = "x"\n[mcp.box.oauth]\n', "its oauth has no effect"),
     ],
 )
 def test_a_mistake_in_the_oauth_table_is_told(run, here, text, why):

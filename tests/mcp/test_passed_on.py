@@ -36,7 +36,9 @@ def app(tmp_path):
         limits=Limits(mcp_connect=60), state_folder=str(tmp_path / "state"), ask_mcp_clients=True
     )
     with Satchel(settings=settings) as made:
-        server = StdioServer(command=sys.executable, args=(GIFTED,), env={"WHO": "one"})
+        server = StdioServer(
+            command=sys.executable, args=(GIFTED,), env={"WHO": "one", "KEY": "hush-hush"}
+        )
         made.register_mcp_server(server, name="box")
         yield made
 
@@ -158,7 +160,10 @@ def test_a_client_that_cannot_answer_is_not_asked(app, behind, era):
 
 def test_log_lines_go_to_the_client_that_called(app, behind):
     _, told = serving(app, calling("mutter"), HANDSHAKE)
-    assert told.logged == [("warning", "hm")]
+    assert told.logged == [("warning", {"said": "hm"})]
+    _, told = serving(app, calling("leak"), HANDSHAKE)
+    assert [level for level, _ in told.logged] == ["error"]
+    assert "hush" not in str(told.logged)
 
 
 def test_a_client_without_a_handshake_gets_the_log_lines_that_it_wants(app, behind):
@@ -167,7 +172,7 @@ def test_a_client_without_a_handshake_gets_the_log_lines_that_it_wants(app, behi
         await client.call_tool("mutter")
         return told.logged
 
-    assert serving(app, work, STATELESS) == [("warning", "hm")]
+    assert serving(app, work, STATELESS) == [("warning", {"said": "hm"})]
 
 
 def test_no_client_gets_the_question_of_another(app, monkeypatch):

@@ -29,6 +29,7 @@ PARAMS = {
     },
     "look": {},
 }
+LINES = {"mutter": ("warning", {"said": "hm"}), "leak": ("error", [os.environ.get("KEY", "")])}
 QUESTIONS = {
     "pick": (types.ElicitRequest, types.ElicitResult),
     "think": (types.CreateMessageRequest, types.CreateMessageResult),
@@ -37,7 +38,7 @@ QUESTIONS = {
 
 
 async def list_tools(ctx, params):
-    tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in (*NAMES, "mutter")]
+    tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in (*NAMES, *LINES)]
     return types.ListToolsResult(tools=tools)
 
 
@@ -46,8 +47,9 @@ def said(value):
 
 
 async def call_tool(ctx, params):
-    if params.name == "mutter":
-        logged = types.LoggingMessageNotificationParams(level="warning", data="hm", logger="inner")
+    if params.name in LINES:
+        level, data = LINES[params.name]
+        logged = types.LoggingMessageNotificationParams(level=level, data=data, logger="inner")
         note = types.LoggingMessageNotification(params=logged)
         await ctx.session.send_notification(note, ctx.request_id)
         return said("muttered")

@@ -170,7 +170,7 @@ def test_a_refresh_that_fails_needs_another_login(running, folder):
         box.authority.access.clear()
         result = echoed(app)
         assert result.is_error
-        assert "satchel mcp login box" in result.text
+        assert "ask the user to run 'satchel mcp login box'" in result.text
         until(lambda: "mcp-login-needed" in codes(app))
         (problem,) = problems(app)
         assert "does not accept the login any more" in problem.message

@@ -197,6 +197,10 @@ LATE_IMPORTS = {
     ),
     "session/rendered_step.py: satchel.tools.dialects.DIALECTS": "a prompt needs no schemas",
     "session/rendered_step.py: satchel.tools.dialects.with_deferred": "a prompt needs no schemas",
+    "satchel.py: satchel.mcp_servers.client_callbacks.ClientCallbacks": (
+        "needed only with MCP servers"
+    ),
+    "session/session.py: satchel.session.resource_reading.read_resource": ("few sessions read one"),
     "session/session.py: satchel.contracts.Filled": "needed only with contracts",
     "session/session.py: satchel.contracts.unknown_variable": "needed only with contracts",
     "session/session.py: satchel.session.planning.require_policy": "needed only with a policy",

@@ -7,6 +7,7 @@ then the host's functions; and without either the question is refused.
 
 import asyncio
 import inspect
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -188,11 +189,15 @@ class RunningCallers:
 
 
 def sdk_callbacks(
-    server: str, callbacks: ClientCallbacks, callers: RunningCallers
+    server: str,
+    callbacks: ClientCallbacks,
+    callers: RunningCallers,
+    hide: Callable[[str], str] = str,
 ) -> dict[str, Any]:
     """Return the callbacks for the SDK's client, as its keyword arguments.
 
-    Only what can be answered has one: a server is told by this what it may ask.
+    Only what can be answered has one: a server is told by this what it may ask. `hide` removes
+    secrets from log lines.
     """
     import mcp_types as types
 
@@ -219,14 +224,17 @@ def sdk_callbacks(
         return await answered(ROOTS, None, types.ListRootsResult)
 
     async def on_log(params: Any) -> None:
-        logger = f"{server}.{params.logger}" if params.logger else server
+        logger = hide(f"{server}.{params.logger}" if params.logger else server)
+        text = params.data if isinstance(params.data, str) else json.dumps(params.data)
+        # Values of another type stay as they are, unless there is something to hide.
+        data = params.data if hide(text) == text else hide(text)
         if (caller := callers.only) is not None and caller.log_level is not None:
             try:
-                await caller.log(params.level, params.data, logger)
+                await caller.log(params.level, data, logger)
             except Exception as problem:  # any: a log line must not end the connection
                 _log.debug("cannot pass on a log line: %s", type(problem).__name__)
         else:
-            _log.debug("%s: %s", logger, shorten(one_line(str(params.data)), 1_000))
+            _log.debug("%s: %s", logger, shorten(one_line(hide(text)), 1_000))
 
     able = {
         "elicitation_callback": (ELICIT, on_elicit),

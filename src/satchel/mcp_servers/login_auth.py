@@ -68,14 +68,9 @@ class Refused(Protocol):
         """Report why, and the scopes that are missing, if that is the reason."""
 
 
-class _WithoutSecrets(logging.Filter):
-    """Drops the tracebacks of the SDK's login: they show responses with tokens."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not record.exc_info
-
-
-_FILTER = _WithoutSecrets()
+def _has_no_traceback(record: logging.LogRecord) -> bool:
+    """Drop the tracebacks of the SDK's login: they show responses with tokens."""
+    return not record.exc_info
 
 
 class _LoginFlow(OAuthClientProvider):
@@ -83,7 +78,7 @@ class _LoginFlow(OAuthClientProvider):
 
     async def async_auth_flow(self, request: httpx2.Request) -> Flow:
         # Adding it twice has no effect.
-        logging.getLogger("mcp.client.auth.oauth2").addFilter(_FILTER)
+        logging.getLogger("mcp.client.auth.oauth2").addFilter(_has_no_traceback)
         flow = super().async_auth_flow(request)
         try:
             outgoing = await anext(flow)

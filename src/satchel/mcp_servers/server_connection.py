@@ -26,6 +26,7 @@ from satchel.mcp_servers.server_offers import ServerOffers, list_offers
 from satchel.mcp_servers.server_transports import StderrBuffer, open_transport
 from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList
 from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools, timeout_error
+from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
@@ -257,7 +258,9 @@ async def connect(
         message_handler=on_message,
         client_info=Implementation(name="satchel", version="0"),
         cache=None,
-        **sdk_callbacks(name, answering, callers),
+        **sdk_callbacks(
+            name, answering, callers, lambda text: redacted(text, {"": server.secrets})
+        ),
     )
     timer = asyncio.get_running_loop().call_later(limits.mcp_connect, on_late)
     outcome: BaseException | None = timeout_error("did not respond", limits)

@@ -139,8 +139,6 @@ def user_server(
     given = _Table(table, environment)
     server: RemoteServer
     if "command" in table:
-        if "oauth" in table:
-            raise DefinitionError("it has a command, so its oauth has no effect")
         server = StdioServer(
             command=given.text("command"),
             args=given.texts("args") or (),

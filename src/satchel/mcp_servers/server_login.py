@@ -19,6 +19,8 @@ class LoginNeed:
 
     why: str
     fix: str
+    is_command: bool = True
+    """Whether the fix is a command to run."""
     scope: str = ""
     """The scopes that only some of its tools need, or `""` if nothing works without a login."""
 
@@ -64,8 +66,8 @@ class ServerLogin:
         return login_auth.StoredLoginAuth(server, self._store, self._refuse)
 
     def _refuse(self, why: str, *, scope: str = "", fix: str = "") -> None:
-        fix = fix or f"satchel mcp login {self._name}"
-        self.need = LoginNeed(why=why, scope=scope, fix=fix)
+        command = f"satchel mcp login {self._name}"
+        self.need = LoginNeed(why=why, scope=scope, fix=fix or command, is_command=not fix)
 
     @property
     def blocks(self) -> bool:
@@ -89,10 +91,8 @@ class ServerLogin:
             return None
         if need.scope:  # of this call only
             self.need = None
-        return ToolError(
-            f"the server {self._name!r} {need.why}; ask the user to run 'satchel mcp login "
-            f"{self._name}', or continue without it"
-        )
+        advice = f"ask the user to run '{need.fix}'" if need.is_command else "tell the user"
+        return ToolError(f"the server {self._name!r} {need.why}; {advice}, or continue without it")
 
     async def until_changed(self) -> None:
         """Wait until the stored login is another than before, or for some minutes."""
