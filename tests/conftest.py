@@ -30,6 +30,7 @@ def a_config_folder_of_its_own(_config_folders, monkeypatch) -> Path:
     monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(folder))
     monkeypatch.setenv("SATCHEL_STATE_DIR", f"{folder}-state")
     monkeypatch.setenv("SATCHEL_CACHE_DIR", f"{folder}-cache")
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     return folder
 
 

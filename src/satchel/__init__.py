@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from satchel.formats.skill_handler import SkillHandler
     from satchel.mcp_servers import (
         HttpServer,
+        OAuthClient,
         RemoteClient,
         ServerOptions,
         SseServer,
@@ -95,7 +96,9 @@ else:
             "provider_messages": "calls_in result_messages",
             "prompt": "ListingForm PromptListing SkillPrompt about_tokens",
             "tool_registry": "ToolRegistry",
-            "mcp_servers": "HttpServer RemoteClient ServerOptions SseServer StdioServer",
+            "mcp_servers": (
+                "HttpServer OAuthClient RemoteClient ServerOptions SseServer StdioServer"
+            ),
             "runtime": "ScopedMiddleware",
             "satchel": "Satchel",
             "session": "Recording ReplayDifference Session SkillContent Step StepChanges replay",
@@ -132,6 +135,7 @@ __all__ = [
     "McpPrompt",
     "McpResource",
     "NotFoundError",
+    "OAuthClient",
     "Plan",
     "PlanPolicy",
     "Precedence",

@@ -213,9 +213,15 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
             "An MCP server's entry is invalid; the server is not used.", _W, _E
         ),
         "mcp-not-started": DiagnosticRule("MCP servers are declared but not started.", _I, _I),
+        "mcp-login-needed": DiagnosticRule(
+            "A connected MCP server does not accept requests without a login.", _E, _E
+        ),
         "mcp-server-down": DiagnosticRule("A connected MCP server cannot be reached.", _E, _E),
         "mcp-too-many-tools": DiagnosticRule(
             "An MCP server offers more tools than the limit.", _W, _W
+        ),
+        "mcp-instructions-changed": DiagnosticRule(
+            "The instructions of an MCP server differ from what was approved.", _W, _W
         ),
         "mcp-tool-invalid": DiagnosticRule(
             "A tool of an MCP server is invalid; it is not served.", _E, _E

@@ -60,6 +60,8 @@ if TYPE_CHECKING:
         RemoteServer,
         ServerOptions,
     )
+    from satchel.mcp_servers.client_callbacks import AskHost
+    from satchel.mcp_servers.pin_store import ToolDrift
     from satchel.providers import Provider, Skill
     from satchel.runtime import Middleware
     from satchel.runtime.error_results import ErrorText
@@ -95,7 +97,9 @@ class Satchel:
     fields of tools, by plugin; they win over the environment and all files. With `run_code=False`
     no plugin is imported: everything is listed, nothing can be called. `errors` says what the model
     reads of an unexpected exception: an id of the log, its type and text without secrets, or what a
-    function of the tool's name and the exception returns.
+    function of the tool's name and the exception returns. `on_elicit` and `on_sample` answer MCP
+    servers that ask for input of the user, or for a message of a model: each gets the server's name
+    and the parameters of `elicitation/create` or `sampling/createMessage`, and returns the result.
 
     Problems on disk never raise; they are in `catalog.diagnostics`.
     """
@@ -114,6 +118,8 @@ class Satchel:
         settings: Settings | None = None,
         run_code: bool = True,
         errors: ErrorText = "summary",
+        on_elicit: AskHost | None = None,
+        on_sample: AskHost | None = None,
     ) -> None:
         if errors not in {"summary", "message"} and not callable(errors):
             raise DefinitionError(
@@ -144,6 +150,7 @@ class Satchel:
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style, errors)
         self._servers: ServerRegistry | None = None
+        self._on_elicit, self._on_sample = on_elicit, on_sample
         self._providers = ProviderRegistry(self._settings.limits, self._weak_refresh_callback())
         for provider in _providers(providers):
             self._providers.add(provider)
@@ -580,7 +587,8 @@ class Satchel:
     ) -> tuple[str, ...]:
         """Approve the current definitions of a server's tools; without names, of all its tools.
 
-        `tools` are the names that the server uses. With `digests` by tool, as shown in their
+        `tools` are the names that the server uses; `"@instructions"` stands for its instructions,
+        which are approved as a tool is. With `digests` by tool, as shown in their
         diagnostics, a tool is approved only if it has that digest. Returns the tools that had
         changed. Raises `NotFoundError`, and `ConflictError` while the server is down or if a
         digest does not match.
@@ -591,11 +599,28 @@ class Satchel:
             self._refresh_in_background()
         return approved
 
+    def mcp_drift(self, server: str) -> Mapping[str, ToolDrift]:
+        """Return how what a server offers differs from what was approved, by tool.
+
+        `"@instructions"` stands for its instructions. Raises `NotFoundError`.
+        """
+        with self._lock:
+            self._require_open()
+            return self._server_registry().drift(server)
+
     def _server_registry(self) -> ServerRegistry:
         from satchel.server_registry import ServerRegistry  # lazy: needed only with MCP servers
 
         if self._servers is None:
-            self._servers = ServerRegistry(self._settings, self._weak_refresh_callback())
+            # Lazy: needed only with MCP servers.
+            from satchel.mcp_servers.client_callbacks import ClientCallbacks
+
+            callbacks = ClientCallbacks(
+                on_elicit=self._on_elicit,
+                on_sample=self._on_sample,
+                asks_clients=self._settings.ask_mcp_clients,
+            )
+            self._servers = ServerRegistry(self._settings, self._weak_refresh_callback(), callbacks)
             # Sessions, and their tools, may outlive this object.
             weakref.finalize(self._shared, self._servers.close)
         return self._servers

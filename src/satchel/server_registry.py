@@ -15,7 +15,14 @@ from satchel.mcp_servers import (
     ServerHandle,
     ServerPool,
 )
-from satchel.mcp_servers.pin_store import PinStore, PinVerdict, ServerOrigin, how_reached
+from satchel.mcp_servers.client_callbacks import ClientCallbacks
+from satchel.mcp_servers.pin_store import (
+    PinStore,
+    PinVerdict,
+    ServerOrigin,
+    ToolDrift,
+    how_reached,
+)
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
 from satchel.mcp_servers.server_contributions import SOURCE, Pin, ServerConfig, ServerOffer
 from satchel.mcp_servers.server_declarations import (
@@ -40,10 +47,15 @@ class ServerRegistry:
     `on_news` is called in a thread whenever the snapshot of a server changes.
     """
 
-    def __init__(self, settings: Settings, on_news: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        on_news: Callable[[], None],
+        callbacks: ClientCallbacks | None = None,
+    ) -> None:
         self._limits, self._folder = settings.limits, state_folder(settings.state_folder)
         self._pins: dict[str, PinStore] = {}
-        self._pool = ServerPool(self._limits, on_news)
+        self._pool = ServerPool(self._limits, on_news, folder=self._folder, callbacks=callbacks)
         self._serial = itertools.count(1)
         self._handles: dict[str, tuple[ServerConfig, ServerHandle]] = {}
         self._declared: dict[str, DeclaredServer] = {}
@@ -202,9 +214,14 @@ class ServerRegistry:
         snapshot = handle.snapshot
         verdict = PinVerdict()
         if config.pin != "off" and snapshot.is_up:
-            verdict = self._pins_of(config).compare(snapshot.listing.tools)
+            verdict = self._pins_of(config).compare(snapshot.listing.to_pin)
         return ServerOffer(
-            config=config, snapshot=snapshot, begin=handle.call, verdict=verdict, read=handle.read
+            config=config,
+            snapshot=snapshot,
+            begin=handle.call,
+            verdict=verdict,
+            read=handle.read,
+            request=handle.request,
         )
 
     def approve(
@@ -221,11 +238,20 @@ class ServerRegistry:
         snapshot = handle.snapshot
         if snapshot.outage is not None:
             raise ConflictError(snapshot.outage.message, fix=snapshot.outage.fix)
-        tool_names = [tool.name for tool in snapshot.listing.tools]
+        tool_names = [tool.name for tool in snapshot.listing.to_pin]
         for tool in (*tools, *(digests or ())):
             if tool not in tool_names:
                 raise NotFoundError("tool", tool, near_misses(tool, tool_names))
-        return self._pins_of(config).approve(snapshot.listing.tools, tools, digests)
+        return self._pins_of(config).approve(snapshot.listing.to_pin, tools, digests)
+
+    def drift(self, name: str) -> Mapping[str, ToolDrift]:
+        """Return how tools and instructions of a server differ from what was approved.
+
+        Raises `NotFoundError`.
+        """
+        if name not in self._handles:
+            raise NotFoundError("MCP server", name, near_misses(name, self._handles))
+        return self._offer(*self._handles[name]).verdict.drift
 
     def _pins_of(self, config: ServerConfig) -> PinStore:
         if config.serial not in self._pins:

@@ -100,8 +100,10 @@ class Settings:
     """The folder of the plugins' configuration files; `""` for the user's own folder."""
     mcp_servers: bool = True
     """Whether to connect the MCP servers that plugins and `satchel.toml` name."""
+    ask_mcp_clients: bool = False
+    """Whether MCP clients that are served are asked what the MCP servers ask."""
     state_folder: str = ""
-    """The folder that records approved MCP tools; `""` for the user's own folder."""
+    """The folder of approved MCP tools and of logins; `""` for the user's own folder."""
     plugin_wait: float | None = None
     """How long the start waits for slow imports, which then go on in the background of a watch.
 

@@ -236,13 +236,13 @@ FAULTS = {
 BEYOND_A_SCHEMA = re.compile(
     "is called .* above|two .* are named|'min' is greater|the default is|not a field of 'config'"
     "|not read by this version|has a URL that|needs a URL that|has a header twice"
-    "|cannot be forwarded"
+    "|cannot be forwarded|OAuth client|client credentials need"
 )
 # An editor marks these although the reader takes them, because nobody means them: a switch, a
 # number or an empty text where a reference, a module, a folder, a name or a choice belongs.
 STRICTER = {"contract", "setup", "skills", "tools", "name", "pin"}
 # The reader of servers ignores these in a server of the other kind, and so their types.
-OF_ONE_KIND = {"args", "env", "cwd", "headers", "transport"}
+OF_ONE_KIND = {"args", "env", "cwd", "headers", "transport", "oauth"}
 
 FIELDS = [(name, key) for name, make in MANIFEST_SCHEMAS.items() for key in make()["properties"]]
 

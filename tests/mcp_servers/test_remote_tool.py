@@ -9,7 +9,7 @@ from satchel.tools import ToolContext, ToolResult
 async def test_news_without_progress_is_no_chunk():
     answer = Future()
 
-    def begin(definition, arguments, on_progress):
+    def begin(definition, arguments, on_progress, caller):
         on_progress_later(on_progress, {"progress": 1})
         return answer
 

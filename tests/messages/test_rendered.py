@@ -23,6 +23,8 @@ REMOTE = Path(__file__).parents[1] / "mcp_servers"
 
 WITHOUT_EXAMPLE = {
     "source-unreadable": "root reads everything; tests/sources covers it",
+    "mcp-instructions-changed": "it needs two runs of a server; tests/mcp_servers covers it",
+    "mcp-login-needed": "it needs a server on the network; tests/mcp_servers covers it",
     "plugin-install-failed": "pip and uv word it differently; tests/workers covers it",
 }
 

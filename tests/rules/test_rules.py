@@ -120,6 +120,10 @@ LATE_IMPORTS = {
     "loader/wanted_servers.py: satchel.mcp_servers.server_declarations.user_server": (
         "needed only with MCP servers"
     ),
+    "mcp_servers/browser_login.py: satchel.mcp_servers.login_auth.BrowserLoginAuth": (
+        "it loads the SDK"
+    ),
+    "mcp_servers/server_login.py: satchel.mcp_servers.login_auth": "it loads the SDK",
     "plugins/plugin_diagnostics.py: satchel.runtime.redaction.redacted": "needed only by an error",
     "provider_registry.py: satchel.providers.provided.failed": (
         "needed only with providers or skills in code"
@@ -194,6 +198,10 @@ LATE_IMPORTS = {
     ),
     "session/rendered_step.py: satchel.tools.dialects.DIALECTS": "a prompt needs no schemas",
     "session/rendered_step.py: satchel.tools.dialects.with_deferred": "a prompt needs no schemas",
+    "satchel.py: satchel.mcp_servers.client_callbacks.ClientCallbacks": (
+        "needed only with MCP servers"
+    ),
+    "session/session.py: satchel.session.resource_reading.read_resource": ("few sessions read one"),
     "session/session.py: satchel.contracts.Filled": "needed only with contracts",
     "session/session.py: satchel.contracts.unknown_variable": "needed only with contracts",
     "session/session.py: satchel.session.planning.require_policy": "needed only with a policy",

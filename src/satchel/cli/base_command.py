@@ -40,6 +40,7 @@ class Sources:
         *,
         run_code: bool,
         servers: bool = False,
+        serves: bool = False,
         patience: float | None = None,
         limits: Mapping[str, Any] | None = None,
         **options: Any,
@@ -47,8 +48,9 @@ class Sources:
         """Return a `Satchel` of these sources; it is closed when the command ends.
 
         Plugins are imported only with `run_code`. With `servers`, the declared MCP servers are
-        connected first. `patience` is how many seconds plugins and servers are waited for; by
-        default, until each is there or has failed.
+        connected first. With `serves`, they may ask the MCP clients that are served. `patience`
+        is how many seconds plugins and servers are waited for; by default, until each is there or
+        has failed.
         """
         if run_code:
             log_to_stderr()
@@ -64,6 +66,7 @@ class Sources:
             run_code=run_code,
             settings=satchel.Settings(
                 mcp_servers=servers,
+                ask_mcp_clients=serves,
                 limits=replace(self._limits(), **(limits or {})),
                 plugin_wait=patience,
                 cache=not self.no_cache,

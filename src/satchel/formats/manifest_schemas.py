@@ -149,6 +149,18 @@ def selection_schema() -> Schema:
             },
             "pin": _choice("What happens when a tool changes.", "hold", "warn", "off"),
             **_server_options(),
+            "oauth": _object(
+                {
+                    "client-id": _text("The client to log in as; without one, it is registered."),
+                    "client-secret": _text("Its secret; ${NAME} stands for a variable."),
+                    "issuer": _text("The authorization server that gave the secret."),
+                    "scopes": _texts("Scopes to ask for, beside those that the server names."),
+                    "redirect": _text("The registered redirect address on this machine."),
+                    "grant": _choice(
+                        "How to get tokens.", "authorization-code", "client-credentials"
+                    ),
+                }
+            ),
         }
     )
     reached = [{"required": ["command"]}, {"required": ["url"]}]

@@ -344,7 +344,8 @@ def _server_skills(
     broken = {item.path for item in findings if item.manifest is None}
     taken |= {entry.name for entry in previous.all_skills if entry.path in broken}
     served = {entry.name for entry in plugins if entry.is_served}
-    return collect_server_skills((item for item in config.servers if item.source in served), taken)
+    servers = (item for item in config.servers if item.source in served)
+    return collect_server_skills(servers, taken, config.settings.limits)
 
 
 # ---- diagnostics -------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from typing import Any
 
 from satchel.catalog import SkillEntry
 from satchel.formats.skill_arguments import takes_arguments
-from satchel.groups import View
 from satchel.text import visible
 
 WORDS = "arguments"
@@ -20,10 +19,10 @@ _TEXTS = {
 Described = list[dict[str, Any]]
 
 
-def prompts_of(view: View, texts: Iterable[str]) -> tuple[Described, Described]:
+def prompts_of(skills: Iterable[SkillEntry], texts: Iterable[str]) -> tuple[Described, Described]:
     """Describe the built-in prompts, and the prompts of the skills."""
     ours = [{"name": name, "description": _TEXTS[name]} for name in texts]
-    return ours, [_of_skill(skill) for skill in view.skills if skill.manifest]
+    return ours, [_of_skill(skill) for skill in skills if skill.manifest]
 
 
 def _of_skill(skill: SkillEntry) -> dict[str, Any]:

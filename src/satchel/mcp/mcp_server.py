@@ -249,7 +249,8 @@ class SatchelServer:
         offered = view.offers.prompts.get(name)
         if offered is not None and name not in view.texts:
             result = await self._run_offer(ctx, params, offered.tool, name, params.arguments or {})
-            return _messages(described, result)
+            messages = messages_of(offered, result)
+            return {"resultType": "complete", "description": described, "messages": messages}
         words = (params.arguments or {}).get(WORDS, "").strip()
         if (text := view.texts.get(name)) is None:
             is_placed = has_place_for_words(view.catalog.skills.get(name))
@@ -297,7 +298,7 @@ class SatchelServer:
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
         view = self._view(ctx)
         found, offered = find_target(params.uri, view.view), view.offers.find(params.uri)
-        if offered and offered[0].is_template:
+        if offered and (offered[0].is_template or offered[0].server):
             raise _no_resource(
                 ctx, params.uri, f"Cannot subscribe to {params.uri}: its changes are not known."
             )
@@ -338,11 +339,6 @@ class SatchelServer:
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
         return await completion(params, self._view(ctx), self._limits)
-
-
-def _messages(description: str, result: ToolResult) -> dict[str, Any]:
-    messages = messages_of(result.content)
-    return {"resultType": "complete", "description": description, "messages": messages}
 
 
 def _page(

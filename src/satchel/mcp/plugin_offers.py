@@ -1,16 +1,13 @@
 """The prompts and resources of plugins: list them, and make them on request."""
 
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import field
+from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from satchel.catalog import Catalog
 from satchel.errors import ToolError
-from satchel.lazy_dataclass import dataclass
 from satchel.mcp.own_task import run_in_task
 from satchel.mcp.protocol_validation import Described, require_valid
 from satchel.mcp.tool_client import KEY, ToolClient
@@ -32,38 +29,6 @@ from satchel.tools import (
 
 _LOG = logging.getLogger("satchel.mcp")
 _WRONG_ARGUMENTS = "invalid_arguments"
-
-
-@dataclass(frozen=True, slots=True)
-class PluginOffers:
-    """The prompts and resources of plugins with active groups; the first of equal names wins."""
-
-    prompts: Mapping[str, McpPrompt] = field(default_factory=dict)
-    resources: Mapping[str, McpResource] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, catalog: Catalog, active: frozenset[str]) -> "PluginOffers":
-        """Return those of the plugins that have an active group."""
-        prompts: dict[str, McpPrompt] = {}
-        resources: dict[str, McpResource] = {}
-        for plugin in catalog.plugins.values():
-            if active.isdisjoint(group.name for group in plugin.contribution.groups):
-                continue
-            for offer in plugin.contribution.offers:
-                if isinstance(offer, McpPrompt):
-                    prompts.setdefault(offer.name, offer)
-                else:
-                    resources.setdefault(offer.uri, offer)
-        return cls(prompts, resources)
-
-    def find(self, uri: str) -> tuple[McpResource, Mapping[str, str]] | None:
-        """Return the resource at a URI, and the values of its template; `None` if there is none."""
-        if (exact := self.resources.get(uri)) and not exact.is_template:
-            return exact, {}
-        for resource in self.resources.values():
-            if resource.is_template and (parts := resource.match(uri)) is not None:
-                return resource, parts
-        return None
 
 
 def described_offer(offer: McpPrompt | McpResource) -> Described:
@@ -133,14 +98,20 @@ async def run_offer(
     raise MCPError(types.INVALID_PARAMS if is_of_client else types.INTERNAL_ERROR, result.text)
 
 
-def messages_of(blocks: Iterable[Block]) -> list[dict[str, Any]]:
-    """Return blocks as the messages of a user."""
-    return [{"role": "user", "content": block.to_dict()} for block in blocks]
+def messages_of(prompt: McpPrompt, result: ToolResult) -> list[dict[str, Any]]:
+    """Return a result as messages: those of a server as they are, blocks as those of a user."""
+    if prompt.server:
+        messages: list[dict[str, Any]] = (result.structured or {}).get("messages", [])
+        return messages
+    return [{"role": "user", "content": block.to_dict()} for block in result.content]
 
 
 def contents_of(uri: str, resource: McpResource, result: ToolResult) -> list[dict[str, Any]]:
     """Return a result as the contents of a resource."""
-    return [_content(uri, resource.mime_type, block) for block in result.content]
+    contents = [_content(uri, resource.mime_type, block) for block in result.content]
+    if resource.prefix:
+        return [{**item, "uri": f"{resource.prefix}{item['uri']}"} for item in contents]
+    return contents
 
 
 def _content(uri: str, kind: str | None, block: Block) -> dict[str, Any]:

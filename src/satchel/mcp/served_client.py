@@ -53,7 +53,7 @@ def events_between(before: ClientView, after: ClientView) -> Iterator[ServerEven
     known = before.offers.resources
     for uri, resource in after.offers.resources.items():
         # A new version of its plugin may return other content.
-        if not resource.is_template and known.get(uri) is not resource:
+        if not resource.is_template and known.get(uri) != resource:
             yield ResourceUpdated(uri)
 
 

@@ -75,6 +75,16 @@ class ToolClient:
             raise self.outcome
 
     @property
+    def owner(self) -> Any:
+        """Return what identifies the client among several: its connection, or this request."""
+        return self if is_stateless(self.sdk) else self.sdk.session._connection  # noqa: SLF001
+
+    @property
+    def log_level(self) -> Level | None:
+        """Return the lowest level of log messages that it wants; `None` for none."""
+        return self._level if self._level in LEVELS else None
+
+    @property
     def protocol_version(self) -> str:
         """Return the protocol version of the client."""
         return self.sdk.protocol_version

@@ -6,13 +6,14 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-from satchel.catalog import Catalog
+from satchel.catalog import Catalog, SkillEntry
+from satchel.catalog.catalog_offers import CatalogOffers
 from satchel.errors import SatchelError
 from satchel.groups import View
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.mcp_prompts import prompts_of
 from satchel.mcp.pagination import PagedList
-from satchel.mcp.plugin_offers import PluginOffers, described_offer
+from satchel.mcp.plugin_offers import described_offer
 from satchel.mcp.protocol_validation import DescriptionCache, described_tool
 from satchel.mcp.served_selection import ServedSelection, with_those_of_skills
 from satchel.mcp.skill_resources import TEMPLATE, SkillEntryCache, resources_of, without_folders
@@ -24,6 +25,8 @@ from satchel.shared import Memo
 from satchel.tools import McpPrompt, McpResource
 
 _TASK_TOOLS = frozenset({"view_task", "wait_task", "cancel_task"})
+_TEXTS = ("skill_prompt", "activated_notes")
+"""The names of the built-in prompts."""
 _MOST = 16
 """How many views are kept, one for each choice of groups."""
 
@@ -47,8 +50,8 @@ class ClientView:
     view: View
     lists: Mapping[str, PagedList]
     """The lists, by the names that the protocol gives them."""
-    offers: PluginOffers
-    """The prompts and resources of plugins."""
+    offers: CatalogOffers
+    """The prompts and resources of plugins and servers."""
     texts: Mapping[str, str]
     """The skill prompt and the notes, by the names of their prompts."""
     instructions: str
@@ -161,13 +164,17 @@ class ViewCache:
         hide = self.hider(catalog) or str
         texts = {"skill_prompt": step.skill_prompt(), "activated_notes": step.activated_notes()}
         texts = {name: hide(text) for name, text in texts.items() if text}
-        offers = PluginOffers.of(catalog, active)
+        # Prompts of servers are listed with their own arguments, not as skills of the user.
+        skills = [one for one in step.view.skills if not one.access.fills_arguments]
+        offers = CatalogOffers.of(catalog, active, {*_TEXTS, *(skill.name for skill in skills)})
         resources, view = self._offered(offers.resources.values()), step.view
         lists = {
             "tools": PagedList.of(self._tools(step, mode)),
-            "prompts": PagedList.of(_prompts(view, texts, self._offered(offers.prompts.values()))),
+            "prompts": PagedList.of(
+                _prompts(skills, texts, self._offered(offers.prompts.values()))
+            ),
             "resources": PagedList.of(
-                [*resources_of(view.skills), *(one for one in resources if "uri" in one)],
+                [*resources_of(skills), *(one for one in resources if "uri" in one)],
                 # If only the text of a skill changes, resources that were read are outdated.
                 (skill.version for skill in view.skills),
             ),
@@ -219,11 +226,11 @@ class ViewCache:
 
 
 def _prompts(
-    view: View, texts: Iterable[str], offered: Iterable[dict[str, Any]]
+    skills: Iterable[SkillEntry], texts: Iterable[str], offered: Iterable[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return all prompts; if names are equal, ours win, then those of plugins, then skills."""
     prompts: dict[str, dict[str, Any]] = {}
-    ours, skills = prompts_of(view, texts)
-    for prompt in (*ours, *offered, *skills):
+    ours, of_skills = prompts_of(skills, texts)
+    for prompt in (*ours, *offered, *of_skills):
         prompts.setdefault(prompt["name"], prompt)
     return list(prompts.values())

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from satchel.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from satchel.mcp_servers.oauth_client import OAuthClient
     from satchel.mcp_servers.remote_client import RemoteClient
     from satchel.mcp_servers.remote_tool import RemoteTool
     from satchel.mcp_servers.resource_reader import RemoteSkillReader
@@ -31,6 +32,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "oauth_client": "OAuthClient",
             "remote_client": "RemoteClient",
             "remote_tool": "RemoteTool",
             "resource_reader": "RemoteSkillReader",
@@ -48,6 +50,7 @@ else:
 __all__ = [
     "DeclaredServer",
     "HttpServer",
+    "OAuthClient",
     "Pin",
     "RemoteClient",
     "RemoteServer",

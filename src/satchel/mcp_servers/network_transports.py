@@ -20,13 +20,16 @@ _WAIT = 10.0
 
 _EVENTS = "text/event-stream"
 
+OF_LOGIN = "satchel-login"
+"""The extension that marks requests to an authorization server."""
+
 _STATUS_ONLY = frozenset({"Server returned an error response", "Not Found", "Session terminated"})
 """The SDK's messages for a response with an error status; they do not say which."""
 
 
 @asynccontextmanager
 async def over_http(
-    server: HttpServer, longest: int, on_gap: Callable[[], None]
+    server: HttpServer, longest: int, on_gap: Callable[[], None], auth: Any = None
 ) -> "AsyncIterator[TransportStreams]":
     """Connect by streamable HTTP; `on_gap` is called when notifications may have been missed."""
     from mcp import MCPError
@@ -40,6 +43,8 @@ async def over_http(
 
     async def on_request(request: "httpx2.Request") -> None:
         nonlocal streams
+        if OF_LOGIN in request.extensions:
+            return
         if request.method == "GET":  # the notification stream; a second one is a reconnection
             streams += 1
             if streams > 1:
@@ -47,11 +52,12 @@ async def over_http(
 
     async def on_response(response: "httpx2.Response") -> None:
         nonlocal last
-        if response.request.method == "POST":  # servers may refuse the notification stream
+        # Servers may refuse the notification stream.
+        if response.request.method == "POST" and OF_LOGIN not in response.request.extensions:
             last = response
 
     async with (
-        _client(server, longest, on_request, on_response) as client,
+        _client(server, longest, auth, on_request, on_response) as client,
         streamable_http_client(server.url, http_client=client, **event_limit) as transport,
     ):
         try:
@@ -65,7 +71,9 @@ async def over_http(
 
 
 @asynccontextmanager
-async def over_sse(server: SseServer, longest: int) -> "AsyncIterator[TransportStreams]":
+async def over_sse(
+    server: SseServer, longest: int, auth: Any = None
+) -> "AsyncIterator[TransportStreams]":
     """Connect by server-sent events: read one stream of events, and post our messages.
 
     The SDK's client limits events to 1 MiB whatever `mcp_message` is, logs URLs with their
@@ -78,14 +86,14 @@ async def over_sse(server: SseServer, longest: int) -> "AsyncIterator[TransportS
     base_url = httpx2.URL(server.url)
 
     async def on_request(request: httpx2.Request) -> None:
-        if _origin(request.url) != _origin(base_url):
+        if OF_LOGIN not in request.extensions and _origin(request.url) != _origin(base_url):
             raise SatchelError("redirects to another host, to which nothing is sent")
 
     received, read = anyio.create_memory_object_stream[Any](0)
     write, outgoing = anyio.create_memory_object_stream[Any](0)
     with received, read, write, outgoing:
         async with (
-            _client(server, longest, on_request) as client,
+            _client(server, longest, auth, on_request) as client,
             client.sse(base_url, follow_redirects=True, max_event_size=longest) as events,
             anyio.create_task_group() as pipes,
         ):
@@ -141,7 +149,7 @@ async def _send(client: "httpx2.AsyncClient", url: "httpx2.URL", outgoing: Any) 
 
 
 def _client(
-    server: HttpServer | SseServer, longest: int, on_request: Any, *on_response: Any
+    server: HttpServer | SseServer, longest: int, auth: Any, on_request: Any, *on_response: Any
 ) -> "httpx2.AsyncClient":
     """Create an HTTP client that limits the size of each response."""
     import httpx2
@@ -180,6 +188,7 @@ def _client(
     return httpx2.AsyncClient(
         headers={**(server.headers or {}), "Accept-Encoding": "identity"},
         timeout=httpx2.Timeout(_WAIT, read=None),
+        auth=auth,
         event_hooks={"request": [on_request], "response": [check_response, *on_response]},
     )
 

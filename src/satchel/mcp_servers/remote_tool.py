@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, cast
 
 from satchel.errors import DefinitionError
+from satchel.mcp_servers.client_callbacks import Caller
 from satchel.mcp_servers.pin_store import ToolDrift
 from satchel.mcp_servers.schema_bounds import BoundedValidator, find_outside_properties
 from satchel.mcp_servers.server_options import ServerOptions, forwarded
@@ -18,7 +19,7 @@ from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.runner import LOOP
 
 BeginCall = Callable[..., "Future[ToolResult]"]
-"""Starts a call of a tool at its server: `ServerHandle.call`."""
+"""Starts a call of a tool at its server, with its arguments, for progress, and by its caller."""
 
 _HEADERS, _CLIENT = "headers", "mcp"
 """Keys in the metadata of a context: the caller's HTTP headers, and the MCP client with them."""
@@ -96,10 +97,11 @@ class RemoteTool(Tool):
             arguments = {self._original.get(name, name): v for name, v in arguments.items()}
         begin = self._begin
         if self._options.forward_headers:
-            given = context.get_metadata(_HEADERS)
-            given = given or getattr(context.get_metadata(_CLIENT), "headers", None)
-            begin = partial(begin, headers=forwarded(self._options, given))
-        call = RunningCall(begin, self.definition, {**arguments, **self._presets})
+            headers = context.get_metadata(_HEADERS)
+            headers = headers or getattr(context.get_metadata(_CLIENT), "headers", None)
+            begin = partial(begin, headers=forwarded(self._options, headers))
+        given, caller = {**arguments, **self._presets}, Caller.of(context)
+        call = RunningCall(begin, self.definition, given, caller)
         return await call.outcome()
 
     async def execute(self, /, **arguments: Any) -> ToolResult:
@@ -120,12 +122,17 @@ class RunningCall:
     """A call that runs on the servers' event loop, awaited on the caller's."""
 
     def __init__(
-        self, begin: BeginCall, definition: ToolDefinition, arguments: Mapping[str, Any]
+        self,
+        begin: BeginCall,
+        definition: ToolDefinition,
+        arguments: Mapping[str, Any],
+        caller: Caller | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._wakeup = asyncio.Event()
         self._progress: Mapping[str, Any] | None = None
-        self._result = asyncio.wrap_future(begin(definition, arguments, self._progressed))
+        by = () if caller is None else (caller,)
+        self._result = asyncio.wrap_future(begin(definition, arguments, self._progressed, *by))
         self._result.add_done_callback(lambda _: self._wakeup.set())
 
     async def next(self) -> ToolChunk | ToolResult:

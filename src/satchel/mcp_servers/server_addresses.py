@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from satchel.errors import DefinitionError
 from satchel.formats import is_header
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.oauth_client import OAuthClient, may_carry_tokens
 from satchel.text import one_line
 from satchel.tools.empty_mapping import NOTHING
 
@@ -93,9 +94,15 @@ class _OnNetwork:
 
     url: str
     headers: Mapping[str, str] | None = None
+    oauth: OAuthClient | None = None
+    """As which client to log in, if the server asks for it; `None` for any."""
 
     def __post_init__(self) -> None:
         _require_url(self.url)
+        if not isinstance(self.oauth, OAuthClient | None):
+            raise DefinitionError("the oauth of a server must be an OAuthClient")
+        if self.oauth is not None and not may_carry_tokens(self.url):
+            raise DefinitionError("a server with oauth needs a URL that begins with https://")
         _require_strings("headers", self.headers)
         for name, value in (self.headers or NOTHING).items():
             if not is_header(name, value) or not value.isascii():
@@ -118,6 +125,7 @@ class _OnNetwork:
         values += [value for _, value in parse_qsl(parts.query)]
         for value in (self.headers or NOTHING).values():
             values += [value, value.rpartition(" ")[2]]  # the part after `Bearer`
+        values += [self.oauth.client_secret] if self.oauth else []
         return tuple(values)
 
     def __str__(self) -> str:

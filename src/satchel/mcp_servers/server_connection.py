@@ -2,24 +2,33 @@
 
 import asyncio
 import math
-import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from satchel.errors import SatchelError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.backoff import Backoff
 from satchel.mcp_servers.call_outcome import decode_response, invalid_response, truncate_blocks
+from satchel.mcp_servers.client_callbacks import (
+    Caller,
+    ClientCallbacks,
+    RunningCallers,
+    sdk_callbacks,
+    send_answering,
+)
 from satchel.mcp_servers.connection_errors import is_connection_closed
 from satchel.mcp_servers.listed_skills import SkillListing, list_skills, offers_skills
 from satchel.mcp_servers.resource_reader import read_resource
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, describe_server
+from satchel.mcp_servers.server_instructions import with_instructions
+from satchel.mcp_servers.server_offers import ServerOffers, list_offers
 from satchel.mcp_servers.server_transports import HEADERS_META, StderrBuffer, open_transport
 from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList
 from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools, timeout_error
+from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
@@ -28,7 +37,6 @@ from satchel.tools.empty_mapping import NOTHING
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp.client.session import ListRootsFnT
 
 ProtocolMode = Literal["auto", "legacy"]
 """How to connect: `auto` asks for the protocol version, `legacy` begins with the old handshake."""
@@ -60,12 +68,19 @@ _FEW_BLOCKS, _SHORT_TEXT = 10, 10_000
 class ServerConnection:
     """An open connection to a server."""
 
-    def __init__(self, client: "Client", name: str, server: RemoteServer, limits: Limits) -> None:
-        from pydantic import TypeAdapter
-
+    def __init__(
+        self,
+        client: "Client",
+        name: str,
+        server: RemoteServer,
+        limits: Limits,
+        *,
+        callbacks: ClientCallbacks,
+        callers: RunningCallers,
+    ) -> None:
         self._client, self._name, self._server, self._limits = client, name, server, limits
+        self._callbacks, self._callers = callbacks, callers
         self._lister = ToolLister(client, server, limits)
-        self._answers: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 
     @property
     def mode(self) -> ProtocolMode:
@@ -82,7 +97,41 @@ class ServerConnection:
 
     async def listing(self) -> ToolList:
         """Return all tools that the server offers. Raises an error if the connection is broken."""
-        return await self._lister.listing()
+        listing = await self._lister.listing()
+        return with_instructions(listing, self._client.instructions)
+
+    async def offers(self) -> ServerOffers:
+        """Return the prompts and resources that the server lists."""
+        if isinstance(self._server, WorkerServer):
+            return ServerOffers()
+        return await list_offers(self._client, self._limits)
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], caller: Caller | None
+    ) -> dict[str, Any]:
+        """Send a request for a prompt or a resource, and return the response.
+
+        Raises `ToolError` if the server refuses or sends an invalid response.
+        """
+        from mcp import MCPError
+        from mcp_types import GetPromptRequest, ReadResourceRequest
+
+        kind: Any = GetPromptRequest if method == "prompts/get" else ReadResourceRequest
+        request = kind.model_validate({"method": method, "params": dict(params)}, by_name=False)
+        where = describe_server(self._server, self._name)
+        try:
+            with self._callers.during(caller):
+                return await send_answering(
+                    self._client,
+                    request,
+                    server=self._name,
+                    callbacks=self._callbacks,
+                    caller=caller,
+                )
+        except MCPError as problem:
+            raise _refusal(problem, where) from None
+        except ValueError:  # pydantic's ValidationError, too
+            raise ToolError(f"{where} returned an invalid response; do not retry") from None
 
     async def skills(self) -> SkillListing:
         """Return all skills that the server lists; none without the skills extension."""
@@ -102,6 +151,7 @@ class ServerConnection:
         tool: ToolDefinition,
         arguments: Mapping[str, Any],
         on_progress: OnProgress,
+        caller: Caller | None = None,
         headers: Mapping[str, str] = NOTHING,
     ) -> ToolResult:
         """Call a tool and return its result. Cancelling this notifies the server.
@@ -125,11 +175,15 @@ class ServerConnection:
         try:
             # Not `call_tool`: it validates the result against the server's schema on this event
             # loop, with an engine that a hostile pattern can block for ever.
-            raw = await self._client.session.send_request(
-                CallToolRequest(params=params),
-                self._answers,
-                progress_callback=progressed,
-            )
+            with self._callers.during(caller):
+                raw = await send_answering(
+                    self._client,
+                    CallToolRequest(params=params),
+                    server=self._name,
+                    callbacks=self._callbacks,
+                    caller=caller,
+                    on_progress=progressed,
+                )
         except MCPError as problem:
             raise _refusal(problem, describe_server(self._server, self._name)) from None
         except ValueError:  # pydantic's ValidationError, too
@@ -191,28 +245,35 @@ async def connect(
     on_late: Callable[[], None] = lambda: None,
     stderr: StderrBuffer | None = None,
     start: StartLimit | None = None,
+    auth: Any = None,
+    callbacks: ClientCallbacks | None = None,
     roots: tuple[str, ...] = (),
 ) -> AsyncIterator[ServerConnection]:
     """Connect to a server until the block ends.
 
     `on_change` is called when its tools or skills may have changed, `on_end` when it sends
     nothing more, and `on_late` when connecting exceeds the limit `start`: `SatchelError` is raised
-    then, but only after closing, which may take long. `roots` are folders that the server may ask
-    for. Also raises any error of the transport.
+    then, but only after closing, which may take long. `auth` authorizes requests to a server on the
+    network. `callbacks` answer what it asks, and `roots` are folders that it may ask for. Also
+    raises any error of the transport.
     """
     start = start or StartLimit(limits.mcp_connect, "limit mcp_connect")
     import anyio
     from mcp import Client
     from mcp_types import (
         Implementation,
+        PromptListChangedNotification,
         ResourceListChangedNotification,
         ToolListChangedNotification,
     )
 
     async def on_message(message: Any) -> None:
-        tools_changed = isinstance(message, ToolListChangedNotification)
-        resources_changed = isinstance(message, ResourceListChangedNotification)
-        if tools_changed or (resources_changed and offers_skills(client)):
+        changed = (
+            ToolListChangedNotification,
+            PromptListChangedNotification,
+            ResourceListChangedNotification,
+        )
+        if isinstance(message, changed):
             on_change()
 
     def filter_message(received: Any) -> Any:
@@ -226,6 +287,8 @@ async def connect(
         except RuntimeError:  # not negotiated yet
             return ""
 
+    answering = replace(callbacks or ClientCallbacks(), roots=roots)
+    callers = RunningCallers()
     client = Client(
         open_transport(
             server,
@@ -234,12 +297,15 @@ async def connect(
             filter_message=filter_message,
             on_gap=on_change,
             on_end=on_end,
+            auth=auth,
         ),
         mode=mode,
         message_handler=on_message,
         client_info=Implementation(name="satchel", version="0"),
         cache=None,
-        list_roots_callback=_listing(roots) if roots else None,
+        **sdk_callbacks(
+            name, answering, callers, lambda text: redacted(text, {"": server.secrets})
+        ),
     )
     timer = asyncio.get_running_loop().call_later(start.seconds, on_late)
     outcome: BaseException | None = start.error
@@ -253,7 +319,9 @@ async def connect(
             timer.cancel()
             listening.start_soon(_listen, client, on_change)
             try:
-                yield ServerConnection(client, name, server, limits)
+                yield ServerConnection(
+                    client, name, server, limits, callbacks=answering, callers=callers
+                )
             except BaseException as problem:
                 outcome = problem
                 raise
@@ -262,18 +330,6 @@ async def connect(
                 scope.deadline = anyio.current_time() + _CLOSE_LIMIT
     if scope.cancelled_caught and outcome is not None:
         raise outcome
-
-
-def _listing(roots: tuple[str, ...]) -> "ListRootsFnT":
-    """Return a callback that returns folders to the server."""
-    from mcp_types import ListRootsResult, Root
-
-    uris = [Path(os.path.abspath(path)).as_uri() for path in roots]
-
-    async def list_roots(context: Any) -> ListRootsResult:  # noqa: ARG001 - the SDK's signature
-        return ListRootsResult(roots=[Root.model_validate({"uri": uri}) for uri in uris])
-
-    return list_roots
 
 
 @contextmanager
@@ -289,16 +345,24 @@ async def _listen(client: "Client", on_change: Callable[[], None]) -> None:
     from mcp import MCPError
     from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
-    tools, resources = client.server_capabilities.tools, client.server_capabilities.resources
-    wants_tools = bool(tools and tools.list_changed)
-    wants_resources = bool(resources and resources.list_changed and offers_skills(client))
-    if not (wants_tools or wants_resources):
+    able = client.server_capabilities
+    wants = {
+        name: bool(capability and capability.list_changed)
+        for name, capability in (
+            ("tools", able.tools),
+            ("prompts", able.prompts),
+            ("resources", able.resources),
+        )
+    }
+    if not any(wants.values()):
         return
     backoff = Backoff()
     while True:
         try:
             async with client.listen(
-                tools_list_changed=wants_tools, resources_list_changed=wants_resources
+                tools_list_changed=wants["tools"],
+                prompts_list_changed=wants["prompts"],
+                resources_list_changed=wants["resources"],
             ) as notices:
                 on_change()  # for changes before the subscription
                 async for _ in notices:

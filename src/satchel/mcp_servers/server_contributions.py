@@ -14,6 +14,12 @@ from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
 from satchel.mcp_servers.remote_tool import BeginCall, RemoteTool
 from satchel.mcp_servers.resource_reader import BeginRead
 from satchel.mcp_servers.server_addresses import RemoteServer
+from satchel.mcp_servers.server_instructions import (
+    INSTRUCTIONS,
+    changed_instructions,
+    notes_of,
+)
+from satchel.mcp_servers.server_offers import BeginRequest, RemotePrompt, RemoteResource
 from satchel.mcp_servers.server_options import ServerOptions, unknown_names
 from satchel.mcp_servers.server_supervisor import ServerSnapshot
 from satchel.mcp_servers.tool_definitions import ToolDefinition
@@ -21,6 +27,7 @@ from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
 from satchel.names import SESSION_TOOLS, NamePatterns, fits, near_misses
 from satchel.sources import Precedence
 from satchel.text import one_line, shorten
+from satchel.tools import McpPrompt, McpResource
 from satchel.tools.empty_mapping import NOTHING
 
 SOURCE = "mcp"
@@ -73,6 +80,8 @@ class ServerOffer:
     """Which of its tools differ from their pins."""
     read: BeginRead | None = None
     """Reads files of its skills."""
+    request: BeginRequest | None = None
+    """Gets its prompts and resources."""
 
     @property
     def source(self) -> str:
@@ -200,12 +209,19 @@ def _contribution(
         diagnostics += _unknown_choices(item)
     if item.verdict.problem is not None:
         diagnostics.append(item.verdict.problem)
+    notes, drift = notes_of(config.name, snapshot.listing), item.verdict.drift.get(INSTRUCTIONS)
+    if drift is not None:
+        is_held = config.pin == "hold"
+        where = str(config.server)
+        diagnostics.append(changed_instructions(config.name, where, drift, is_held=is_held))
+        notes = "" if is_held else notes
     if snapshot.outage is not None:
         diagnostics = [snapshot.outage]
     is_down = "" if snapshot.is_up else " It is restarting, so they cannot be called now."
     own = Group(
         name=config.name,
         description=f"Tools of the MCP server {config.name}.{is_down}",
+        notes=notes,
         active=bool(config.options.active),
         is_off=config.options.active is False,
     )
@@ -216,13 +232,14 @@ def _contribution(
         path=str(config.server),
         unit=config.name,
         rank=rank,
-        digest=_digest(tools),
+        digest=_digest(tools, notes, snapshot),
         version=snapshot.version,
         description=f"The MCP server {config.name}.",
         groups=() if config.groups else (own,),
         tools=tuple(tools),
         unusable=() if snapshot.is_up else tuple(_known_tools(item, naming.names)),
         keeps_groups=True,
+        offers=tuple(offers_of(item)) if snapshot.is_up else (),
         diagnostics=tuple(diagnostics),
         # Tools that cannot be called are not served, so there is no last good version.
         state=Status.OK if snapshot.is_up else Status.REVOKED,
@@ -242,6 +259,18 @@ def _known_tools(item: ServerOffer, names: Mapping[str, str]) -> Iterator[ToolCo
             groups=item.config.groups,
             state=Status.REVOKED,
         )
+
+
+def offers_of(item: ServerOffer) -> Iterator[McpPrompt | McpResource]:
+    """Yield the prompts and resources of a server."""
+    config, offers = item.config, item.snapshot.listing.offers
+    if item.request is None:
+        return
+    given: Any = {"groups": config.groups, "timeout": config.timeout}
+    for prompt in offers.prompts:
+        yield RemotePrompt(prompt, config.name, item.request, **given)
+    for resource in offers.resources:
+        yield RemoteResource(resource, config.name, item.request, **given)
 
 
 def _tool(item: ServerOffer, definition: ToolDefinition, name: str) -> ToolContribution:
@@ -332,8 +361,9 @@ def _presets(config: ServerConfig, definition: ToolDefinition) -> dict[str, Any]
     return {**for_all, **config.presets.get(definition.name, NOTHING)}
 
 
-def _digest(tools: Iterable[ToolContribution]) -> str:
-    text = "\n".join(f"{tool.name} {tool.version}" for tool in tools)
+def _digest(tools: Iterable[ToolContribution], notes: str, snapshot: ServerSnapshot) -> str:
+    offers = repr(snapshot.listing.offers) if snapshot.is_up else ""
+    text = "\n".join([*(f"{tool.name} {tool.version}" for tool in tools), notes, offers])
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 

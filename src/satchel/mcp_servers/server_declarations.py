@@ -14,6 +14,7 @@ from satchel.errors import DefinitionError
 from satchel.formats import McpServerManifest
 from satchel.formats.server_placeholders import fill_placeholders
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.oauth_client import Grant, OAuthClient
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import (
     HttpServer,
@@ -29,8 +30,9 @@ from satchel.names import near_misses, plugin_name_fault
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _KEYS = (
     *("command", "args", "env", "cwd", "url", "headers", "transport"),
-    *("group", "enable", "disable", "timeout", "pin", *OPTION_KEYS),
+    *("group", "enable", "disable", "timeout", "pin", "oauth", *OPTION_KEYS),
 )
+_OAUTH_KEYS = ("client-id", "client-secret", "issuer", "scopes", "redirect", "grant")
 _TRANSPORTS = ("http", "streamable-http", "sse")
 
 
@@ -136,11 +138,7 @@ def user_server(
     """
     if fault := plugin_name_fault(name):
         raise DefinitionError(f"its name {fault}")
-    for key in table:
-        if key not in _KEYS:
-            near = near_misses(key, _KEYS)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise DefinitionError(f"its key {key!r} is unknown{hint}")
+    _require_known(table, _KEYS)
     if ("command" in table) == ("url" in table):
         raise DefinitionError("it needs either a command or a url")
     given = _Table(table, environment)
@@ -154,7 +152,7 @@ def user_server(
             hidden=_placeholder_values(table.get("args", ()), environment),
         )
     else:
-        server = _network_server(given)
+        server = _network_server(given, _oauth(table, environment))
     pin = required_pin(given.text("pin") or "hold")
     timeout = required_timeout(table.get("timeout"))
     return DeclaredServer(
@@ -172,15 +170,15 @@ def user_server(
     )
 
 
-def _network_server(given: "_Table") -> RemoteServer:
+def _network_server(given: "_Table", oauth: OAuthClient | None) -> RemoteServer:
     url, headers, transport = given.text("url"), given.mapping("headers"), given.text("transport")
     if transport and transport not in _TRANSPORTS:
         raise DefinitionError(
             f"its transport is {transport!r}, not one of {', '.join(_TRANSPORTS)}"
         )
     if transport == "sse":
-        return SseServer(url, headers)
-    return HttpServer(url, headers, or_sse=not transport)
+        return SseServer(url, headers, oauth)
+    return HttpServer(url, headers, oauth, or_sse=not transport)
 
 
 def _options(table: Mapping[str, Any], given: "_Table", base: str) -> ServerOptions:
@@ -189,6 +187,32 @@ def _options(table: Mapping[str, Any], given: "_Table", base: str) -> ServerOpti
     roots = given.texts("roots") or ()
     paths = tuple(os.path.join(base, os.path.expanduser(root)) for root in roots)
     return replace(options, roots=paths)
+
+
+def _require_known(table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+    for key in table:
+        if key not in keys:
+            near = near_misses(key, keys)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise DefinitionError(f"its key {key!r} is unknown{hint}")
+
+
+def _oauth(table: Mapping[str, Any], environment: Mapping[str, str]) -> OAuthClient | None:
+    """Return the OAuth client that the table of a server names, or `None`."""
+    if (values := table.get("oauth")) is None:
+        return None
+    if not isinstance(values, Mapping):
+        raise DefinitionError("its oauth must be a table")
+    _require_known(values, _OAUTH_KEYS)
+    given = _Table(values, environment)
+    return OAuthClient(
+        client_id=given.text("client-id"),
+        client_secret=given.text("client-secret"),
+        issuer=given.text("issuer"),
+        scopes=given.texts("scopes") or (),
+        redirect=given.text("redirect"),
+        grant=cast("Grant", given.text("grant") or "authorization-code"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

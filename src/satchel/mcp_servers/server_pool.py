@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
+from satchel.mcp_servers.client_callbacks import Caller, ClientCallbacks
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
 from satchel.mcp_servers.server_connection import OnProgress
@@ -83,6 +84,7 @@ class ServerHandle:
         tool: ToolDefinition,
         arguments: Mapping[str, Any],
         on_progress: OnProgress,
+        caller: Caller | None = None,
         headers: Mapping[str, str] = NOTHING,
     ) -> "Future[ToolResult]":
         """Start a call. Cancelling the future cancels it at the server, too.
@@ -92,8 +94,21 @@ class ServerHandle:
         """
         self._require_same_process()
         try:
-            return self._thread.begin(self._supervisor.call(tool, arguments, on_progress, headers))
+            calling = self._supervisor.call(tool, arguments, on_progress, caller, headers)
+            return self._thread.begin(calling)
         except RuntimeError:
+            raise self._supervisor.unavailable(CLOSED) from None
+
+    def request(
+        self, method: str, params: Mapping[str, Any], caller: Caller | None
+    ) -> "Future[dict[str, Any]]":
+        """Start to get a prompt or a resource. Raises `ToolError` after the pool was closed."""
+        self._require_same_process()
+        requesting = self._supervisor.request(method, params, caller)
+        try:
+            return self._thread.begin(requesting)
+        except RuntimeError:  # the loop is closed
+            requesting.close()
             raise self._supervisor.unavailable(CLOSED) from None
 
     def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> "Future[ServedFile]":
@@ -131,11 +146,20 @@ class ServerHandle:
 class ServerPool:
     """The servers of one satchel. The first one starts the thread.
 
-    `on_news` is called in a thread whenever a server's snapshot changes.
+    `on_news` is called in a thread whenever a server's snapshot changes. `folder` is the folder of
+    the state files, with the logins. `callbacks` answer what servers ask.
     """
 
-    def __init__(self, limits: Limits, on_news: Callable[[], None]) -> None:
-        self._limits, self._on_news = limits, on_news
+    def __init__(
+        self,
+        limits: Limits,
+        on_news: Callable[[], None],
+        *,
+        folder: str = "",
+        callbacks: ClientCallbacks | None = None,
+    ) -> None:
+        self._limits, self._on_news, self._folder = limits, on_news, folder
+        self._callbacks = callbacks
         self._thread: EventLoopThread | None = None
         self._handles: list[ServerHandle] = []
         self._leaving: list[ServerHandle] = []
@@ -164,6 +188,8 @@ class ServerPool:
             stateless=stateless,
             options=options,
             known=known,
+            folder=self._folder,
+            callbacks=self._callbacks,
         )
         handle = ServerHandle(supervisor, thread)
         self._handles.append(handle)

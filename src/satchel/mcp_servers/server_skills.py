@@ -9,7 +9,9 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.listed_skills import ListedSkill, invalid_skill
 from satchel.mcp_servers.resource_reader import RemoteSkillReader
 from satchel.mcp_servers.server_contributions import ServerOffer
+from satchel.mcp_servers.server_prompts import find_prompts, prompt_name
 from satchel.names import skill_name_fault
+from satchel.settings import Limits
 from satchel.sources import Precedence, RootKind, SearchRoot, SkillFinding, UnitFile
 from satchel.sources.file_reader import Stamp
 from satchel.sources.folder_reader import FolderContent
@@ -24,12 +26,14 @@ class ServerSkills:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def collect_server_skills(offered: Iterable[ServerOffer], taken: Iterable[str]) -> ServerSkills:
-    """Return the skills that servers offer, with names that are not in `taken`.
+def collect_server_skills(
+    offered: Iterable[ServerOffer], taken: Iterable[str], limits: Limits
+) -> ServerSkills:
+    """Return the skills and prompts that servers offer, with names that are not in `taken`.
 
     A server that is down keeps the names of its skills, so that other skills are not renamed.
     """
-    taken = set(taken)
+    taken, offered = set(taken), tuple(offered)
     findings: list[SkillFinding] = []
     diagnostics: list[Diagnostic] = []
     for item in offered:
@@ -43,12 +47,19 @@ def collect_server_skills(offered: Iterable[ServerOffer], taken: Iterable[str]) 
                 findings.append(_finding(item, skill, name))
             else:
                 diagnostics.append(_no_name_diagnostic(item, skill))
+    for item in offered:  # after all skills, so that no skill is renamed for a prompt
+        names = []
+        for prompt in item.snapshot.listing.offers.prompts:
+            names.append(_free_name(item.config.name, prompt_name(prompt.name), taken))
+            taken.add(names[-1])
+        if item.snapshot.is_up:
+            findings += find_prompts(item, names, limits)
     return ServerSkills(tuple(findings), tuple(diagnostics))
 
 
 def _free_name(server: str, name: str, taken: set[str]) -> str:
     """Return the name, or the name prefixed with the server's, or `""` if both are taken."""
-    if name not in taken:
+    if name not in taken and not skill_name_fault(name):
         return name
     prefixed = f"{re.sub('[^a-z0-9]+', '-', server.lower()).strip('-')}-{name}"
     return "" if prefixed in taken or skill_name_fault(prefixed) else prefixed

@@ -12,6 +12,7 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import SatchelError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.backoff import Backoff
+from satchel.mcp_servers.client_callbacks import Caller, ClientCallbacks
 from satchel.mcp_servers.connection_errors import GONE, first_error, is_refused, reason
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.resource_reader import ServerFiles
@@ -31,6 +32,7 @@ from satchel.mcp_servers.server_connection import (
     connect,
     connection_lost,
 )
+from satchel.mcp_servers.server_login import ServerLogin
 from satchel.mcp_servers.server_options import ServerOptions
 from satchel.mcp_servers.server_transports import StderrBuffer
 from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList, with_skills
@@ -98,9 +100,13 @@ class ServerSupervisor:
         stateless: bool = False,
         options: ServerOptions | None = None,
         known: tuple[ToolDefinition, ...] = (),
+        folder: str = "",
+        callbacks: ClientCallbacks | None = None,
     ) -> None:
         """Prepare to supervise; `known` are the tools that it had when it was last connected."""
+        self._callbacks = callbacks
         self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
+        self._login = ServerLogin.of(name, server, folder)
         self._stateless, self._options = stateless, options or ServerOptions()
         self._transport: RemoteServer = server
         """How it is reached now: over HTTP, or over SSE after it refused that."""
@@ -151,6 +157,8 @@ class ServerSupervisor:
         refusal = ""
         while True:
             began, why = _now(), GONE
+            if self._login is not None:
+                self._login.begin()
             try:
                 await (self._poll if self._stateless else self._serve)(list_backoff)
             except BaseException as problem:
@@ -173,7 +181,14 @@ class ServerSupervisor:
                 reconnect_backoff.reset()
             self._set_unavailable(why)
             self._attempted.set()
-            await asyncio.sleep(reconnect_backoff.next())
+            await self._pause(reconnect_backoff)
+
+    async def _pause(self, backoff: Backoff) -> None:
+        """Wait before the next connection: for a login if one is needed, else for a while."""
+        if self._login is not None and self._login.blocks:
+            await self._login.until_changed()
+        else:
+            await asyncio.sleep(backoff.next())
 
     def _older_transport(self, problem: BaseException) -> SseServer | None:
         """Return the older transport, if the server refused the newer one and may speak it."""
@@ -181,7 +196,7 @@ class ServerSupervisor:
         if not isinstance(server, HttpServer) or self._transport is not server:
             return None
         is_older = server.or_sse and is_refused(problem)
-        return SseServer(server.url, server.headers) if is_older else None
+        return SseServer(server.url, server.headers, server.oauth) if is_older else None
 
     async def _serve(self, list_backoff: Backoff) -> None:
         """List tools and serve calls while one connection lasts."""
@@ -218,6 +233,7 @@ class ServerSupervisor:
         self, **callbacks: Callable[[], None]
     ) -> AbstractAsyncContextManager[ServerConnection]:
         """Connect in the protocol mode that last worked."""
+        auth = self._login.auth if self._login is not None else None
         return connect(
             self.name,
             self._transport,
@@ -225,6 +241,8 @@ class ServerSupervisor:
             mode=self._mode,
             stderr=self._stderr,
             start=self.start_limit,
+            auth=auth,
+            callbacks=self._callbacks,
             roots=self._options.roots,
             **callbacks,
         )
@@ -263,7 +281,10 @@ class ServerSupervisor:
 
     async def _list(self, connection: ServerConnection) -> None:
         self._changed.clear()
-        listing = with_skills(await connection.listing(), await connection.skills())
+        tools, skills, offers = await asyncio.gather(
+            connection.listing(), connection.skills(), connection.offers()
+        )
+        listing = replace(with_skills(tools, skills), offers=offers)
         self._files.listed(listing.skills)
         self._publish(
             ServerSnapshot(
@@ -304,6 +325,8 @@ class ServerSupervisor:
             self._on_news()
 
     def _unavailable_diagnostic(self, why: str) -> Diagnostic:
+        if self._login is not None and self._login.blocks:
+            return self._login.diagnostic()
         last_line = shorten(one_line(self._stderr.last_line), 200)
         why += f"; its last line on stderr: {last_line}" if last_line else ""
         printed = shorten(one_line(self._stderr.printed), 200)
@@ -341,20 +364,32 @@ class ServerSupervisor:
         tool: ToolDefinition,
         arguments: Mapping[str, Any],
         on_progress: OnProgress,
+        caller: Caller | None = None,
         headers: Mapping[str, str] = NOTHING,
     ) -> ToolResult:
         """Call a tool, on the task's event loop. Raises `ToolError`."""
+        return await self._send(
+            lambda connection: connection.call(tool, arguments, on_progress, caller, headers)
+        )
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], caller: Caller | None
+    ) -> dict[str, Any]:
+        """Get a prompt or a resource, on the task's event loop. Raises `ToolError`."""
+        return await self._send(lambda connection: connection.request(method, params, caller))
+
+    async def _send(self, send: Callable[[ServerConnection], Awaitable[T]]) -> T:
         self._calls += 1
         self._idle.clear()
         try:
             async with self._slots:
-                result = await self._with_connection(
-                    lambda connection: connection.call(tool, arguments, on_progress, headers)
-                )
+                result = await self._with_connection(send)
         except ToolError:
             # Its tools may have changed, or the session may be gone.
             self._cancelled_calls = 0
             self._changed.set()
+            if self._login is not None and (error := self._login.take_error()) is not None:
+                raise error from None
             raise
         except asyncio.CancelledError:
             self._cancelled_calls += 1

@@ -72,14 +72,15 @@ async def open_transport(
     filter_message: Callable[[Any], Any],
     on_gap: Callable[[], None],
     on_end: Callable[[], None],
+    auth: Any = None,
 ) -> "AsyncIterator[TransportStreams]":
     """Start a server or connect to it, until the block ends.
 
     A message of more than `longest` bytes ends the connection. `filter_message` may replace each
     received message. `on_gap` is called when notifications may have been missed, and `on_end`
-    when no more messages come.
+    when no more messages come. `auth` authorizes the requests to a server on the network.
     """
-    async with _streams(server, stderr, longest, on_gap) as (read, write):
+    async with _streams(server, stderr, longest, on_gap, auth) as (read, write):
         open_requests = asyncio.Semaphore(_MAX_OPEN_REQUESTS)
         yield (
             _ReceiveStream(read, filter_message, on_end, open_requests),
@@ -88,13 +89,17 @@ async def open_transport(
 
 
 def _streams(
-    server: RemoteServer, stderr: StderrBuffer, longest: int, on_gap: Callable[[], None]
+    server: RemoteServer,
+    stderr: StderrBuffer,
+    longest: int,
+    on_gap: Callable[[], None],
+    auth: Any,
 ) -> "AbstractAsyncContextManager[TransportStreams]":
     if isinstance(server, StdioServer):
         return _started(server, stderr, longest)
     if isinstance(server, SseServer):
-        return over_sse(server, longest)
-    return over_http(server, longest, on_gap)
+        return over_sse(server, longest, auth)
+    return over_http(server, longest, on_gap, auth)
 
 
 @asynccontextmanager

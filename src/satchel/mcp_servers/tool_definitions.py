@@ -14,6 +14,7 @@ from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillListing
 from satchel.mcp_servers.schema_bounds import BoundedValidator, require_bounded
+from satchel.mcp_servers.server_offers import ServerOffers
 from satchel.settings import KIB, Limits
 from satchel.text import has_hidden, visible
 from satchel.tools.dialects import shown
@@ -90,6 +91,17 @@ class ToolList:
     about: Mapping[str, Any] = field(default=NOTHING, hash=False)
     """What the process of a plugin sends about the plugin."""
     skills: tuple[ListedSkill, ...] = ()
+    offers: ServerOffers = field(default_factory=ServerOffers)
+    """Its prompts and resources."""
+    instructions: str = ""
+    """How the server says that its tools are used."""
+    pinned: tuple[ToolDefinition, ...] = ()
+    """Its tools and its instructions, if it has some."""
+
+    @property
+    def to_pin(self) -> tuple[ToolDefinition, ...]:
+        """Return what is pinned."""
+        return self.pinned or self.tools
 
 
 def with_skills(listing: ToolList, skills: SkillListing) -> ToolList:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from satchel.session.step_history import StepContent
     from satchel.shared import SharedState, SharedView
-    from satchel.tools import ToolResult
+    from satchel.tools import Resource, ToolResult
 
 
 class Session(CallApi):
@@ -213,15 +213,28 @@ class Session(CallApi):
 
         A skill of an MCP server is fetched, and this blocks: in an event loop, write
         `await asyncio.to_thread(session.load_skill, name)`. Raises `ToolError` if the server does
-        not return the file that it listed.
+        not return the file that it listed. A prompt of a server is such a skill that only the user
+        calls; its `arguments` are `name=value` or values in the order of the prompt.
         """
         shared_view = self._shared_view()
         entry, own_name = find_skill(name, shared_view)
         require_usable_skill(entry)
-        entry = fetch_skill_blocking(entry, self._conversation.shared.limits)
-        if arguments is None and not entry.is_for_model:
+        entry = fetch_skill_blocking(entry, self._conversation.shared.limits, arguments or "")
+        if entry.access.fills_arguments:
+            arguments = None
+        elif arguments is None and not entry.is_for_model:
             arguments = ""
         return self._conversation.load(entry, shared_view.catalog, own_name, arguments=arguments)
+
+    async def read_resource(self, uri: str) -> tuple[Resource, ...]:
+        """Return the contents of a resource that a plugin or an MCP server offers.
+
+        Its group need not be active. Raises `NotFoundError` with the near misses, and `ToolError`
+        if it cannot be read.
+        """
+        from satchel.session.resource_reading import read_resource  # lazy: few sessions read one
+
+        return await read_resource(uri, self._conversation.shared)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the session as JSON: groups, loaded skills, order of tools, and state.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from satchel.formats import split_front_matter
 from satchel.sources.skill_scan import SKILL_FILE
@@ -23,11 +23,16 @@ async def fetch_skill(entry: SkillEntry, limits: Limits) -> SkillEntry:
     return _with_instructions(entry, entry.manifest, file, limits)
 
 
-def fetch_skill_blocking(entry: SkillEntry, limits: Limits) -> SkillEntry:
-    """Return the same as `fetch_skill`; blocks until it is fetched. Raises `ToolError`."""
+def fetch_skill_blocking(entry: SkillEntry, limits: Limits, arguments: str = "") -> SkillEntry:
+    """Return the same as `fetch_skill`; blocks until it is fetched. Raises `ToolError`.
+
+    `arguments` go to a source that puts them into the text.
+    """
     if entry.manifest is None or not entry.access.is_fetched:
         return entry
-    file = entry.reader.read(SKILL_FILE, limits)
+    reader: Any = entry.reader
+    reader = reader.filled(arguments) if entry.access.fills_arguments else reader
+    file: ServedFile = reader.read(SKILL_FILE, limits)
     return _with_instructions(entry, entry.manifest, file, limits)
 
 

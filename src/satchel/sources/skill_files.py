@@ -66,6 +66,8 @@ class SkillAccess:
     """Whether its scripts may be run; they need the folder."""
     is_fetched: bool = False
     """Whether its instructions are not in its manifest, but fetched when it is loaded."""
+    fills_arguments: bool = False
+    """Whether its source puts the user's arguments into the text; its reader has `filled`."""
     origin: str = ""
     """Where it comes from, for the model and the user, if that is not a folder."""
     own_name: str = ""

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
+from satchel.errors import SatchelError
 from satchel.settings import MIB
 from satchel.sources.atomic_write import file_lock, write_atomic
 from satchel.sources.file_reader import Stamp, StampedPath, UnreadableFileError, read_regular
@@ -98,3 +99,14 @@ class StateFile:
             data = update(before)
             if data != before:
                 write_atomic(self.path, data, private=True)
+
+    def delete(self) -> bool:
+        """Remove the file. Return whether there was one. Raises `SatchelError`."""
+        try:
+            os.unlink(self.path)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            message = f"cannot be removed: {error.strerror or error}"
+            raise SatchelError(message, where=self.path) from None
+        return True

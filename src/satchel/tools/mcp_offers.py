@@ -28,6 +28,11 @@ class McpPrompt:
     Name, description and arguments come from the function. Blocks become messages of the user.
     """
 
+    server = ""
+    """The MCP server that offers it, or `""`."""
+    groups: tuple[str, ...] = ()
+    """Groups that it belongs to, beside those of its plugin."""
+
     def __init__(
         self,
         make: Tool | Callable[..., Any],
@@ -46,6 +51,13 @@ class McpResource:
     A URI with parts in braces, such as `notes://{day}`, is a template: `read` gets the parts as
     arguments.
     """
+
+    server = ""
+    """The MCP server that offers it, or `""`."""
+    groups: tuple[str, ...] = ()
+    """Groups that it belongs to, beside those of its plugin."""
+    prefix = ""
+    """What is in front of its URI, because the URI is taken."""
 
     def __init__(
         self,

@@ -13,13 +13,21 @@ from satchel.catalog import SkillEntry, ToolEntry
 from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
 from satchel.cli.console import Console, silence_sdk
+from satchel.cli.mcp_login import is_address, log_in, log_out, server_at
 from satchel.cli.rendering import count, status_label, table
 from satchel.cli.serializer import listed, remote_tool_json, server_json
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
-from satchel.mcp_servers import DeclaredServer, HttpServer, RemoteTool, StdioServer
+from satchel.mcp_servers import (
+    DeclaredServer,
+    HttpServer,
+    RemoteServer,
+    RemoteTool,
+    StdioServer,
+)
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
+from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.names import near_misses
 from satchel.sources.selection import SELECTION_FILE
 from satchel.sources.state_files import make_folder, state_folder
@@ -35,7 +43,7 @@ _state = click.option(
 
 @click.group("mcp")
 def command() -> None:
-    """List MCP servers, their tools and skills; call and approve tools.
+    """List MCP servers, their tools and skills; log in, call and approve tools.
 
     Enabled plugins declare servers, and so do the [mcp.NAME] tables of satchel.toml. 'list'
     connects to no server; the other commands connect to the named one. No plugin code is run.
@@ -140,7 +148,7 @@ def approve(
         approved: tuple[str, ...] = names
     else:
         app = _connect(name, sources, state)
-        digests = _show_changes(console, app, names)
+        digests = _show_changes(console, app, name, names)
         if digests and not yes:
             _require_consent(console, len(digests))
         only = tuple(digests) if names else ()
@@ -153,6 +161,64 @@ def approve(
         console.out(one_line(f"approved {tool}" + (f" with digest {digest}" if digest else "")))
     if not approved:
         console.say("no tool has changed since it was approved")
+
+
+@command.command("login", cls=CatalogCommand)
+@click.argument("name", metavar="SERVER|URL")
+@click.option("--no-browser", is_flag=True, help="Only print the address to open.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=1),
+    default=300,
+    metavar="SECONDS",
+    help="How long to wait for the login; 300 by default.",
+)
+@_state
+def login(
+    console: Console,
+    *,
+    name: str,
+    no_browser: bool,
+    wait: float,
+    state: str,
+    sources: Sources,
+    as_json: bool,
+) -> None:
+    """Log in to SERVER with a browser, as the server's authorization server asks.
+
+    The tokens are kept in the keyring of the system if the package keyring is installed, or else
+    in a file that only you can read. A running program uses them at once. Name a server that only
+    your program declares by its URL.
+    """
+    name, server = _network_server(name, sources)
+    tools = log_in(console, name, server, state_folder(state), browser=not no_browser, seconds=wait)
+    if as_json:
+        console.json({"server": name, "tools": tools})
+    else:
+        console.out(one_line(f"logged in to {name}, which has {count(tools, 'tool')}"))
+
+
+@command.command("logout", cls=CatalogCommand)
+@click.argument("name", metavar="SERVER|URL")
+@_state
+def logout(console: Console, *, name: str, state: str, sources: Sources, as_json: bool) -> None:
+    """Remove the login to SERVER, and end it at its authorization server if that is possible."""
+    name, server = _network_server(name, sources)
+    was_there, is_revoked = log_out(server, state_folder(state))
+    if as_json:
+        console.json({"server": name, "removed": was_there, "revoked": is_revoked})
+    elif was_there:
+        ended = "" if is_revoked else "; its authorization server was not told"
+        console.out(one_line(f"logged out of {name}{ended}"))
+    else:
+        console.say(f"there is no login to {name}")
+
+
+def _network_server(name: str, sources: Sources) -> tuple[str, RemoteServer]:
+    """Return the name and the address of a declared server, or of one that a URL names."""
+    if is_address(name):
+        return server_at(name)
+    return name, _declared(name, sources).server
 
 
 def _approve_digest(
@@ -169,19 +235,21 @@ def _approve_digest(
 
 
 def _show_changes(
-    console: Console, app: "satchel.Satchel", names: tuple[str, ...]
+    console: Console, app: "satchel.Satchel", server: str, names: tuple[str, ...]
 ) -> dict[str, str]:
     """Print how tools differ from their approved version, and return the new digests."""
-    entries = [_tool_of(app, tool) for tool in names] or app.catalog.all_tools
+    drift = app.mcp_drift(server)
+    wanted = [one if one == INSTRUCTIONS else _server_name(_tool_of(app, one)) for one in names]
     digests: dict[str, str] = {}
-    for entry in entries:
-        tool = entry.tool
-        if isinstance(tool, RemoteTool) and tool.drift is not None:
-            digests[tool.definition.name] = tool.drift.digest
-            for item in entry.diagnostics:
+    for name, change in drift.items():
+        if wanted and name not in wanted:
+            continue
+        digests[name] = change.digest
+        for item in app.catalog.diagnostics:
+            if change.digest in item.fix:
                 console.say(one_line(item.message))
-            for line in tool.drift.change.splitlines():
-                console.say(f"  {visible(line)}")
+        for line in change.change.splitlines():
+            console.say(f"  {visible(line)}")
     return digests
 
 
@@ -200,10 +268,7 @@ def _list(kind: str, entries: Sequence[ToolEntry | SkillEntry], console: Console
 
 def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
     """Return a `Satchel` of one server alone. Raises `SatchelError` if it is unknown or down."""
-    declaring = sources.open(run_code=False)
-    item = declaring.declared_mcp_servers.get(name)
-    if item is None:
-        raise _not_declared(name, declaring, sources)
+    item = _declared(name, sources)
     if item.data:
         make_folder(item.data)
     silence_sdk()
@@ -219,9 +284,18 @@ def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
         options=replace(item.options, lazy=False),
     )
     for down in app.catalog.diagnostics:
-        if down.code == "mcp-server-down":
+        if down.code in {"mcp-server-down", "mcp-login-needed"}:
             raise SatchelError(down.message, where=str(down.where), fix=down.fix)
     return app
+
+
+def _declared(name: str, sources: Sources) -> DeclaredServer:
+    """Return a declared server. Raises `SatchelError`."""
+    declaring = sources.open(run_code=False)
+    item = declaring.declared_mcp_servers.get(name)
+    if item is None:
+        raise _not_declared(name, declaring, sources)
+    return item
 
 
 def _not_declared(name: str, app: "satchel.Satchel", sources: Sources) -> SatchelError:

@@ -170,7 +170,11 @@ class _Start:
         patience = None if self.is_strict else _PATIENCE
         limits = {} if self.import_limit is None else {"plugin_import": self.import_limit}
         app = self.sources.open(
-            run_code=True, servers=NESTED not in os.environ, patience=patience, limits=limits
+            run_code=True,
+            servers=NESTED not in os.environ,
+            serves=True,
+            patience=patience,
+            limits=limits,
         )
         log.know(app)
         report = served_report(app, selection)

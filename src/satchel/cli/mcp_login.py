@@ -1,0 +1,73 @@
+"""What `satchel mcp login` and `logout` do."""
+
+import asyncio
+import sys
+from typing import Any
+
+import satchel
+from satchel.cli.console import Console
+from satchel.errors import SatchelError
+from satchel.mcp_servers import HttpServer, RemoteServer
+from satchel.text import visible
+
+
+def is_address(name: str) -> bool:
+    """Return whether a server is named by its address, as one that only a program declares."""
+    return name.startswith(("https://", "http://"))
+
+
+def server_at(address: str) -> tuple[str, RemoteServer]:
+    """Return a server by its address, and its name in messages."""
+    server = HttpServer(address)
+    return server.name, server
+
+
+def log_in(
+    console: Console,
+    name: str,
+    server: RemoteServer,
+    folder: str,
+    *,
+    browser: bool,
+    seconds: float,
+) -> int:
+    """Log in with the user's browser. Return the number of the server's tools."""
+    # Lazy: it loads what only a login needs.
+    from satchel.mcp_servers import browser_login
+
+    def show(address: str) -> None:
+        console.say(f"To log in to {name}, open this address in a browser:")
+        console.say(f"  {visible(address)}")
+        if can_paste:
+            console.say("If that browser is on another machine, paste the address where it ends:")
+
+    can_paste = not browser and sys.stdin is not None and sys.stdin.isatty()
+    dialog = browser_login.LoginDialog(
+        show=show,
+        open=browser_login.open_in_browser if browser else lambda _: False,
+        read_line=sys.stdin.readline if can_paste else None,
+    )
+    limits = satchel.Limits()
+    return asyncio.run(
+        browser_login.log_in(name, server, folder, dialog, limits=limits, seconds=seconds)
+    )
+
+
+def log_out(server: RemoteServer, folder: str) -> tuple[bool, bool]:
+    """Remove the login. Return whether there was one, and whether the server ended it, too."""
+    # Lazy: it loads the SDK.
+    from satchel.mcp_servers import login_auth, token_store
+
+    store: Any = token_store.TokenStore(folder, require_network(server))
+    try:
+        is_revoked = asyncio.run(login_auth.revoke(store))
+    except SatchelError:  # unreadable: it is removed all the same
+        is_revoked = False
+    return store.delete(), is_revoked
+
+
+def require_network(server: RemoteServer) -> Any:
+    """Return the server if it is on the network. Raises `SatchelError`."""
+    if isinstance(server, satchel.StdioServer):
+        raise SatchelError("the server is a program on this machine; it has no login")
+    return server

@@ -1,0 +1,323 @@
+"""Pass what a server asks, while it works, to those who can answer it.
+
+A server may ask for input of a person, for a message of a model, or for the roots of the client.
+The client that made the call is asked first, if it is one that is served over MCP and can answer;
+then the host's functions; and without either the question is refused.
+"""
+
+import asyncio
+import inspect
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from satchel.errors import ToolError
+from satchel.lazy_dataclass import dataclass
+from satchel.text import one_line, shorten
+from satchel.tools import ToolContext
+from satchel.tools.callables import in_thread
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
+
+_CAPABILITIES = {ELICIT: "elicitation", SAMPLE: "sampling", ROOTS: "roots"}
+
+AskHost = Callable[[str, Mapping[str, Any]], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
+"""Gets a server's name and the parameters of its question, and returns the answer.
+
+Both are as the protocol has them, `elicitation/create` or `sampling/createMessage`.
+"""
+
+_MAX_ROUNDS = 10
+"""How often a server may ask before it responds to one call."""
+
+_MAX_QUESTIONS = 20
+"""Questions of one round."""
+
+_SERVED = "mcp"
+"""Where the context of a call has the client that is served."""
+
+_log = logging.getLogger("satchel.mcp_servers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCallbacks:
+    """Who can answer the questions of servers."""
+
+    on_elicit: AskHost | None = None
+    on_sample: AskHost | None = None
+    asks_clients: bool = False
+    """Whether MCP clients are served, which may be able to answer."""
+    roots: tuple[str, ...] = ()
+    """Folders that are the answer to a question for roots, whoever calls."""
+
+    def can(self, method: str) -> bool:
+        """Return whether anybody may be able to answer such a question."""
+        has_roots = method == ROOTS and bool(self.roots)
+        return self.asks_clients or has_roots or self._of_host(method) is not None
+
+    def _of_host(self, method: str) -> AskHost | None:
+        return {ELICIT: self.on_elicit, SAMPLE: self.on_sample}.get(method)
+
+    async def answer(
+        self, server: str, key: str, question: Mapping[str, Any], caller: "Caller | None"
+    ) -> Mapping[str, Any] | None:
+        """Return the answer to a question; `None` if there is none to give.
+
+        Raises `ToolError` if the call has to end so that its client can answer.
+        """
+        method = str(question.get("method", ""))
+        if method == ROOTS and self.roots:
+            return {"roots": [{"uri": Path(path).absolute().as_uri()} for path in self.roots]}
+        if caller is not None and caller.can(method):
+            return await caller.ask(key, question)
+        function = self._of_host(method)
+        if function is not None:
+            params = question.get("params") or {}
+            try:
+                return await _asked(function, server, params, caller)
+            except Exception:
+                _log.exception("cannot answer %s of server %s", method, server)
+        refusals: dict[str, Mapping[str, Any]] = {
+            ELICIT: {"action": "cancel"},
+            ROOTS: {"roots": []},
+        }
+        return refusals.get(method)
+
+
+async def _asked(
+    function: AskHost, server: str, params: Mapping[str, Any], caller: "Caller | None"
+) -> Mapping[str, Any]:
+    """Call a function of the host: an async one on the caller's loop, any other in a thread."""
+    given: Any
+    if inspect.iscoroutinefunction(function):
+        given = function(server, params)
+    else:
+        given = await in_thread(lambda: function(server, params))
+    answer: Mapping[str, Any] = (
+        await _elsewhere(given, caller) if inspect.isawaitable(given) else given
+    )
+    return answer
+
+
+async def _elsewhere(work: Any, caller: "Caller | None") -> Any:
+    loop = caller.loop if caller is not None else None
+    if loop is None or loop is asyncio.get_running_loop() or not loop.is_running():
+        return await work
+
+    async def run() -> Any:
+        return await work
+
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), loop))
+
+
+class Caller:
+    """Who made a call: the client that is served, if there is one, and the loop of the call."""
+
+    def __init__(self, client: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._client, self.loop = client, loop
+        self._count = 0
+        self.interruption: ToolError | None = None
+        """Set if the call has to end so that its client can answer a question."""
+
+    @classmethod
+    def of(cls, context: ToolContext) -> "Caller":
+        """Return the caller of a call with this context, on the loop of the call."""
+        client = context.get_metadata(_SERVED)
+        return cls(client if hasattr(client, "ask") else None, asyncio.get_running_loop())
+
+    @property
+    def owner(self) -> Any:
+        """Return what identifies the client among several."""
+        return getattr(self._client, "owner", None)
+
+    @property
+    def log_level(self) -> str | None:
+        """Return the lowest level of log lines that the client wants; `None` for none."""
+        return getattr(self._client, "log_level", None)
+
+    def can(self, method: str) -> bool:
+        """Return whether the client can answer such a question."""
+        return self._client is not None and _CAPABILITIES.get(method) in self._client.capabilities
+
+    def next_key(self) -> str:
+        """Return the name of a question without one; a repeated call asks in the same order."""
+        self._count += 1
+        return f"question-{self._count}"
+
+    async def ask(self, key: str, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask the client. Raises `ToolError` if the call has to end for that."""
+        try:
+            answers = await _elsewhere(self._client.ask({key: question}), self)
+        except ToolError as problem:
+            self.interruption = problem
+            raise
+        return answers[key]  # type: ignore[no-any-return]
+
+    async def log(self, level: str, data: Any, logger: str) -> None:
+        """Send a log line to the client, if there is one."""
+        if self._client is not None:
+            await _elsewhere(self._client.log(level, data, logger), self)
+
+
+class RunningCallers:
+    """The callers whose calls run on one connection.
+
+    In the older protocol a question does not say to which call it belongs. It is passed on only
+    if all running calls are of one client: no client sees the questions of another.
+    """
+
+    def __init__(self) -> None:
+        self._running: list[Caller] = []
+
+    @contextmanager
+    def during(self, caller: Caller | None) -> Iterator[None]:
+        """Count a caller while its call runs."""
+        if caller is None:
+            yield
+            return
+        self._running.append(caller)
+        try:
+            yield
+        finally:
+            self._running.remove(caller)
+
+    @property
+    def only(self) -> Caller | None:
+        """Return the newest caller, `None` if there are several clients."""
+        owners = {id(caller.owner) for caller in self._running}
+        return self._running[-1] if len(owners) == 1 else None
+
+
+def sdk_callbacks(
+    server: str,
+    callbacks: ClientCallbacks,
+    callers: RunningCallers,
+    hide: Callable[[str], str] = str,
+) -> dict[str, Any]:
+    """Return the callbacks for the SDK's client, as its keyword arguments.
+
+    Only what can be answered has one: a server is told by this what it may ask. `hide` removes
+    secrets from log lines.
+    """
+    import mcp_types as types
+
+    async def answered(method: str, params: Any, response_type: Any) -> Any:
+        caller = callers.only
+        plain = {} if params is None else _plain(params)
+        question = {"method": method, "params": plain}
+        key = caller.next_key() if caller is not None else ""
+        try:
+            answer = await callbacks.answer(server, key, question, caller)
+        except ToolError:  # the call ends with it
+            answer = {"action": "cancel"} if method == ELICIT else None
+        if answer is None:
+            return types.ErrorData(code=types.INVALID_REQUEST, message="This cannot be answered.")
+        return response_type.model_validate(answer, by_name=False)
+
+    async def on_elicit(_ctx: Any, params: Any) -> Any:
+        return await answered(ELICIT, params, types.ElicitResult)
+
+    async def on_sample(_ctx: Any, params: Any) -> Any:
+        return await answered(SAMPLE, params, types.CreateMessageResult)
+
+    async def on_roots(_ctx: Any) -> Any:
+        return await answered(ROOTS, None, types.ListRootsResult)
+
+    async def on_log(params: Any) -> None:
+        logger = hide(f"{server}.{params.logger}" if params.logger else server)
+        text = params.data if isinstance(params.data, str) else json.dumps(params.data)
+        # Values of another type stay as they are, unless there is something to hide.
+        data = params.data if hide(text) == text else hide(text)
+        if (caller := callers.only) is not None and caller.log_level is not None:
+            try:
+                await caller.log(params.level, data, logger)
+            except Exception as problem:  # any: a log line must not end the connection
+                _log.debug("cannot pass on a log line: %s", type(problem).__name__)
+        else:
+            _log.debug("%s: %s", logger, shorten(one_line(hide(text)), 1_000))
+
+    able = {
+        "elicitation_callback": (ELICIT, on_elicit),
+        "sampling_callback": (SAMPLE, on_sample),
+        "list_roots_callback": (ROOTS, on_roots),
+    }
+    chosen: dict[str, Any] = {
+        name: function for name, (method, function) in able.items() if callbacks.can(method)
+    }
+    return {**chosen, "logging_callback": on_log}
+
+
+def _plain(params: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    plain.pop("_meta", None)
+    return plain
+
+
+async def send_answering(
+    client: "Client",
+    request: Any,
+    *,
+    server: str,
+    callbacks: ClientCallbacks,
+    caller: Caller | None = None,
+    on_progress: Any = None,
+) -> dict[str, Any]:
+    """Send a request, answer what the server asks in the newer protocol, and return its response.
+
+    Raises `ToolError` if nobody can answer, or if the call has to end so that its client can.
+    """
+    from pydantic import TypeAdapter
+
+    response_type: Any = TypeAdapter(dict[str, Any])
+    params = request.params
+    if caller is not None and caller.log_level is not None:
+        meta = {**(params.meta or {}), _LOG_LEVEL: caller.log_level}
+        params = _with(params, {"_meta": meta})
+    for _ in range(_MAX_ROUNDS):
+        response: dict[str, Any] = await client.session.send_request(
+            request.model_copy(update={"params": params}),
+            response_type,
+            progress_callback=on_progress,
+        )
+        if caller is not None and caller.interruption is not None:
+            raise caller.interruption
+        if response.get("resultType") != "input_required":
+            return response
+        answers = await _answers(response.get("inputRequests"), server, callbacks, caller)
+        state = response.get("requestState")
+        more = {"inputResponses": answers, "requestState": state}
+        params = _with(params, {key: value for key, value in more.items() if value is not None})
+    raise ToolError(f"the server {server!r} asks again and again; continue without it")
+
+
+_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+
+
+def _with(params: Any, more: Mapping[str, Any]) -> Any:
+    plain = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return type(params).model_validate({**plain, **more}, by_name=False)
+
+
+async def _answers(
+    questions: Any, server: str, callbacks: ClientCallbacks, caller: Caller | None
+) -> dict[str, Any] | None:
+    if not isinstance(questions, dict) or not questions:
+        await asyncio.sleep(0.1)  # it only wants to be asked again
+        return None
+    if len(questions) > _MAX_QUESTIONS or not all(isinstance(q, dict) for q in questions.values()):
+        raise ToolError(f"the server {server!r} asked something invalid; continue without it")
+    answers: dict[str, Any] = {}
+    for key, question in questions.items():
+        answer = await callbacks.answer(server, key, question, caller)
+        if answer is None:
+            raise ToolError(
+                f"the server {server!r} asks what nobody here can answer; continue without it"
+            )
+        answers[key] = dict(answer)
+    return answers

@@ -1,0 +1,459 @@
+"""Authorize the requests to a server, with the OAuth providers of the SDK.
+
+Imported late: it loads the SDK. A running connection never asks a person: if it has no valid
+login it reports that one is needed, and the request is answered as the server answers it.
+"""
+
+import logging
+import re
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Protocol
+
+import httpx2
+from mcp.client.auth import (
+    OAuthClientProvider,
+    OAuthFlowError,
+    OAuthRegistrationError,
+    OAuthTokenError,
+)
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.auth.utils import (
+    extract_field_from_www_auth,
+    extract_scope_from_www_auth,
+    is_valid_client_metadata_url,
+    issuers_match,
+    union_scopes,
+)
+from mcp.shared.auth import (
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import AnyUrl
+
+from satchel.errors import SatchelError
+from satchel.mcp_servers.network_transports import OF_LOGIN
+from satchel.mcp_servers.oauth_client import OAuthClient
+from satchel.mcp_servers.server_addresses import HttpServer, SseServer
+from satchel.mcp_servers.token_store import SavedLogin, TokenStore
+from satchel.sources.file_reader import StampedPath
+from satchel.tools.callables import in_thread
+
+Flow = AsyncGenerator[httpx2.Request, httpx2.Response]
+
+_TIMEOUT = {"connect": 10.0, "read": 30.0, "write": 10.0, "pool": 10.0}
+"""Seconds for a request to an authorization server."""
+
+_OTHERS = 1.0
+"""Seconds in which another process saves the login that it renewed."""
+
+_UNAUTHORIZED, _FORBIDDEN, _TOO_MANY, _SERVER_ERROR = 401, 403, 429, 500
+
+_PUBLIC: Final = "none"
+_BASIC: Final = "client_secret_basic"
+_POST: Final = "client_secret_post"
+"""How a client proves to a token endpoint who it is."""
+
+_ERROR_CODE = re.compile(r'"error"\s*:\s*"([A-Za-z0-9_.-]{1,60})"')
+
+
+class Refused(Protocol):
+    """Is called when a server does not accept a request without another login."""
+
+    def __call__(self, why: str, *, scope: str = "", fix: str = "") -> None:
+        """Report why, and the scopes that are missing, if that is the reason."""
+
+
+def _has_no_traceback(record: logging.LogRecord) -> bool:
+    """Drop the tracebacks of the SDK's login: they show responses with tokens."""
+    return not record.exc_info
+
+
+class _LoginFlow(OAuthClientProvider):
+    """A provider of the SDK that marks and limits its own requests, and explains its errors."""
+
+    async def async_auth_flow(self, request: httpx2.Request) -> Flow:
+        # Adding it twice has no effect.
+        logging.getLogger("mcp.client.auth.oauth2").addFilter(_has_no_traceback)
+        flow = super().async_auth_flow(request)
+        try:
+            outgoing = await anext(flow)
+            while True:
+                if outgoing is not request:
+                    outgoing.extensions = {
+                        **outgoing.extensions,
+                        "timeout": _TIMEOUT,
+                        OF_LOGIN: True,
+                    }
+                outgoing = await flow.asend((yield outgoing))
+        except StopAsyncIteration:
+            return
+        except (OAuthFlowError, OAuthRegistrationError, OAuthTokenError, ValueError) as problem:
+            is_known = self.context.oauth_metadata is not None
+            raise explain(problem, is_known=is_known) from None
+        finally:
+            await flow.aclose()
+
+
+def explain(problem: Exception, *, is_known: bool = True) -> SatchelError:
+    """Explain an error of the SDK's login, without the texts of servers.
+
+    `is_known` says whether the server named its authorization server.
+    """
+    text, fix = str(problem), ""
+    code = f" ({match[1]})" if (match := _ERROR_CODE.search(text)) else ""
+    match problem:
+        case OAuthRegistrationError() if not is_known:
+            why, fix = "it offers no login", "if it needs a key, write it into its headers"
+        case OAuthRegistrationError():
+            why = "its authorization server does not register clients"
+            fix = "register one there, and write its client-id into the server's oauth table"
+        case OAuthTokenError():
+            why = "its authorization server refused to give a token"
+        case OAuthFlowError() if "issuer" in text or "iss " in text:
+            why = "its authorization server is another one than expected"
+        case OAuthFlowError() if "does not match" in text:
+            why = "what it says about its login does not match its address"
+        case _:
+            why = "its authorization server did not respond as OAuth says"
+    return SatchelError(f"cannot be logged in to: {why}{code}", fix=fix)
+
+
+class _LoginStorage:
+    """Saves a login once its tokens are there. It gives the SDK's provider no older one."""
+
+    def __init__(self, store: TokenStore, client: OAuthClientInformationFull | None) -> None:
+        self._store, self._client = store, client
+        self.provider: OAuthClientProvider | None = None
+        self.wanted = ""
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return None
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self._client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Do nothing: the client is saved with its tokens."""
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        assert self.provider is not None
+        context = self.provider.context
+        login = SavedLogin(
+            tokens=_dumped(tokens),
+            client=_dumped(context.client_info),
+            metadata=_dumped(context.oauth_metadata),
+            resource=_dumped(context.protected_resource_metadata),
+            expires_at=context.token_expiry_time,
+            wanted=self.wanted,
+        )
+        await in_thread(partial(self._store.save, login))
+
+
+def _dumped(model: Any) -> dict[str, Any]:
+    return model.model_dump(mode="json", exclude_none=True) if model is not None else {}
+
+
+class StoredLoginAuth(_LoginFlow):
+    """Sends the token of the stored login, and renews it when it expires."""
+
+    def __init__(
+        self, server: HttpServer | SseServer, store: TokenStore, on_refused: Refused
+    ) -> None:
+        storage = _LoginStorage(store, None)
+        metadata = OAuthClientMetadata(redirect_uris=None)
+        super().__init__(server.url, metadata, storage)
+        storage.provider = self
+        self._store, self._on_refused, self._storage = store, on_refused, storage
+        self._stamp: StampedPath | None = None
+        self._has_login = False
+
+    async def _initialize(self) -> None:
+        """Load the stored login, if it changed since it was loaded."""
+        stamp = self._store.stamp
+        if stamp == self._stamp:
+            return
+        login = await in_thread(self._store.load) or SavedLogin()
+        context = self.context
+        context.clear_tokens()
+        context.client_info = context.oauth_metadata = None
+        context.protected_resource_metadata = None
+        try:
+            if login.tokens and login.client:
+                context.current_tokens = OAuthToken.model_validate(login.tokens)
+                context.client_info = OAuthClientInformationFull.model_validate(login.client)
+            if login.metadata:
+                context.oauth_metadata = OAuthMetadata.model_validate(login.metadata)
+            if login.resource:
+                context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(
+                    login.resource
+                )
+        except ValueError:  # another version wrote it
+            context.clear_tokens()
+        context.token_expiry_time = login.expires_at
+        self._storage.wanted, self._has_login = login.wanted, bool(login.tokens)
+        self._stamp = stamp
+
+    async def _auth_flow(self, request: httpx2.Request) -> Flow:
+        refused, has_renewed = "", False
+        while True:
+            # The lock is not held while the server works: calls run side by side.
+            async with self.context.lock:
+                await self._initialize()
+                is_fresh = self.context.is_token_valid() and self._token != refused
+                if not is_fresh and self.context.can_refresh_token() and not has_renewed:
+                    has_renewed = True
+                    response = yield await self._refresh_token()
+                    await self._take_renewed(response)
+                token = self._token if self.context.is_token_valid() else ""
+            request.headers.pop("Authorization", None)
+            if token and token != refused:
+                request.headers["Authorization"] = f"Bearer {token}"
+            response = yield request
+            if response.status_code != _UNAUTHORIZED or not token or token == refused:
+                break
+            refused = token
+        await self._judge(response)
+
+    @property
+    def _token(self) -> str:
+        tokens = self.context.current_tokens
+        return tokens.access_token if tokens else ""
+
+    async def _take_renewed(self, response: httpx2.Response) -> None:
+        """Take the response to a renewal. Raises `SatchelError` if it may succeed later."""
+        if response.status_code >= _SERVER_ERROR or response.status_code == _TOO_MANY:
+            raise SatchelError(
+                "cannot be reached: its authorization server answered with HTTP status "
+                f"{response.status_code}"
+            )
+        if await self._handle_refresh_response(response):
+            self._stamp = self._store.stamp
+        else:
+            # Another process may just renew it, so that our refresh token is used up.
+            await self._store.until_changed(self._stamp, _OTHERS)
+            await self._initialize()
+
+    async def _judge(self, response: httpx2.Response) -> None:
+        if response.status_code == _UNAUTHORIZED:
+            why = "does not accept the login any more" if self._has_login else "needs a login"
+            self._on_refused(why)
+        elif response.status_code == _FORBIDDEN and (scope := missing_scope(response)):
+            await in_thread(partial(self._want, scope))
+            self._on_refused(f"needs a login with the scope {scope!r}", scope=scope)
+
+    def _want(self, scope: str) -> None:
+        """Remember scopes for the next login."""
+        login = self._store.load() or SavedLogin()
+        wanted = union_scopes(login.wanted, scope) or ""
+        if wanted != login.wanted:
+            self._store.save(replace(login, wanted=wanted))
+
+
+def missing_scope(response: httpx2.Response) -> str:
+    """Return the scopes that a response says are missing, or `""`."""
+    if extract_field_from_www_auth(response, "error") != "insufficient_scope":
+        return ""
+    return (extract_scope_from_www_auth(response) or "")[:1_000]
+
+
+class ClientCredentialsAuth(_LoginFlow, ClientCredentialsOAuthProvider):
+    """Gets tokens for an agent without a person; they are not stored."""
+
+    def __init__(
+        self,
+        server: HttpServer | SseServer,
+        client: OAuthClient,
+        store: TokenStore,
+        on_refused: Refused,
+    ) -> None:
+        super().__init__(
+            server_url=server.url,
+            storage=_ForgetfulStorage(store, None),
+            client_id=client.client_id,
+            client_secret=client.client_secret,
+            scope=" ".join(client.scopes) or None,
+            issuer=client.issuer,
+        )
+        self.context.client_metadata = _metadata(client, self.context.client_metadata)
+        self._on_refused = on_refused
+
+    async def _auth_flow(self, request: httpx2.Request) -> Flow:
+        if self.context.is_token_valid():
+            self._add_auth_header(request)
+            response = yield request
+            if response.status_code not in {_UNAUTHORIZED, _FORBIDDEN}:
+                return
+        requests = 0
+        flow = super()._auth_flow(request)
+        try:
+            outgoing = await anext(flow)
+            while True:
+                requests += outgoing is request
+                if requests > 1:  # with a new token
+                    break
+                outgoing = await flow.asend((yield outgoing))
+        except StopAsyncIteration:
+            return
+        except (OAuthFlowError, OAuthTokenError) as problem:
+            self._on_refused(explain(problem).message, fix=_FIX_CREDENTIALS)
+            raise
+        finally:
+            await flow.aclose()  # frees its lock: calls run side by side
+        response = yield request
+        if response.status_code == _UNAUTHORIZED:
+            self._on_refused("does not accept the client credentials", fix=_FIX_CREDENTIALS)
+        elif response.status_code == _FORBIDDEN and (scope := missing_scope(response)):
+            self._on_refused(f"needs the scope {scope!r}", scope=scope, fix=_FIX_CREDENTIALS)
+
+
+_FIX_CREDENTIALS = "correct client-id, client-secret, issuer and scopes of the server's oauth"
+
+
+class _ForgetfulStorage(_LoginStorage):
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Do nothing: another process gets its own."""
+
+
+class _ScopedMetadata(OAuthClientMetadata):
+    """Metadata whose scopes always include some of our own."""
+
+    own: str = ""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, union_scopes(value, self.own) if name == "scope" else value)
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """Return the metadata as it is registered."""
+        return super().model_dump(**{**options, "exclude": {"own"}})
+
+
+def _metadata(
+    client: OAuthClient, metadata: OAuthClientMetadata, wanted: str = ""
+) -> OAuthClientMetadata:
+    own = union_scopes(" ".join(client.scopes), wanted) or ""
+    values = {name: getattr(metadata, name) for name in type(metadata).model_fields}
+    return _ScopedMetadata(**{**values, "own": own, "scope": union_scopes(metadata.scope, own)})
+
+
+class BrowserLoginAuth(_LoginFlow):
+    """Logs in with the user's browser at the first request, and saves the login."""
+
+    def __init__(
+        self,
+        server: HttpServer | SseServer,
+        store: TokenStore,
+        *,
+        redirect: str,
+        open_address: Callable[[str], Any],
+        wait_for_redirect: Callable[[], Any],
+    ) -> None:
+        client = server.oauth or OAuthClient()
+        self._issuer, self._secret = client.issuer, client.client_secret
+        document = client.client_id if is_valid_client_metadata_url(client.client_id) else None
+        previous = store.load()
+        metadata = OAuthClientMetadata(
+            redirect_uris=[AnyUrl(redirect)],
+            client_name="Satchel",
+            token_endpoint_auth_method=_PUBLIC,
+        )
+        configured = None
+        if client.client_id and document is None:
+            configured = OAuthClientInformationFull(
+                client_id=client.client_id,
+                client_secret=client.client_secret or None,
+                issuer=client.issuer or None,
+                redirect_uris=metadata.redirect_uris,
+                token_endpoint_auth_method=_BASIC if self._secret else _PUBLIC,
+            )
+        storage = _LoginStorage(store, configured)
+        super().__init__(
+            server.url,
+            _metadata(client, metadata, previous.wanted if previous else ""),
+            storage,
+            open_address,
+            wait_for_redirect,
+            client_metadata_url=document,
+        )
+        storage.provider = self
+        self._has_begun = False
+
+    async def _auth_flow(self, request: httpx2.Request) -> Flow:
+        flow = super()._auth_flow(request)
+        try:
+            outgoing = await anext(flow)
+            while True:
+                response = yield outgoing
+                if outgoing is request and not self._has_begun:
+                    self._has_begun = True
+                    if response.status_code not in {_UNAUTHORIZED, _FORBIDDEN}:
+                        # Some servers ask for a login only when a tool is called.
+                        response = httpx2.Response(_UNAUTHORIZED, request=request)
+                outgoing = await flow.asend(response)
+        except StopAsyncIteration:
+            return
+        finally:
+            await flow.aclose()
+
+    def _select_authorization_server(self, advertised: list[str]) -> str:
+        preferred = (one for one in advertised if self._issuer and issuers_match(one, self._issuer))
+        return next(preferred, advertised[0])
+
+    def _expected_issuer(self) -> str:
+        issuer = super()._expected_issuer()
+        if self._issuer and not issuers_match(issuer, self._issuer):
+            raise OAuthFlowError("the issuer is not the configured one")
+        return issuer
+
+    async def _perform_authorization(self) -> httpx2.Request:
+        context = self.context
+        known = (
+            context.oauth_metadata and context.oauth_metadata.token_endpoint_auth_methods_supported
+        )
+        if self._secret and context.client_info and known and _BASIC not in known:
+            context.client_info.token_endpoint_auth_method = _POST
+        return await super()._perform_authorization()
+
+
+class HeaderAuth(httpx2.Auth):
+    """Notices that a server refuses the credentials in the configured headers."""
+
+    def __init__(self, on_refused: Refused) -> None:
+        self._on_refused = on_refused
+
+    async def async_auth_flow(self, request: httpx2.Request) -> Flow:
+        """Send the request as it is."""
+        response = yield request
+        if response.status_code == _UNAUTHORIZED:
+            self._on_refused(
+                "refuses the credentials in its headers", fix="correct the headers of the server"
+            )
+
+
+async def revoke(store: TokenStore) -> bool:
+    """Ask the authorization server to end the stored login. Return whether it did."""
+    login = store.load()
+    if login is None or not login.tokens or not (url := login.metadata.get("revocation_endpoint")):
+        return False
+    tokens, client = login.tokens, login.client
+    data = {
+        "token": tokens.get("refresh_token") or tokens.get("access_token", ""),
+        "client_id": client.get("client_id", ""),
+        # Empty counts as left out (RFC 6749, 3.1); servers of the SDK refuse a form without it.
+        "client_secret": "",
+    }
+    auth: Any = None
+    if secret := client.get("client_secret"):
+        if client.get("token_endpoint_auth_method") == _POST:
+            data["client_secret"] = secret
+        else:
+            auth = (data["client_id"], secret)
+    try:
+        async with httpx2.AsyncClient(timeout=10) as http:
+            return (await http.post(url, data=data, auth=auth)).is_success
+    except httpx2.HTTPError:
+        return False

@@ -1,0 +1,410 @@
+"""The prompts and resources of a server: list them, and get them when they are asked for."""
+
+import asyncio
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from satchel.errors import ToolError
+from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.client_callbacks import Caller
+from satchel.settings import Limits
+from satchel.text import has_hidden, one_line, shorten, visible
+from satchel.tools import (
+    Block,
+    McpPrompt,
+    McpResource,
+    Resource,
+    Text,
+    Tool,
+    ToolContext,
+    ToolResult,
+)
+from satchel.tools.callables import in_thread
+from satchel.tools.runner import LOOP
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+BeginRequest = Callable[[str, Mapping[str, Any], Caller | None], "Future[dict[str, Any]]"]
+"""Starts to send a request to its server, given the method and its parameters."""
+
+_MAX_PAGES = 100
+_LONGEST_NAME, _LONGEST_TEXT, _LONGEST_URI = 200, 1_000, 2_000
+_MAX_ARGUMENTS = 50
+_SKILLS = "skill://"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptArgument:
+    """An argument of a server's prompt."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedPrompt:
+    """A prompt as its server lists it."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedResource:
+    """A resource, or a template for several, as its server lists it."""
+
+    uri: str
+    name: str
+    description: str = ""
+    mime_type: str | None = None
+    is_template: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOffers:
+    """The prompts and resources of a server."""
+
+    prompts: tuple[OfferedPrompt, ...] = ()
+    resources: tuple[OfferedResource, ...] = ()
+
+
+# ---- listing -----------------------------------------------------------------------------------
+
+
+async def list_offers(client: "Client", limits: Limits) -> ServerOffers:
+    """Return the prompts and resources of a server; none of a list that it does not return.
+
+    Raises an error if the connection is broken.
+    """
+    able = client.server_capabilities
+    prompts: list[Any] = []
+    resources: list[Any] = []
+    templates: list[Any] = []
+    with suppress(TimeoutError):
+        async with asyncio.timeout(limits.mcp_connect):
+            if able.prompts is not None:
+                await _read_list(client, "prompts/list", "prompts", prompts, limits)
+            if able.resources is not None:
+                await _read_list(client, "resources/list", "resources", resources, limits)
+                method = "resources/templates/list"
+                await _read_list(client, method, "resourceTemplates", templates, limits)
+    # In a thread: this is the event loop of all servers.
+    offers: ServerOffers = await in_thread(partial(_checked, prompts, resources, templates))
+    return offers
+
+
+async def _read_list(
+    client: "Client", method: str, key: str, items: list[Any], limits: Limits
+) -> None:
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED, PaginatedRequestParams, Request
+    from pydantic import TypeAdapter
+
+    response_type: Any = TypeAdapter(dict[str, Any])
+    cursor, cursors = None, set[str]()
+    try:
+        for _ in range(_MAX_PAGES):
+            request = Request[PaginatedRequestParams, str](
+                method=method, params=PaginatedRequestParams(cursor=cursor)
+            )
+            page: dict[str, Any] = await client.session.send_request(request, response_type)
+            found = page.get(key)
+            items += found if isinstance(found, list) else []
+            del items[limits.mcp_tools :]
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or cursor in cursors or len(items) >= limits.mcp_tools:
+                return
+            cursors.add(cursor)
+    except MCPError as problem:
+        if problem.code == CONNECTION_CLOSED:
+            raise
+    except ValueError:  # pydantic's ValidationError, too
+        return
+
+
+def _checked(prompts: list[Any], resources: list[Any], templates: list[Any]) -> ServerOffers:
+    """Return what is valid; the first of equal names counts."""
+    by_name: dict[str, OfferedPrompt] = {}
+    by_uri: dict[str, OfferedResource] = {}
+    for item in prompts:
+        if (prompt := _prompt(item)) is not None:
+            by_name.setdefault(prompt.name, prompt)
+    for item, key in (*((r, "uri") for r in resources), *((t, "uriTemplate") for t in templates)):
+        if (resource := _resource(item, key)) is not None:
+            by_uri.setdefault(resource.uri, resource)
+    return ServerOffers(
+        tuple(sorted(by_name.values(), key=lambda prompt: prompt.name)),
+        tuple(sorted(by_uri.values(), key=lambda resource: resource.uri)),
+    )
+
+
+def _prompt(item: Any) -> OfferedPrompt | None:
+    name = _plain(item, "name", _LONGEST_NAME)
+    given = item.get("arguments") if name else None
+    arguments = given if isinstance(given, list) else []
+    if not name or len(arguments) > _MAX_ARGUMENTS:
+        return None
+    named = [_argument(argument) for argument in arguments]
+    if not all(named):
+        return None
+    return OfferedPrompt(
+        name=name,
+        description=_text(item, "description") or _text(item, "title"),
+        arguments=tuple(argument for argument in named if argument is not None),
+    )
+
+
+def _argument(item: Any) -> PromptArgument | None:
+    name = _plain(item, "name", _LONGEST_NAME)
+    if not name:
+        return None
+    return PromptArgument(name, _text(item, "description"), item.get("required") is True)
+
+
+def _resource(item: Any, key: str) -> OfferedResource | None:
+    uri = _plain(item, key, _LONGEST_URI)
+    if not uri or " " in uri or uri.lower().startswith(_SKILLS):
+        return None
+    return OfferedResource(
+        uri=uri,
+        name=_plain(item, "name", _LONGEST_NAME) or uri,
+        description=_text(item, "description") or _text(item, "title"),
+        mime_type=_plain(item, "mimeType", _LONGEST_NAME) or None,
+        is_template=key == "uriTemplate",
+    )
+
+
+def _plain(item: Any, key: str, longest: int) -> str:
+    """Return a text that is used as it is, or `""` if that would not be safe."""
+    text = item.get(key) if isinstance(item, dict) else None
+    is_plain = isinstance(text, str) and 0 < len(text) <= longest and not has_hidden(text)
+    return text if isinstance(text, str) and is_plain and "\n" not in text else ""
+
+
+def _text(item: Mapping[str, Any], key: str) -> str:
+    text = item.get(key)
+    return shorten(visible(text), _LONGEST_TEXT) if isinstance(text, str) else ""
+
+
+# ---- getting -----------------------------------------------------------------------------------
+
+
+class _OfferTool(Tool):
+    """Gets a prompt or a resource from its server; no model sees it."""
+
+    runner = LOOP
+    is_remote = True
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        arguments: Iterable[PromptArgument],
+        *,
+        send: Callable[[Mapping[str, Any], Caller], "Future[dict[str, Any]]"],
+        decode: Callable[[dict[str, Any]], ToolResult],
+        timeout: float | None,
+    ) -> None:
+        self.name, self.description, self.timeout = name, description, timeout
+        self._send, self._decode = send, decode
+        arguments = tuple(arguments)
+        self.parameters = {
+            "type": "object",
+            "properties": {
+                item.name: {"type": "string", "description": item.description} for item in arguments
+            },
+            "required": [item.name for item in arguments if item.required],
+            "additionalProperties": False,
+        }
+
+    def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
+        return partial(self._run, arguments, context)
+
+    async def execute(self, /, **arguments: Any) -> ToolResult:
+        return await self._run(arguments, ToolContext())
+
+    async def _run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        response = await asyncio.wrap_future(self._send(arguments, Caller.of(context)))
+        result: ToolResult = await in_thread(partial(self._decode, response))
+        return result
+
+
+class RemotePrompt(McpPrompt):
+    """A prompt of a server. `server` and `own_name` say which; `name` is unique here."""
+
+    def __init__(
+        self,
+        offered: OfferedPrompt,
+        server: str,
+        begin: BeginRequest,
+        *,
+        groups: tuple[str, ...] = (),
+        timeout: float | None = None,
+    ) -> None:
+        self.offered, self.server, self.groups = offered, server, groups
+
+        def send(arguments: Mapping[str, Any], caller: Caller) -> "Future[dict[str, Any]]":
+            params = {"name": offered.name, "arguments": dict(arguments)}
+            return begin("prompts/get", params, caller)
+
+        tool = _OfferTool(
+            offered.name,
+            offered.description,
+            offered.arguments,
+            send=send,
+            decode=_prompt_result,
+            timeout=timeout,
+        )
+        super().__init__(tool, name=offered.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RemotePrompt) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.offered, self.name, self.server, self.groups
+
+
+class RemoteResource(McpResource):
+    """A resource of a server, or a template for several."""
+
+    def __init__(
+        self,
+        offered: OfferedResource,
+        server: str,
+        begin: BeginRequest,
+        *,
+        groups: tuple[str, ...] = (),
+        timeout: float | None = None,
+    ) -> None:
+        self.offered, self.server, self.groups = offered, server, groups
+        self.uri, self.name, self.mime_type = offered.uri, offered.name, offered.mime_type
+        self.complete = None
+
+        def send(arguments: Mapping[str, Any], caller: Caller) -> "Future[dict[str, Any]]":
+            return begin("resources/read", {"uri": arguments[_URI]}, caller)
+
+        self.tool = _OfferTool(
+            offered.name,
+            offered.description,
+            [PromptArgument(_URI, required=True)],
+            send=send,
+            decode=_resource_result,
+            timeout=timeout,
+        )
+        self.variables = ()
+        self._parts = _literals(offered.uri)
+
+    @property
+    def is_template(self) -> bool:
+        """Return whether the URI is a template."""
+        return self.offered.is_template
+
+    def match(self, uri: str) -> Mapping[str, str] | None:
+        """Return the URI as an argument; `None` if the server does not have it."""
+        if not uri.startswith(self.prefix) or len(uri) > _LONGEST_URI:
+            return None
+        uri = uri.removeprefix(self.prefix)
+        is_ours = _fits(uri, self._parts) if self.is_template else uri == self.offered.uri
+        return {_URI: uri} if is_ours else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RemoteResource) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.offered, self.uri, self.server, self.groups
+
+
+_URI = "uri"
+
+
+def _literals(template: str) -> tuple[str, ...]:
+    """Return the parts of a URI template between its expressions."""
+    parts, rest = [], template
+    while "{" in rest:
+        literal, _, rest = rest.partition("{")
+        parts.append(literal)
+        rest = rest.partition("}")[2]
+    return (*parts, rest)
+
+
+def _fits(uri: str, parts: tuple[str, ...]) -> bool:
+    """Return whether a URI has the parts in this order; the server decides about the rest."""
+    first, *middle = parts
+    if not uri.startswith(first):
+        return False
+    at = len(first)
+    last = middle.pop() if middle else ""
+    for part in middle:
+        found = uri.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(uri) - len(last) >= at and uri.endswith(last)
+
+
+def prompt_text(response: dict[str, Any]) -> str:
+    """Return the messages of a prompt as one text. Raises `ToolError`."""
+    return _prompt_result(response).text
+
+
+def _prompt_result(response: dict[str, Any]) -> ToolResult:
+    """Return the messages of a prompt: as text, and as they are. Raises `ToolError`."""
+    from mcp_types import GetPromptResult
+
+    try:
+        result = GetPromptResult.model_validate(response, by_name=False)
+    except ValueError:
+        raise ToolError("the server returned an invalid prompt") from None
+    messages = [
+        message.model_dump(by_alias=True, mode="json", exclude_none=True)
+        for message in result.messages
+    ]
+    return ToolResult(content=(Text(_as_text(messages)),), structured={"messages": messages})
+
+
+def _as_text(messages: list[dict[str, Any]]) -> str:
+    is_dialog = any(message["role"] != "user" for message in messages)
+    texts = []
+    for message in messages:
+        content = message["content"]
+        inside = content.get("resource", content)
+        text = inside.get("text") if isinstance(inside, dict) else None
+        if text is None:
+            text = f"[left out: {one_line(str(content.get('type')))}]"
+        texts.append(f"{message['role'].capitalize()}: {text}" if is_dialog else text)
+    return "\n\n".join(texts)
+
+
+def _resource_result(response: dict[str, Any]) -> ToolResult:
+    """Return the contents of a resource. Raises `ToolError`."""
+    contents = response.get("contents")
+    if not isinstance(contents, list) or not all(isinstance(item, dict) for item in contents):
+        raise ToolError("the server returned an invalid resource")
+    return ToolResult(content=tuple(map(_content, contents)))
+
+
+def _content(item: Mapping[str, Any]) -> Block:
+    text, blob, kind = item.get("text"), item.get("blob"), item.get("mimeType")
+    uri, kind = str(item.get("uri", "")), kind if isinstance(kind, str) else None
+    try:
+        content = b64decode(blob, validate=True) if isinstance(blob, str) else text
+    except ValueError:
+        content = None
+    if not isinstance(content, str | bytes):
+        raise ToolError("the server returned an invalid resource")
+    return Resource(uri, content, kind)

@@ -1,0 +1,169 @@
+"""The prompts of servers as commands of the user: skills that the user calls and no model sees."""
+
+import asyncio
+import json
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import field, replace
+from hashlib import blake2b
+from urllib.parse import quote
+
+from satchel.errors import ToolError
+from satchel.formats import read_listed_skill
+from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.server_contributions import ServerOffer
+from satchel.mcp_servers.server_offers import (
+    BeginRequest,
+    OfferedPrompt,
+    prompt_text,
+)
+from satchel.settings import Limits
+from satchel.sources import Precedence, RootKind, SearchRoot, SkillFinding, UnitFile
+from satchel.sources.file_reader import Stamp, digest_of
+from satchel.sources.folder_reader import FolderContent
+from satchel.sources.skill_files import ServedFile, SkillAccess
+from satchel.sources.skill_scan import SKILL_FILE
+from satchel.text import one_line, shorten
+
+_FRONT = b"---\nname: prompt\n---\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptReader:
+    """Gets the text of one prompt from its server, with the user's arguments in it."""
+
+    server: str
+    prompt: OfferedPrompt
+    begin: BeginRequest = field(compare=False, repr=False)
+    access: SkillAccess
+    arguments: str = ""
+    timeout: float | None = None
+
+    def filled(self, arguments: str) -> "PromptReader":
+        """Return a reader that sends these arguments."""
+        return replace(self, arguments=arguments)
+
+    def read(self, name: str, limits: Limits) -> ServedFile:
+        """Get the text, and wait for it. Raises `ToolError`."""
+        getting = self.begin("prompts/get", self._params(name), None)
+        try:
+            return _served(getting.result(self.timeout or limits.tool_call))
+        except TimeoutError:
+            raise self._late() from None
+        finally:
+            getting.cancel()
+
+    async def fetch(self, name: str, limits: Limits) -> ServedFile:
+        """Get the text without blocking the event loop. Raises `ToolError`."""
+        getting = self.begin("prompts/get", self._params(name), None)
+        try:
+            async with asyncio.timeout(self.timeout or limits.tool_call):
+                return _served(await asyncio.wrap_future(getting))
+        except TimeoutError:
+            raise self._late() from None
+
+    def _params(self, name: str) -> dict[str, object]:
+        if name != SKILL_FILE:
+            raise ToolError("a prompt of a server has no files")
+        return {"name": self.prompt.name, "arguments": arguments_in(self.arguments, self.prompt)}
+
+    def _late(self) -> ToolError:
+        return ToolError(f"the server {self.server!r} did not return its prompt in time")
+
+
+def _served(response: dict[str, object]) -> ServedFile:
+    data = _FRONT + prompt_text(response).encode()
+    return ServedFile(SKILL_FILE, data, digest_of(data))
+
+
+def arguments_in(text: str, prompt: OfferedPrompt) -> dict[str, str]:
+    """Return the arguments of a prompt that a user wrote.
+
+    `name=value` gives one by its name; the others follow in the order of the prompt, and the last
+    one gets the rest. Raises `ToolError` if a required one is missing.
+    """
+    names = [argument.name for argument in prompt.arguments]
+    values: dict[str, str] = {}
+    if len(names) == 1 and text.strip() and not text.startswith(f"{names[0]}="):
+        return {names[0]: text.strip()}
+    others = []
+    for part in _divided(text):
+        name, is_named, value = part.partition("=")
+        if is_named and name in names:
+            values[name] = value
+        else:
+            others.append(part)
+    open_names = [name for name in names if name not in values]
+    for at, name in enumerate(open_names[: len(others)]):
+        is_last = at == len(open_names) - 1
+        values[name] = " ".join(others[at:]) if is_last else others[at]
+    missing = [item.name for item in prompt.arguments if item.required and item.name not in values]
+    if missing:
+        raise ToolError(
+            f"the prompt {prompt.name!r} needs {', '.join(missing)}; "
+            f"write {' '.join(f'{name}=...' for name in missing)}"
+        )
+    return values
+
+
+def _divided(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote without its end, such as an apostrophe
+        return text.split()
+
+
+def find_prompts(item: ServerOffer, names: Iterable[str], limits: Limits) -> list[SkillFinding]:
+    """Return the prompts of a server as skills; `names` are their names here, `""` for none."""
+    findings = []
+    for prompt, name in zip(item.snapshot.listing.offers.prompts, names, strict=True):
+        if not name or item.request is None:
+            continue
+        path = f"prompt://{item.config.name}/{quote(prompt.name, safe='')}"
+        shown = [f"[{one.name}]" if not one.required else one.name for one in prompt.arguments]
+        description = one_line(prompt.description) or f"The prompt {prompt.name!r} of a server."
+        front = {
+            "name": name,
+            "description": shorten(description, 1_000),
+            "disable-model-invocation": "true",
+            **({"argument-hint": one_line(" ".join(shown))} if shown else {}),
+        }
+        manifest = read_listed_skill(front, name, path, limits).value
+        if manifest is None:
+            continue
+        text = json.dumps([front, path]).encode()
+        digest = blake2b(text, digest_size=16).hexdigest()
+        file = UnitFile(name=SKILL_FILE, size=0, digest=digest, stamp=Stamp(0), settled=True)
+        root = SearchRoot(
+            path=path,
+            holds=RootKind.SKILLS,
+            scope=Precedence.REMOTE,
+            source=item.source,
+            groups=item.config.groups,
+        )
+        access = SkillAccess(
+            is_fetched=True, fills_arguments=True, origin=f"the MCP server {item.config.name}"
+        )
+        findings.append(
+            SkillFinding(
+                place=root,
+                key="",
+                folder=FolderContent((file,), ()),
+                manifest=manifest,
+                diagnostics=(),
+                remote=PromptReader(
+                    server=item.config.name,
+                    prompt=prompt,
+                    begin=item.request,
+                    access=access,
+                    timeout=item.config.timeout,
+                ),
+            )
+        )
+    return findings
+
+
+def prompt_name(name: str) -> str:
+    """Return the name of a prompt as that of a skill; `""` if nothing is left of it."""
+    return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")[:64].strip("-")

@@ -1,0 +1,126 @@
+"""`satchel mcp login` and `logout`, against a server in a thread."""
+
+import json
+import sys
+import threading
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from satchel.mcp_servers import browser_login
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "mcp_servers"))  # `authorized.py` is there
+
+from authorized import Running
+
+
+@pytest.fixture
+def box():
+    made = Running()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def declared(box, a_config_folder_of_its_own):
+    a_config_folder_of_its_own.mkdir()
+    path = a_config_folder_of_its_own / "satchel.toml"
+    path.write_text(f'[mcp.box]\nurl = "{box.url}"\n[mcp.here]\ncommand = "true"\n')
+
+
+@pytest.fixture
+def browser(monkeypatch):
+    """A browser of a user who agrees; returns the addresses that it opened."""
+    opened = []
+
+    def open_address(address):
+        opened.append(address)
+        visit = {"target": httpx2.get, "args": (address,), "kwargs": {"follow_redirects": True}}
+        threading.Thread(**visit, daemon=True).start()
+        return True
+
+    monkeypatch.setattr(browser_login, "open_in_browser", open_address)
+    return opened
+
+
+def test_a_login_is_made_used_and_removed(run, box, declared, browser):
+    needed = run("mcp", "tools", "box")
+    assert (needed.exit_code, "satchel mcp login box" in needed.stderr) == (1, True)
+    made = run("mcp", "login", "box")
+    assert (made.exit_code, made.stdout) == (0, "logged in to box, which has 2 tools\n")
+    assert browser[0] in made.stderr
+    tools = run("mcp", "tools", "box")
+    assert (tools.exit_code, "echo" in tools.stdout) == (0, True)
+    assert run("mcp", "call", "box", "echo", "text=hello").stdout == "hello\n"
+    assert len(browser) == 1
+    for shown in (made, tools, run("mcp", "list"), run("mcp", "list", "--json")):
+        assert not any(token in shown.output for token in box.authority.issued)
+    gone = run("mcp", "logout", "box")
+    assert (gone.exit_code, gone.stdout) == (0, "logged out of box\n")
+    assert box.authority.refresh == {}  # the authorization server ended it, too
+    assert run("mcp", "tools", "box").exit_code == 1
+    assert "there is no login to box" in run("mcp", "logout", "box").stderr
+
+
+def test_a_server_that_only_a_program_knows_is_named_by_its_address(run, box, browser):
+    made = run("mcp", "login", box.url, "--json")
+    assert json.loads(made.stdout) == {"server": "127.0.0.1", "tools": 2}
+    gone = run("mcp", "logout", box.url, "--json")
+    assert json.loads(gone.stdout) == {"server": "127.0.0.1", "removed": True, "revoked": True}
+
+
+def test_without_a_browser_the_address_is_printed(run, box, declared):
+    made = run("mcp", "login", "box", "--no-browser", "--wait", "1")
+    assert (made.exit_code, "nobody logged in within 1 s" in made.stderr) == (1, True)
+    assert f"{box.issuer}/authorize?" in made.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("login", "here"), "is a program on this machine"),
+        (("logout", "here"), "is a program on this machine"),
+        (("login", "bxo"), "did you mean box?"),
+        (("login", "ftp://box"), "there is no MCP server"),
+    ],
+)
+def test_what_cannot_be_logged_in_to_is_said(run, declared, arguments, why):
+    result = run("mcp", *arguments)
+    assert (result.exit_code, why in result.stderr) == (1, True), result.stderr
+
+
+def test_an_authorization_server_that_cannot_end_a_login_is_named(run, box, declared, browser):
+    run("mcp", "login", "box")
+    box.stop()
+    gone = run("mcp", "logout", "box")
+    assert gone.stdout == "logged out of box; its authorization server was not told\n"
+
+
+def test_the_file_names_the_client(run, here, monkeypatch):
+    monkeypatch.setenv("BOX_SECRET", "hush-hush")
+    (here / "satchel.toml").write_text(
+        '[mcp.box]\nurl = "https://mcp.example.org/mcp"\n'
+        '[mcp.box.oauth]\nclient-id = "me"\nclient-secret = "${BOX_SECRET}"\n'
+        'issuer = "https://auth.example.org"\nscopes = ["read"]\n'
+        'grant = "client-credentials"\n'
+    )
+    refused = run("mcp", "login", "box", "--project")
+    assert "uses client credentials" in refused.stderr
+    assert "hush" not in run("mcp", "list", "--project", "--json").output
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[mcp.box]\nurl = "https://a.example"\noauth = 3\n', "its oauth must be a table"),
+        (
+            '[mcp.box]\nurl = "https://a.example"\n[mcp.box.oauth]\nclient_id = "me"\n',
+            "did you mean 'client-id'?",
+        ),
+    ],
+)
+def test_a_mistake_in_the_oauth_table_is_told(run, here, text, why):
+    (here / "satchel.toml").write_text(text)
+    listed = run("mcp", "list", "--project")
+    assert (listed.exit_code, why in listed.stderr) == (0, True), listed.stderr

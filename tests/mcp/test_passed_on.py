@@ -1,0 +1,211 @@
+"""What MCP servers offer and ask is passed on to the clients that are served."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import mcp_types as types
+import pytest
+from clients import ERAS, HANDSHAKE, STATELESS, client_of, code_of
+
+from satchel import Limits, Satchel, Settings, StdioServer
+from satchel.mcp.mcp_server import SatchelServer
+from satchel.mcp.served_selection import ServedSelection
+from satchel.mcp_servers import server_supervisor
+from satchel.mcp_servers.server_connection import connect
+
+GIFTED = str(Path(__file__).parents[1] / "mcp_servers" / "gifted.py")
+ALL = ServedSelection(every_group=True)
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def behind(request, monkeypatch):
+    """The protocol of the server that is connected."""
+
+    def connected(*args, **options):
+        return connect(*args, **{**options, "mode": request.param})
+
+    monkeypatch.setattr(server_supervisor, "connect", connected)
+    return request.param
+
+
+@pytest.fixture
+def app(tmp_path):
+    settings = Settings(
+        limits=Limits(mcp_connect=60), state_folder=str(tmp_path / "state"), ask_mcp_clients=True
+    )
+    with Satchel(settings=settings) as made:
+        server = StdioServer(
+            command=sys.executable, args=(GIFTED,), env={"WHO": "one", "KEY": "hush-hush"}
+        )
+        made.register_mcp_server(server, name="box")
+        yield made
+
+
+def second(app):
+    server = StdioServer(command=sys.executable, args=(GIFTED,), env={"WHO": "two"})
+    app.register_mcp_server(server, name="other")
+
+
+def serving(app, work, era, **callbacks):
+    """Serve, and return what a client gets."""
+
+    async def main():
+        async with client_of(SatchelServer(app, ALL), era, **callbacks) as (client, told):
+            return await work(client, told)
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_prompts_and_resources_are_served_on(app, behind, era):
+    async def work(client, told):
+        prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
+        greeting = await client.get_prompt("greet_them", {"name": "Ada"})
+        dialog = await client.get_prompt("dialog")
+        uris = [item.uri for item in (await client.list_resources()).resources]
+        templates = [
+            item.uri_template
+            for item in (await client.list_resource_templates()).resource_templates
+        ]
+        note = (await client.read_resource("note://today")).contents[0]
+        picture = (await client.read_resource("note://picture")).contents[0]
+        day = (await client.read_resource("day://monday/notes/a/b")).contents[0]
+        refused = await code_of(client.get_prompt("greet_them", {}))
+        return prompts, greeting, dialog, uris, templates, (note, picture, day), refused
+
+    prompts, greeting, dialog, uris, templates, contents, refused = serving(app, work, era)
+    arguments = [(item.name, bool(item.required)) for item in prompts["greet_them"].arguments]
+    assert arguments == [("name", True), ("tone", False)]
+    assert "greet-them" not in prompts
+    assert greeting.messages[0].content.text == 'Greet: {"name": "Ada"} $1'
+    assert [message.role for message in dialog.messages] == ["user", "assistant"]
+    assert {"note://today", "note://picture"} <= {*uris}
+    assert not any("prompt" in uri or "posing" in uri for uri in uris)
+    assert "day://{date}/notes/{+path}" in templates
+    assert [item.uri for item in contents] == [
+        "note://today",
+        "note://picture",
+        "day://monday/notes/a/b",
+    ]
+    assert (contents[0].text, contents[1].blob) == ("one note://today", "AAEC")
+    assert "name" in refused[1]
+
+
+def test_names_that_clash_have_the_server_in_front(app):
+    second(app)
+
+    async def work(client, told):
+        names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        note = (await client.read_resource("other+note://today")).contents[0]
+        return names, note
+
+    names, note = serving(app, work, HANDSHAKE)
+    assert {"dialog", "other_dialog", "greet_them", "other_greet_them"} <= {*names}
+    assert (note.uri, note.text) == ("other+note://today", "two note://today")
+
+
+def test_the_instructions_are_in_the_prompt_of_its_clients(app, tmp_path):
+    (tmp_path / "text").write_text("Ask first.")
+    server = StdioServer(command=sys.executable, args=(GIFTED, str(tmp_path / "text")))
+    app.register_mcp_server(server, name="told")
+
+    async def work(client, told):
+        return client.instructions
+
+    assert "> Ask first." in serving(app, work, HANDSHAKE)
+
+
+async def pick(ctx, params):
+    assert params.message == "Which colour?"
+    return types.ElicitResult(action="accept", content={"colour": "blue"})
+
+
+async def think(ctx, params):
+    text = types.TextContent(text="Well.")
+    return types.CreateMessageResult(role="assistant", model="m", content=text)
+
+
+async def look(ctx):
+    return types.ListRootsResult(roots=[types.Root(uri="file:///work")])
+
+
+ABLE = {"elicitation_callback": pick, "sampling_callback": think, "list_roots_callback": look}
+
+
+def calling(name):
+    async def work(client, told):
+        result = await client.call_tool(name)
+        return result.content[0].text, told
+
+    return work
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_questions_go_to_the_client_that_called(app, behind, era):
+    picked, _ = serving(app, calling("pick"), era, **ABLE)
+    assert json.loads(picked)["content"] == {"colour": "blue"}
+    thought, _ = serving(app, calling("think"), era, **ABLE)
+    assert json.loads(thought)["content"]["text"] == "Well."
+    looked, _ = serving(app, calling("look"), era, **ABLE)
+    assert json.loads(looked)["roots"][0]["uri"] == "file:///work"
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_that_cannot_answer_is_not_asked(app, behind, era):
+    assert json.loads(serving(app, calling("pick"), era)[0]) == {"action": "cancel"}
+    assert json.loads(serving(app, calling("look"), era)[0]) == {"roots": []}
+
+
+def test_log_lines_go_to_the_client_that_called(app, behind):
+    _, told = serving(app, calling("mutter"), HANDSHAKE)
+    assert told.logged == [("warning", {"said": "hm"})]
+    _, told = serving(app, calling("leak"), HANDSHAKE)
+    assert [level for level, _ in told.logged] == ["error"]
+    assert "hush" not in str(told.logged)
+
+
+def test_a_client_without_a_handshake_gets_the_log_lines_that_it_wants(app, behind):
+    async def work(client, told):
+        await client.call_tool("mutter", meta={types.LOG_LEVEL_META_KEY: "info"})
+        await client.call_tool("mutter")
+        return told.logged
+
+    assert serving(app, work, STATELESS) == [("warning", {"said": "hm"})]
+
+
+def test_no_client_gets_the_question_of_another(app, monkeypatch):
+    """In the older protocol a question does not say to which call it belongs."""
+
+    def connected(*args, **options):
+        return connect(*args, **{**options, "mode": "legacy"})
+
+    monkeypatch.setattr(server_supervisor, "connect", connected)
+    app.remove_mcp_servers("box")
+    server = StdioServer(command=sys.executable, args=(GIFTED,))
+    app.register_mcp_server(server, name="box")
+
+    async def main():
+        begun = asyncio.Event()
+        go_on = asyncio.Event()
+
+        async def slow(ctx, params):
+            begun.set()
+            await go_on.wait()
+            return types.ElicitResult(action="accept", content={"colour": "blue"})
+
+        served = SatchelServer(app, ALL)
+        async with (
+            client_of(served, HANDSHAKE, elicitation_callback=slow) as (one, _),
+            client_of(served, HANDSHAKE, elicitation_callback=pick) as (other, _),
+        ):
+            first = asyncio.create_task(one.call_tool("pick"))
+            await begun.wait()
+            second = await other.call_tool("pick")
+            go_on.set()
+            return json.loads((await first).content[0].text), json.loads(second.content[0].text)
+
+    first, second = asyncio.run(main())
+    assert first["content"] == {"colour": "blue"}
+    assert second == {"action": "cancel"}
