@@ -11,7 +11,6 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
@@ -54,7 +53,7 @@ class ClientCallbacks:
     asks_clients: bool = False
     """Whether MCP clients are served, which may be able to answer."""
     roots: tuple[str, ...] = ()
-    """Folders that are the answer to a question for roots, whoever calls."""
+    """Addresses of folders that are the answer to a question for roots, whoever calls."""
 
     def can(self, method: str) -> bool:
         """Return whether anybody may be able to answer such a question."""
@@ -73,7 +72,7 @@ class ClientCallbacks:
         """
         method = str(question.get("method", ""))
         if method == ROOTS and self.roots:
-            return {"roots": [{"uri": Path(path).absolute().as_uri()} for path in self.roots]}
+            return {"roots": [{"uri": uri} for uri in self.roots]}
         if caller is not None and caller.can(method):
             return await caller.ask(key, question)
         function = self._of_host(method)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from satchel.errors import SatchelError, ToolError
@@ -287,7 +288,10 @@ async def connect(
         except RuntimeError:  # not negotiated yet
             return ""
 
-    answering = replace(callbacks or ClientCallbacks(), roots=roots)
+    answering = replace(
+        callbacks or ClientCallbacks(),
+        roots=tuple(Path(path).absolute().as_uri() for path in roots),
+    )
     callers = RunningCallers()
     client = Client(
         open_transport(
