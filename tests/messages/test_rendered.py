@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from inputs import GOOD, PLUGINS, SKILLS
 
-from satchel import Contribution, Satchel, Settings, Skill
+from satchel import Contribution, Project, Satchel, Settings, Skill
 from satchel.diagnostics import RULES
 from satchel.mcp_servers import StdioServer
 from satchel.settings import Limits, WatchTimings
@@ -138,7 +138,7 @@ def files(world):
         [skills, "missing"],
         [plugins, world / "more"],
         ["absent", "acme"],
-        project=world / "project",
+        project=Project(world / "project", trust="code"),
         config={"state-unfit": {"limit": "much"}},
         settings=Settings(mcp_servers=False),
     ) as satchel:

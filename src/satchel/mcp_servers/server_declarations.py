@@ -11,7 +11,7 @@ from typing import Any, cast
 from satchel.catalog import PluginEntry
 from satchel.errors import DefinitionError
 from satchel.formats import McpServerManifest
-from satchel.formats.server_placeholders import fill_placeholders
+from satchel.formats.server_placeholders import fill_placeholders, variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import (
@@ -24,7 +24,7 @@ from satchel.mcp_servers.server_addresses import (
 from satchel.mcp_servers.server_contributions import Pin
 from satchel.names import near_misses, plugin_name_fault
 
-_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _KEYS = (
     *("command", "args", "env", "cwd", "url", "headers", "transport"),
     *("group", "enable", "disable", "timeout", "pin"),
@@ -101,7 +101,7 @@ def _how_reached(declared: Callable[[str], Any]) -> str:
 
 def _placeholder_values(texts: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the values of the variables that placeholders in the texts name."""
-    names = _PLACEHOLDER.findall(" ".join(texts))
+    names = variables_in(" ".join(map(str, texts)))
     return tuple(environment[name] for name in names if name in environment)
 
 
@@ -197,8 +197,10 @@ class _Table:
 
     def _filled(self, text: str) -> str:
         def value(match: re.Match[str]) -> str:
-            name = match[1]
+            name, default = match.groups()
             if name not in self.environment:
+                if default is not None:
+                    return str(default)
                 raise DefinitionError(f"it uses the environment variable {name}, which is not set")
             return self.environment[name]
 

@@ -30,6 +30,15 @@ class RootKind(StrEnum):
     COMMANDS = "commands"
 
 
+class ScriptRule(StrEnum):
+    """Whether scripts of skills may be run, if the host lets a session run scripts."""
+
+    RUN = "run"
+    COMPARE = "compare"
+    """Only while the file has the content that the user trusted."""
+    NEVER = "never"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRoot:
     """One folder to search; `source` is its name in messages.
@@ -51,6 +60,8 @@ class SearchRoot:
     """The policy of the plugin that it belongs to."""
     follows_links_out: bool = False
     """Whether links directly in it may lead to a skill or plugin anywhere: the user made them."""
+    scripts: ScriptRule = ScriptRule.RUN
+    """Whether scripts of its skills may be run."""
 
 
 def search_root(

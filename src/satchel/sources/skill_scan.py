@@ -18,17 +18,21 @@ from satchel.sources.folder_reader import (
     NamedEntry,
     broken_link,
     follow,
+    in_repository,
     is_folder,
+    is_of_project,
+    is_repository,
     is_skipped,
     link_outside,
     list_folder,
     missing,
+    nested_repository,
     not_utf8,
     too_deep,
 )
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_files import (
-    IN_FOLDER,
+    IN_PROJECT,
     LocalSkillReader,
     SkillAccess,
     SkillReader,
@@ -65,7 +69,7 @@ class SkillFinding:
     @property
     def access(self) -> SkillAccess:
         """Return what can be done with it; no reader is made, because a prompt asks all skills."""
-        return self.remote.access if self.remote else IN_FOLDER
+        return self.remote.access if self.remote else IN_PROJECT[self.place.scripts]
 
     @property
     def reader(self) -> SkillReader:
@@ -255,6 +259,7 @@ class _Walk:
             most_files=limits.files_per_skill,
             largest=max(limits.resource, limits.skill_file),
             keep=lambda name: name == SKILL_FILE,
+            skips_repositories=is_of_project(place),
         )
         self._findings: dict[str, SkillFinding] = {}
         self._walked: set[str] = set()
@@ -272,6 +277,8 @@ class _Walk:
             self._links.add((path, target))
         if not is_inside(target, self._root):
             self._note("", [link_outside(path)])
+        elif repository := nested_repository(self._place):
+            self._note("", [in_repository(repository)])
         elif may_be_folder(path):
             self._folder("", path, (target,))
         elif not self._place.optional or (self._place.within and os.path.lexists(path)):
@@ -327,6 +334,9 @@ class _Walk:
         self._note(key, diagnostics)
         if diagnostics and may_be_folder(path):
             self._keep_skills_below(key, diagnostics[0])
+        if key and is_of_project(self._place) and is_repository(entries):
+            self._note(key, [in_repository(path)])
+            return
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
         if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
             self._findings[key] = self._skill(key, path, above[-1])
