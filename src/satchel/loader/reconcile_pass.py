@@ -137,7 +137,7 @@ def reconcile(
 def _inputs(config: LoaderConfig, cache: ScanCache, options: ReconcileOptions) -> PassInputs:
     """Read the settings, and limit those of projects to what the user trusts."""
     written = config.selection(cache.scan.written, debounce=options.debounce)
-    gate = open_gate(config, cache.scan.gate)
+    gate = open_gate(config.projects, config.settings, cache.scan.gate)
     selection = gate.limited(written, cache.scan.selection) if gate.grants else written
     return PassInputs(
         config=config,

@@ -12,7 +12,7 @@ from satchel.catalog import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.settings import Limits
+from satchel.settings import Limits, Settings
 from satchel.sources import Precedence, RootKind, Selection, conventional_roots
 from satchel.sources.file_reader import is_inside
 from satchel.sources.projects import SERVERS_FILE, Project, TrustLevel
@@ -23,7 +23,6 @@ from satchel.sources.state_files import environment, exists
 if TYPE_CHECKING:
     from satchel.catalog import PluginContribution, PluginEntry
     from satchel.diagnostics import Diagnostic
-    from satchel.loader.loader_config import LoaderConfig
     from satchel.sources import PluginFinding, SearchRoot, SkillFinding, SkillScan, StampedPath
     from satchel.sources.code_units import CodeUnit
 
@@ -62,7 +61,7 @@ class Grant:
             message = f"{what} not used: only the data of its project is trusted"
             return make_diagnostic("code-untrusted", Where(path), message, command)
         message = f"{what} not used: it is new, or changed after it was trusted"
-        fix = f"{command} --diff shows what changed, {command} accepts it"
+        fix = f"{command} --diff, then {command}"
         return make_diagnostic("code-held", Where(path), message, fix)
 
 
@@ -240,27 +239,30 @@ class TrustGate:
                 folder = quote(grant.project.folder if grant else path)
                 raise DefinitionError(
                     f"it uses the environment variable {name}, which you did not allow",
-                    fix=f"satchel trust {folder} --allow {name}",
+                    fix=f"satchel trust {folder} --variable {name}",
                 )
         return {name: value for name, value in values.items() if name in allowed}
 
 
-def open_gate(config: LoaderConfig, before: TrustGate) -> TrustGate:
-    """Read what the user allows for the projects; unchanged records are not read again."""
+def open_gate(
+    projects: Iterable[Project], settings: Settings, before: TrustGate | None = None
+) -> TrustGate:
+    """Read what the user allows for projects; records unchanged since `before` are reused."""
+    known = before.grants if before else {}
     grants = {
-        project.folder: _grant(config, project, before.grants.get(project.folder))
-        for project in config.projects
+        project.folder: _grant(project, settings.state_folder, known.get(project.folder))
+        for project in projects
     }
-    return TrustGate(grants=grants, limits=config.settings.limits)
+    return TrustGate(grants=grants, limits=settings.limits)
 
 
-def _grant(config: LoaderConfig, project: Project, before: Grant | None) -> Grant:
+def _grant(project: Project, state_folder: str, before: Grant | None) -> Grant:
     variables = frozenset(project.variables)
     if project.trust is not None:
         return Grant(project=project, level=TrustLevel(project.trust), variables=variables)
     from satchel.sources.trust_record import TrustStore  # lazy: needed only with projects
 
-    store = TrustStore(config.settings.state_folder)
+    store = TrustStore(state_folder)
     is_same = before is not None and before.project == project
     if before is not None and is_same and before.stamp == store.stamp(project.folder):
         return before

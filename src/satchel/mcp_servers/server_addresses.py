@@ -30,6 +30,8 @@ class StdioServer:
     cwd: str | None = None
     hidden: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Secret values in its arguments."""
+    shown: str = field(default="", repr=False, compare=False)
+    """The command as it is declared, with placeholders that are not filled in."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.command, str) or not self.command.strip():
@@ -65,7 +67,7 @@ class StdioServer:
         return tuple(value for value in values if not os.path.exists(value))
 
     def __str__(self) -> str:
-        return self.command
+        return self.shown or self.command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,10 @@ class _OnNetwork:
 
     url: str
     headers: Mapping[str, str] | None = None
+    shown: str = field(default="", kw_only=True, compare=False)
+    """The URL as it is declared, with placeholders that are not filled in."""
+    hidden: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
+    """Secret values in the URL."""
 
     def __post_init__(self) -> None:
         _require_url(self.url)
@@ -118,11 +124,12 @@ class _OnNetwork:
         values += [value for _, value in parse_qsl(parts.query)]
         for value in (self.headers or NOTHING).values():
             values += [value, value.rpartition(" ")[2]]  # the part after `Bearer`
-        return tuple(values)
+        return (*values, *self.hidden)
 
     def __str__(self) -> str:
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        parts = urlsplit(self.shown or self.url)
+        place = f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return f"{parts.scheme}://{place}" if parts.scheme else place
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"

@@ -69,7 +69,9 @@ def plugin_server(
         owner=plugin.name,
         name=as_name(server.name),
         path=plugin.path,
-        server=_address(filled, server.env, _placeholder_values(server.args, environment)),
+        server=_address(
+            filled, server, _placeholder_values((*server.args, server.url), environment)
+        ),
         groups=tuple(group.name for group in groups),
         data=data,
         origin=ServerOrigin(
@@ -106,20 +108,26 @@ def _placeholder_values(texts: Iterable[str], environment: Mapping[str, str]) ->
 
 
 def _address(
-    filled: McpServerManifest, declared_env: Mapping[str, str], hidden: tuple[str, ...]
+    filled: McpServerManifest, declared: McpServerManifest, hidden: tuple[str, ...]
 ) -> RemoteServer:
     if filled.transport == "stdio":
         # On top of a safe environment: the declared variables, and the plugin's folders.
         env = {
             name: value
             for name, value in filled.env.items()
-            if name in declared_env or name.removeprefix("CLAUDE_").startswith("PLUGIN_")
+            if name in declared.env or name.removeprefix("CLAUDE_").startswith("PLUGIN_")
         }
         return StdioServer(
-            command=filled.command, args=filled.args, env=env, cwd=filled.cwd or None, hidden=hidden
+            command=filled.command,
+            args=filled.args,
+            env=env,
+            cwd=filled.cwd or None,
+            hidden=hidden,
+            # A command in the plugin's folder is shown by its whole path.
+            shown=declared.command if "${" in declared.command else "",
         )
     kind = SseServer if filled.transport == "sse" else HttpServer
-    return kind(filled.url, dict(filled.headers))
+    return kind(filled.url, dict(filled.headers), shown=declared.url, hidden=hidden)
 
 
 def user_server(
@@ -147,10 +155,13 @@ def user_server(
             env=given.mapping("env"),
             cwd=given.text("cwd") or None,
             hidden=_placeholder_values(table.get("args", ()), environment),
+            shown=str(table["command"]),
         )
     else:
         kind = SseServer if given.text("transport") == "sse" else HttpServer
-        server = kind(given.text("url"), given.mapping("headers"))
+        url = given.text("url")
+        hidden = _placeholder_values((table["url"],), environment)
+        server = kind(url, given.mapping("headers"), shown=table["url"], hidden=hidden)
     pin = required_pin(given.text("pin") or "hold")
     timeout = required_timeout(table.get("timeout"))
     return DeclaredServer(

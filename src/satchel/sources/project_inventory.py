@@ -21,6 +21,7 @@ from satchel.sources.code_units import (
     settings_unit,
     skill_unit_with_text,
 )
+from satchel.sources.distributions import installed_folders, normalized, scan_distributions
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.projects import Project, TrustLevel
 from satchel.sources.search_roots import (
@@ -30,7 +31,12 @@ from satchel.sources.search_roots import (
     conventional_roots,
     skills_of_plugin,
 )
-from satchel.sources.selection import project_selection_path, read_selection, selection_path
+from satchel.sources.selection import (
+    Selection,
+    project_selection_path,
+    read_selection,
+    selection_path,
+)
 from satchel.sources.skill_scan import scan_skills
 from satchel.sources.trust_record import TrustRecord, new_record
 
@@ -65,6 +71,8 @@ class ProjectInventory:
     servers: tuple[RequestedServer, ...] = ()
     enabled: tuple[str, ...] = ()
     """The patterns of its settings that enable other units than skills."""
+    enabled_packages: tuple[str, ...] = ()
+    """The installed plugins that these patterns enable now."""
     disabled: tuple[str, ...] = ()
     configured: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The values that its settings give to plugins."""
@@ -117,6 +125,7 @@ def read_inventory(project: Project, limits: Limits | None = None) -> ProjectInv
         units={unit.key: unit for unit in units if unit},
         servers=tuple(servers),
         enabled=tuple(text for file in files for text in file.enable.beyond_skills),
+        enabled_packages=tuple(sorted(_enabled_packages(files))),
         disabled=tuple(text for file in files for text in file.disable.beyond_skills),
         configured={name: values for file in files for name, values in file.config.items()},
         diagnostics=(
@@ -126,6 +135,18 @@ def read_inventory(project: Project, limits: Limits | None = None) -> ProjectInv
             *(item for file in files for item in file.diagnostics),
         ),
     )
+
+
+def _enabled_packages(files: Iterable[SelectionFile]) -> Iterable[str]:
+    """Yield the installed plugins that a project's settings enable."""
+    selection = Selection(tuple(files))
+    if not selection.chooses:
+        return
+    for item in scan_distributions(installed_folders()).findings:
+        names = (item.name, f"{item.distribution}:{item.name}", item.distribution)
+        verdict = selection.verdict("plugin", (*names, normalized(item.distribution)))
+        if verdict is not None and verdict.is_on:
+            yield f"{item.name} ({item.distribution})"
 
 
 def _roots(project: Project, files: Iterable[SelectionFile]) -> tuple[SearchRoot, ...]:
