@@ -36,7 +36,8 @@ _LARGEST_PROGRAM = 64 * MIB
 _LARGEST_TEXT = 256 * KIB
 """Texts up to this size are kept to show what changed."""
 _SERVERS = "MCP servers"
-_LISTING = "entry in the marketplace"
+LISTING = "entry in the marketplace"
+"""The name of the text about a plugin in the list of its marketplace."""
 _DECLARED = ("command", "args", "env", "cwd", "url", "headers")
 
 
@@ -78,7 +79,7 @@ def plugin_unit(
         files[_SERVERS] = _definition(list(map(_declared, finding.servers)))
     if finding.listed is not None:
         text = repr(finding.listed)
-        files[_LISTING] = CodeFile(digest_of(text.encode("utf-8", "surrogatepass")), text)
+        files[LISTING] = CodeFile(digest_of(text.encode("utf-8", "surrogatepass")), text)
     return CodeUnit(plugin_key(finding, base), files)
 
 
@@ -126,7 +127,7 @@ def skill_unit_with_text(finding: SkillFinding, base: str) -> CodeUnit | None:
 
 def has_same_programs(unit: CodeUnit, trusted: CodeUnit, finding: PluginFinding) -> bool:
     """Return whether the files that are not imported, but may be started, are the trusted ones."""
-    others = {*(file.name for file in finding.folder.files), _SERVERS, _LISTING}
+    others = {*(file.name for file in finding.folder.files), _SERVERS, LISTING}
     now, before = (
         {name: file.digest for name, file in it.files.items() if name not in others}
         for it in (unit, trusted)

@@ -117,7 +117,7 @@ def read_inventory(project: Project, limits: Limits | None = None) -> ProjectInv
         ),
     ]
     servers = [server for file in files for server in _servers_of_file(file)]
-    servers += [server for plugin in plugins for server in _servers_of_plugin(plugin)]
+    servers += [server for plugin in plugins for server in servers_of_plugin(plugin)]
     return ProjectInventory(
         project=project,
         skills=skills,
@@ -176,7 +176,8 @@ def _servers_of_file(file: SelectionFile) -> Iterable[RequestedServer]:
         )
 
 
-def _servers_of_plugin(plugin: PluginFinding) -> Iterable[RequestedServer]:
+def servers_of_plugin(plugin: PluginFinding) -> Iterable[RequestedServer]:
+    """Yield the MCP servers that a plugin declares."""
     for server in plugin.servers:
         keys = ("command", "args", "cwd", "url", "env", "headers")
         yield RequestedServer(

@@ -6,6 +6,7 @@ import click
 
 from satchel.cli.base_command import Command, as_json
 from satchel.cli.console import Console
+from satchel.cli.install_consent import REFUSED
 from satchel.cli.rendering import count, diagnostic_line, short_path, table
 from satchel.cli.terminal import Terminal
 from satchel.cli.trust_report import diff_lines, print_inventory, shown_text
@@ -15,8 +16,6 @@ from satchel.sources.project_inventory import ProjectInventory, read_inventory
 from satchel.sources.projects import Project, TrustLevel
 from satchel.sources.trust_record import TrustRecord, TrustStore
 
-REFUSED = 3
-"""The exit code if the user did not agree."""
 _DATA = "data only: its skills, notes and descriptions; nothing is imported, started or connected"
 _CODE = "data and code: as it is shown here; changed code waits until you trust it"
 _NO = "no: nothing of it is used"
