@@ -89,15 +89,15 @@ class WorkerServer(StdioServer):
         return self.folder
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class _OnNetwork:
     """A server at a URL. `str` and `repr` leave out the parts that may be secret."""
 
-    url: str
-    headers: Mapping[str, str] | None = None
-    shown: str = field(default="", kw_only=True, compare=False)
+    url: str = field(kw_only=False)
+    headers: Mapping[str, str] | None = field(default=None, kw_only=False)
+    shown: str = field(default="", compare=False)
     """The URL as it is declared, with placeholders that are not filled in."""
-    hidden: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
+    hidden: tuple[str, ...] = field(default=(), compare=False)
     """Secret values in the URL."""
 
     def __post_init__(self) -> None:

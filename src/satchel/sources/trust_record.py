@@ -160,12 +160,12 @@ def _device(path: str) -> int:
 
 def _require_private(file: str, project: str) -> None:
     """Raise `UnreadableFileError` for a record that somebody else could have written."""
-    if is_inside(real_path(file), project):
-        raise UnreadableFileError(_WITHIN)
     try:
         status = os.stat(file)
     except OSError:
         return  # missing; other errors are found when it is read
+    if is_inside(real_path(file), project):
+        raise UnreadableFileError(_WITHIN)
     if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE):
         raise UnreadableFileError("others than you can write it")
 
