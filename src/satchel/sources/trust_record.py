@@ -14,6 +14,7 @@ from typing import Any
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
+from satchel.settings import MIB
 from satchel.sources.code_units import CodeFile, CodeUnit
 from satchel.sources.file_reader import (
     Stamp,
@@ -29,6 +30,7 @@ from satchel.text import one_line
 
 _FOLDER, _VERSION = "trust", 1
 _OTHERS_MAY_WRITE = 0o022
+_MOST_TEXT = 4 * MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,19 @@ def new_record(
     record = TrustRecord(path=path, device=_device(path), level=level)
     if level is not TrustLevel.CODE:
         return record
-    return replace(record, units=units, variables=tuple(sorted({*variables})))
+    return replace(record, units=_bounded(units), variables=tuple(sorted({*variables})))
+
+
+def _bounded(units: Mapping[str, CodeUnit]) -> dict[str, CodeUnit]:
+    """Leave out texts beyond a total size; then a change of these files is shown without text."""
+    left, bounded = _MOST_TEXT, {}
+    for key, unit in units.items():
+        files = {}
+        for name, file in unit.files.items():
+            left -= len(file.text)
+            files[name] = file if left >= 0 else replace(file, text="")
+        bounded[key] = CodeUnit(key, files)
+    return bounded
 
 
 def _device(path: str) -> int:
