@@ -741,9 +741,8 @@ def pip(monkeypatch, tmp_path):
 def test_a_distribution_is_installed_by_pip_and_enabled_by_name(run, pip, choices):
     calls, _, _ = pip
     done = run("install", "acme_weather>=1", "--json")
-    assert calls == [
-        ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "acme_weather>=1"]
-    ]
+    options = ["--disable-pip-version-check", "--no-input"]
+    assert calls == [["-P", "-m", "pip", "install", *options, "acme_weather>=1"]]
     (record,) = json.loads(done.stdout)
     assert (record["name"], record["version"], record["kind"]) == ("acme", "1.2", "package")
     assert record["enabled"]
@@ -751,7 +750,7 @@ def test_a_distribution_is_installed_by_pip_and_enabled_by_name(run, pip, choice
     assert tomllib.loads(choices.read_text()) == {"enable": ["acme"]}
     gone = run("uninstall", "acme")
     assert gone.stdout.startswith("uninstalled acme (")
-    assert calls[-1] == ["-m", "pip", "uninstall", "--yes", "acme-weather"]
+    assert calls[-1] == ["-P", "-m", "pip", "uninstall", "--yes", "acme-weather"]
     assert tomllib.loads(choices.read_text()) == {}
 
 
@@ -936,9 +935,9 @@ def test_a_folder_and_a_package_of_one_name_are_removed_one_by_one(run, weather,
     run("install", weather())
     done = run("uninstall", "weather")
     assert "acme-weather also has a plugin weather, which stays installed" in done.stderr
-    assert (names(home), pip[0][-1][2]) == ([], "install")
+    assert (names(home), pip[0][-1][3]) == ([], "install")
     assert run("uninstall", "weather").exit_code == 0
-    assert pip[0][-1][2] == "uninstall"
+    assert pip[0][-1][3] == "uninstall"
 
 
 def test_a_link_that_leads_nowhere_is_removed(run, weather, home):
