@@ -3,13 +3,14 @@
 import json
 import os
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from satchel import Precedence, Project, Satchel, Status, conventional_roots
+from satchel import Precedence, Project, Satchel, Settings, Status, conventional_roots
 from satchel.sources.projects import TrustLevel
 from satchel.sources.trust_record import TrustStore
 
@@ -204,6 +205,91 @@ def test_code_that_changes_while_it_runs_is_held_and_the_last_trusted_version_se
         app.refresh()
         assert session.call_sync("bait", {"text": "x"}).text == "2 x"
         assert app.catalog.plugin("bait").state is Status.OK
+
+
+def test_a_server_that_changes_while_it_runs_is_held_and_the_last_trusted_one_serves(clone):
+    trust(clone, "code")
+    with opened(clone) as app:
+        before = app.declared_mcp_servers["starter"]
+        command, *args = clone.touch_command("other-command")
+        (clone.folder / "satchel.toml").write_text(
+            f"[mcp.starter]\ncommand = {command!r}\nargs = {args!r}\n[mcp.more]\ncommand='x'\n"
+        )
+        app.refresh()
+        assert app.declared_mcp_servers == {"starter": before}
+        assert "other-command" not in clone.happened()
+        trust(clone, "code")
+        app.refresh()
+        assert app.declared_mcp_servers.keys() == {"starter", "more"}
+
+
+def test_a_program_in_the_project_that_changes_is_held_with_its_server(clone):
+    bundle = clone.folder / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    server = {"command": sys.executable, "args": ["${CLAUDE_PLUGIN_ROOT}/server/main.py"]}
+    (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"local": server}}))
+    program = bundle / "server/main.py"
+    program.parent.mkdir()
+    program.write_text("import helper\n")
+    (bundle / "server/helper.py").write_text("x = 1\n")
+    trust(clone, "code")
+    with opened(clone) as app:
+        assert "local" in app.declared_mcp_servers
+        (bundle / "README.md").write_text("A text.\n")
+        app.refresh()
+        assert "local" in app.declared_mcp_servers
+        (bundle / "server/helper.py").write_text(f"open({str(clone.marks / 'helper')!r}, 'w')\n")
+        app.refresh()
+        # It would start the changed program, so the last trusted definition is no help.
+        assert "local" not in app.declared_mcp_servers
+    with opened(clone) as app:
+        assert "local" not in app.declared_mcp_servers
+    assert "helper" not in clone.happened()
+
+
+def test_a_program_that_the_settings_start_is_compared_too(clone):
+    program = clone.folder / "server.py"
+    program.write_text("x = 1\n")
+    (clone.folder / "satchel.toml").write_text(
+        f"[mcp.own]\ncommand = {sys.executable!r}\nargs = [{str(program)!r}]\n"
+    )
+    trust(clone, "code")
+    with opened(clone) as app:
+        assert "own" in app.declared_mcp_servers
+        program.write_text(f"open({str(clone.marks / 'own')!r}, 'w').close()\n")
+        app.refresh()
+        assert "own" not in app.declared_mcp_servers
+    with opened(clone) as app:
+        assert "own" not in app.declared_mcp_servers
+    assert "own" not in clone.happened()
+
+
+def test_what_is_imported_is_what_was_compared_while_somebody_swaps_the_file(clone):
+    trust(clone, "code")
+    file = clone.folder / "plugins/bait/tools.py"
+    good, stop = file.read_bytes(), threading.Event()
+    bad = dedent(PLUGIN.format(marks=str(clone.marks), version="evil")).encode()
+
+    def swap() -> None:
+        while not stop.is_set():
+            for content in (bad, good):
+                beside = file.with_name("beside")
+                beside.write_bytes(content)
+                beside.replace(file)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        for _ in range(30):
+            with Satchel(
+                project=Project(clone.folder), settings=Settings(mcp_servers=False)
+            ) as app:
+                app.refresh()
+    finally:
+        stop.set()
+        thread.join()
+    assert "imported-evil" not in clone.happened()
 
 
 def test_texts_of_skills_follow_edits_without_a_question(clone, write_skill):

@@ -117,6 +117,7 @@ LATE_IMPORTS = {
     "loader/trust_gate.py: satchel.sources.code_units.has_same_programs": (
         "needed only with projects"
     ),
+    "loader/trust_gate.py: satchel.sources.code_units.keeps_programs": "needed only with projects",
     "loader/trust_gate.py: satchel.sources.code_units.plugin_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.sources.code_units.settings_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.sources.code_units.skill_unit": "needed only with projects",

@@ -227,6 +227,9 @@ def _last_good_contribution(
     For open plugins, only the `dev.satchel` extension falls back; servers, skills and metadata
     are those of the newest version.
     """
+    if contribution.is_untrusted:
+        # Its servers are those of the last good version, if these can still be started.
+        old = replace(old, servers=contribution.servers)
     if contribution.state is Status.FAILED or not contribution.policy.has_extension:
         return old
     return replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable
 from email.parser import HeaderParser
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 REFUSED = 3
 """The exit code if the user did not agree."""
+_HOOK = re.compile(rb"\bdef (satchel_\w+)")
 _METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 
 
@@ -48,6 +50,8 @@ def lines_of_folder(
     others = sum(not name.endswith(".py") for name in unit.files)
     if plugin.servers or not lines:
         lines.append(f"other files that may run: {others}")
+    hooks = {match.decode() for text in plugin.sources.values() for match in _HOOK.findall(text)}
+    lines += [f"hook: {name}" for name in sorted(hooks)]
     if hook is not None:
         lines.append(f"runs now: setup(ctx) of {hook.file}")
     dependencies = manifest.dependencies if manifest else ()
@@ -62,8 +66,8 @@ def lines_of_package(package: PipPackage) -> list[str]:
     if os.path.isdir(package.target):
         return lines + _lines_of_project(package.target)
     if package.target.endswith(".whl"):
-        return lines + [f"with: {item}" for item in _requirements_of_wheel(package.target)]
-    return [*lines, "its dependencies, and what its build runs, are known only to pip"]
+        return lines + _lines_of_wheel(package.target)
+    return [*lines, "its dependencies, and what its build and its setup run, are not known yet"]
 
 
 def require_consent(
@@ -118,15 +122,19 @@ def _lines_of_project(folder: str) -> list[str]:
     return lines + [f"with: {item}" for item in _texts(table.get("dependencies"))]
 
 
-def _requirements_of_wheel(path: str) -> list[str]:
+def _lines_of_wheel(path: str) -> list[str]:
     try:
         with zipfile.ZipFile(path) as wheel:
-            names = [name for name in wheel.namelist() if _METADATA.fullmatch(name)]
-            with wheel.open(names[0]) as file:
+            names = wheel.namelist()
+            metadata = next(name for name in names if _METADATA.fullmatch(name))
+            with wheel.open(metadata) as file:
                 text = file.read(MIB).decode("utf-8", "replace")
-    except (OSError, ValueError, IndexError, RuntimeError, zipfile.BadZipFile):
-        return ["dependencies that cannot be read"]
-    return [str(item) for item in HeaderParser().parsestr(text).get_all("Requires-Dist", [])]
+    except (OSError, ValueError, StopIteration, RuntimeError, zlib.error, zipfile.BadZipFile):
+        return ["with: dependencies that cannot be read"]
+    setups = [name for name in names if name.endswith("/setup.py")]
+    requirements = HeaderParser().parsestr(text).get_all("Requires-Dist", [])
+    lines = [f"runs now: setup(ctx) of {name}, if the plugin uses it" for name in setups]
+    return lines + [f"with: {item}" for item in requirements]
 
 
 def _texts(value: object) -> list[str]:

@@ -124,7 +124,10 @@ class TrustGate:
         )
 
     def _limited_file(self, file: SelectionFile, last: SelectionFile | None) -> SelectionFile:
-        from satchel.sources.code_units import settings_unit  # lazy: needed only with projects
+        from satchel.sources.code_units import (  # lazy: needed only with projects
+            keeps_programs,
+            settings_unit,
+        )
 
         folder = os.path.dirname(file.path)
         grant = self.grants.get(folder) or Grant(project=Project(folder))
@@ -141,13 +144,15 @@ class TrustGate:
             else SelectionFile(path=file.path, scope=file.scope)
         )
         name = os.path.basename(file.path)
+        trusted = (grant.units or {}).get(name)
+        is_kept = trusted is not None and unit is not None and keeps_programs(unit, trusted)
         refusal = grant.refusal(file.path, f"what {name} enables, configures and starts is")
         return replace(
             file.as_data,
             enable=file.as_data.enable | code.enable.without_skills,
             disable=file.as_data.disable | code.disable.without_skills,
             config=code.config,
-            servers=code.servers,
+            servers=code.servers if is_kept else {},
             diagnostics=(*file.diagnostics, refusal),
         )
 

@@ -135,6 +135,13 @@ def has_same_programs(unit: CodeUnit, trusted: CodeUnit, finding: PluginFinding)
     return now == before
 
 
+def keeps_programs(unit: CodeUnit, trusted: CodeUnit) -> bool:
+    """Return whether the files that the trusted settings start are unchanged."""
+    programs = (name for name in trusted.files if name != trusted.key)
+    now = {name: file.digest for name, file in unit.files.items()}
+    return all(now.get(name) == trusted.files[name].digest for name in programs)
+
+
 def requested_variables(texts: Iterable[object]) -> tuple[str, ...]:
     """Return the environment variables that declarations of servers use, sorted."""
     return tuple(sorted({*variables_in(json.dumps(list(texts), default=str))}))
