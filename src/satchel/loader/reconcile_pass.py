@@ -236,9 +236,11 @@ def _scan_skills(
 ) -> dict[SearchRoot, SkillScan]:
     configured = (root for root in inputs.roots if root.holds is RootKind.SKILLS)
     roots = (*configured, *_skill_roots(inputs, plugins))
+    cache = inputs.cache
+    scans = {root: _skills_in(inputs, root, is_rejected=root in rejected) for root in roots}
     return {
-        root: inputs.gate.checked_scripts(_skills_in(inputs, root, is_rejected=root in rejected))
-        for root in roots
+        root: inputs.gate.checked_scripts(scan, cache.skills.get(root), cache.scan.gate)
+        for root, scan in scans.items()
     }
 
 

@@ -202,15 +202,23 @@ class TrustGate:
             diagnostics=(*contribution.diagnostics, reason),
         )
 
-    def checked_scripts(self, scan: SkillScan) -> SkillScan:
-        """Return the skills of a search root; changed scripts of a project are not runnable."""
+    def checked_scripts(
+        self, scan: SkillScan, before: SkillScan | None, last: TrustGate
+    ) -> SkillScan:
+        """Return the skills of a search root; changed scripts of a project are not runnable.
+
+        `before` and `last` are those of the last pass, which need not be checked again.
+        """
         grant = self.of_root(scan.place)
         if grant is None or scan.place.scripts is not ScriptRule.COMPARE:
             return scan
         from satchel.sources.code_units import skill_unit  # lazy: needed only with projects
 
+        known = before.findings if before and last.of_root(scan.place) is grant else {}
         changed: dict[str, SkillFinding] = {}
         for key, found in scan.findings.items():
+            if known.get(key) is found:
+                continue
             allowed = grant.allows(skill_unit(found, grant.project.folder))
             rule = ScriptRule.COMPARE if allowed else ScriptRule.NEVER
             if found.place.scripts is not rule:
