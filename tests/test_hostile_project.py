@@ -434,6 +434,35 @@ def test_skills_of_a_plugin_stay_inside_the_project(clone, tmp_path):
         assert "private" not in {skill.name for skill in app.catalog.all_skills}
 
 
+def test_a_link_does_not_lead_into_a_repository_inside_the_project(clone, write_skill):
+    vendor = clone.folder / "third/vendor"
+    write_skill(vendor / "skills", "linked")
+    (vendor / ".git").mkdir()
+    (clone.folder / "skills/linked").symlink_to("../third/vendor/skills/linked")
+    (vendor / "linked-plugin").mkdir()
+    (vendor / "linked-plugin/toolkit.yaml").write_text("name: linked-plugin\ndescription: d\n")
+    (clone.folder / "plugins/linked").symlink_to("../third/vendor/linked-plugin")
+    with opened(clone, trust="code") as app:
+        names = {it.name for it in (*app.catalog.all_skills, *app.catalog.all_plugins)}
+        assert not names & {"linked", "linked-plugin"}
+
+
+def test_repositories_inside_a_plugin_are_left_out(clone, write_skill):
+    write_skill(clone.folder / "plugins/bait/skills", "inner")
+    (clone.folder / "plugins/bait/skills/inner/.git").mkdir()
+    (clone.folder / "plugins/bait/deep").mkdir()
+    (clone.folder / "plugins/bait/deep/.git").mkdir()
+    (clone.folder / "plugins/bait/deep/code.py").write_text("x = 1\n")
+    with opened(clone, trust="code") as app:
+        assert "inner" not in {skill.name for skill in app.catalog.all_skills}
+        paths = [
+            Path(item.where.path).name
+            for item in app.catalog.diagnostics
+            if item.code == "source-nested-repository"
+        ]
+        assert {"inner", "deep", "nested", "vendor"} <= set(paths)
+
+
 def test_a_folder_that_the_user_names_is_trusted_code(clone):
     with Satchel(plugins=[clone.folder / "plugins"], project=clone.folder) as app:
         assert "bait" in app.catalog.tools

@@ -232,7 +232,8 @@ class TrustGate:
             return root
         is_current = not plugin.contribution.is_untrusted and plugin.state is not Status.STALE
         rule = grant.script_rule if is_current else ScriptRule.NEVER
-        return replace(root, within=root.within or grant.project.folder, scripts=rule)
+        within = root.within or grant.project.folder
+        return replace(root, within=within, scripts=rule, is_of_project=True)
 
     def variables(
         self, path: str, scope: Precedence, requested: Iterable[str]

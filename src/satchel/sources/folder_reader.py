@@ -21,7 +21,7 @@ from satchel.sources.file_reader import (
     real_path,
     reason_of,
 )
-from satchel.sources.search_roots import Precedence, SearchRoot
+from satchel.sources.search_roots import SearchRoot
 
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 _ENVIRONMENT_MARK = "pyvenv.cfg"
@@ -327,22 +327,20 @@ def follow(
     return target
 
 
-def is_of_project(place: SearchRoot) -> bool:
-    """Return whether a search root belongs to a project."""
-    return place.scope is Precedence.PROJECT and bool(place.within)
-
-
 def is_repository(entries: Iterable[FolderEntry]) -> bool:
     """Return whether a folder with these entries is the top of a repository."""
     return any(entry.name in _REPOSITORY_MARKS for entry in entries)
 
 
-def nested_repository(place: SearchRoot) -> str:
-    """Return the repository inside the project that contains a search root, or `""`."""
-    if not is_of_project(place):
+def nested_repository(place: SearchRoot, path: str = "") -> str:
+    """Return the repository inside a project that contains a search root, or `path`; or `""`.
+
+    Links are resolved, so that none leads around a repository.
+    """
+    if not (place.is_of_project and place.within):
         return ""
-    folder = place.within
-    for part in os.path.relpath(place.path, place.within).split(os.sep):
+    folder, path = real_path(place.within), real_path(path or place.path)
+    for part in os.path.relpath(path, folder).split(os.sep):
         folder = os.path.join(folder, part)
         if part != "." and is_repository(list_folder(folder, [])):
             return folder

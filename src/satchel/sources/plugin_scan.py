@@ -26,8 +26,6 @@ from satchel.sources.folder_reader import (
     follow,
     in_repository,
     is_folder,
-    is_of_project,
-    is_repository,
     is_skipped,
     link_outside,
     list_folder,
@@ -149,8 +147,8 @@ class _Search:
         for below, listed in scan.plugins:
             inner = "/".join(part for part in (key, below) if part)
             folder = os.path.join(path, below)
-            if below and is_of_project(self._place) and is_repository(list_folder(folder, [])):
-                self._diagnostics.append(in_repository(folder))
+            if repository := nested_repository(self._place, folder):
+                self._diagnostics.append(in_repository(repository))
                 continue
             form = format_of(folder) if listed.is_strict else None
             finding = self._plugin(inner, form or PluginFormat.CLAUDE, listed)
@@ -185,8 +183,8 @@ class _Search:
             return
         if entry.is_symlink():
             self._links.add((entry.path, target))
-        if is_of_project(self._place) and is_repository(list_folder(entry.path, [])):
-            self._diagnostics.append(in_repository(entry.path))
+        if repository := nested_repository(self._place, target):
+            self._diagnostics.append(in_repository(repository))
             return
         if not self._folder(entry.name, entry.path):
             self._diagnostics += _missing_manifest(entry.path)
@@ -255,7 +253,7 @@ def _read_parts(
         keep=_is_python,
         exclude=finding.parts.exclude | _without_code(finding, names),
         required=finding.parts.required,
-        skips_repositories=is_of_project(finding.place),
+        skips_repositories=finding.place.is_of_project,
     )
     folder = reader.read(finding.path, before.folder if before else None)
     is_reusable = before is not None and finding.policy.is_judged_by_content

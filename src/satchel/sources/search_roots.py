@@ -62,6 +62,8 @@ class SearchRoot:
     """Whether links directly in it may lead to a skill or plugin anywhere: the user made them."""
     scripts: ScriptRule = ScriptRule.RUN
     """Whether scripts of its skills may be run."""
+    is_of_project: bool = False
+    """Whether it belongs to a project: repositories inside of it are left out."""
 
 
 def search_root(
@@ -165,5 +167,6 @@ def _roots_in(base: str, scope: Precedence, shown: str, *, claude: bool) -> Iter
             source=shown + relative,
             optional=True,
             within=base if scope is Precedence.PROJECT else "",
+            is_of_project=scope is Precedence.PROJECT,
             follows_links_out=_leads_out(path, holds, scope),
         )

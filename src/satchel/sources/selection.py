@@ -171,6 +171,7 @@ class SelectionFile:
                 search_root(os.path.join(base, os.path.expanduser(folder)), holds, self.scope),
                 source=folder.rstrip("/") or "/",
                 within=base if self.scope is Precedence.PROJECT else "",
+                is_of_project=self.scope is Precedence.PROJECT,
             )
             for holds in RootKind
             for folder in self.sources.get(holds, ())

@@ -20,7 +20,6 @@ from satchel.sources.folder_reader import (
     follow,
     in_repository,
     is_folder,
-    is_of_project,
     is_repository,
     is_skipped,
     link_outside,
@@ -259,7 +258,7 @@ class _Walk:
             most_files=limits.files_per_skill,
             largest=max(limits.resource, limits.skill_file),
             keep=lambda name: name == SKILL_FILE,
-            skips_repositories=is_of_project(place),
+            skips_repositories=place.is_of_project,
         )
         self._findings: dict[str, SkillFinding] = {}
         self._walked: set[str] = set()
@@ -334,7 +333,7 @@ class _Walk:
         self._note(key, diagnostics)
         if diagnostics and may_be_folder(path):
             self._keep_skills_below(key, diagnostics[0])
-        if key and is_of_project(self._place) and is_repository(entries):
+        if key and self._place.is_of_project and is_repository(entries):
             self._note(key, [in_repository(path)])
             return
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
@@ -378,7 +377,11 @@ class _Walk:
             diagnostics.append(too_deep(entry.path, self._limits.find_depth, "find_depth"))
         else:
             bounds = self._target_of_user(key, entry) or self._root
-            if (step := follow(entry, above, bounds, diagnostics)) is not None:
+            step = follow(entry, above, bounds, diagnostics)
+            repository = nested_repository(self._place, step) if step and entry.is_symlink() else ""
+            if repository:
+                diagnostics.append(in_repository(repository))
+            elif step is not None:
                 self._folder(key, entry.path, (*above, step))
         self._note(key, diagnostics)
 
