@@ -150,3 +150,24 @@ def test_the_users_own_edit_of_a_trusted_file_needs_no_new_trust(run, project):
 def test_a_folder_with_nothing_to_trust_is_refused(run, here):
     assert run("trust").exit_code == 1
     assert run("trust", "nowhere").exit_code == 1
+
+
+def test_a_watch_says_once_what_is_held_and_follows_the_trust(start, run, project, toolkit):
+    run("trust", "--code")
+    tools = toolkit / "demo/tools.py"
+    tools.write_text(tools.read_text().replace("Say it again.", "Say it twice."))
+    watching = start("watch")
+    watching.until("plugins/demo: warning.code-held.", "stderr")
+    watching.until("watching", "stderr")
+    assert not (toolkit / "demo/was-run").exists()
+    run("trust", "--code")
+    watching.until("changed plugin demo|recovered plugin demo|added tool echo|changed tool echo")
+    assert (toolkit / "demo/was-run").exists()
+
+
+def test_a_folder_that_is_named_is_followed_without_a_question(start, project, toolkit):
+    watching = start("watch", "--plugins", "plugins")
+    watching.until("watching", "stderr")
+    tools = toolkit / "demo/tools.py"
+    tools.write_text(tools.read_text().replace("Say it again.", "Say it twice."))
+    watching.until("changed plugin demo|changed tool echo")

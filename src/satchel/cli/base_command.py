@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Body = Callable[..., Any]
 
-_SAID_ONCE = frozenset({"source-empty", "project-untrusted", "trust-unreadable"})
+SAID_ONCE = frozenset({"source-empty", "project-untrusted", "trust-unreadable", "code-held"})
 """The codes of diagnostics that every command writes."""
 _WRITTEN_LINES = "satchel.written-lines"
 """The key in `Context.meta` of the lines that were written already."""
@@ -143,7 +143,7 @@ def _write_unread_folders(
     """Write to stderr, once a command, which folders bring nothing and which are not read."""
     from satchel.cli.rendering import diagnostic_line
 
-    said = [item for item in app.catalog.diagnostics if item.code in _SAID_ONCE]
+    said = [item for item in app.catalog.diagnostics if item.code in SAID_ONCE]
     lines = [diagnostic_line(item) for item in said]
     if project is None and not (sources.skills or sources.plugins or _is_home()):
         lines += _unread_project(claude=sources.claude)
