@@ -147,6 +147,13 @@ def test_the_users_own_edit_of_a_trusted_file_needs_no_new_trust(run, project):
     assert "code-held" in run("doctor").stdout
 
 
+def test_an_edit_of_a_file_that_is_not_trusted_says_so(run, project):
+    told = run("disable", "hello", "--project").stderr
+    assert "not trusted, so the file has no effect yet: satchel trust" in told
+    run("trust", "--data")
+    assert "no effect" not in run("enable", "hello", "--project").stderr
+
+
 def test_a_folder_with_nothing_to_trust_is_refused(run, here):
     assert run("trust").exit_code == 1
     assert run("trust", "nowhere").exit_code == 1

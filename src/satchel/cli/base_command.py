@@ -14,6 +14,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
 if TYPE_CHECKING:
+    from satchel.sources.projects import TrustLevel
     from satchel.sources.selection import Selection, SelectionFile
 
 Body = Callable[..., Any]
@@ -81,6 +82,14 @@ class Sources:
         from satchel.sources.trust_record import TrustStore  # lazy: not needed for `--help`
 
         return here if TrustStore().read(here.folder).record else None
+
+    @property
+    def project_level(self) -> "TrustLevel":
+        """Return how far the current folder is trusted in this command."""
+        from satchel.loader.trust_gate import open_gate  # lazy: not needed for `--help`
+
+        here = satchel.Project(".", trust=self.trust)
+        return open_gate((here,), satchel.Settings()).grants[here.folder].level
 
     def selection(self) -> "Selection":
         """Return the files `satchel.toml` in use; that of a project as far as it is trusted."""

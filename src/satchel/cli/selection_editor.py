@@ -17,6 +17,7 @@ from satchel.names import BASIC_GROUP, near_misses
 from satchel.sources.atomic_write import file_lock, write_atomic
 from satchel.sources.distributions import normalized
 from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.projects import TrustLevel
 from satchel.sources.search_roots import Precedence
 from satchel.sources.selection import (
     SELECTION_LIMIT,
@@ -136,6 +137,8 @@ def change_selection(
             if sources.project:
                 _keep_trust(before, parse_selection(path, before.scope, written))
     _report_exceptions(console, names, sources, Selection((after, *others.files)), enables=enables)
+    if sources.project and sources.project_level is TrustLevel.NONE:
+        console.say("this project is not trusted, so the file has no effect yet: satchel trust")
     return results
 
 
