@@ -4,7 +4,7 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from satchel import Project, Satchel, Settings
@@ -104,6 +104,9 @@ class History:
 
 @settings(max_examples=25)
 @given(STEPS)
+@example(["code", "edit", "start", "data"])
+@example(["code", "edit", "back", "revoke"])
+@example(["code", "corrupt", "code", "remove", "edit"])
 def test_only_trusted_versions_run_and_only_while_they_are_trusted(steps):
     with tempfile.TemporaryDirectory() as folder:
         history = History(Path(folder))
