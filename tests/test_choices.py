@@ -8,7 +8,16 @@ from textwrap import dedent
 
 import pytest
 
-from satchel import ConflictError, DefinitionError, Limits, Satchel, Settings, SkillPrompt, tool
+from satchel import (
+    ConflictError,
+    DefinitionError,
+    Limits,
+    Project,
+    Satchel,
+    Settings,
+    SkillPrompt,
+    tool,
+)
 
 TOOLS = """
     from pathlib import Path
@@ -316,7 +325,7 @@ def test_a_named_project_wins_over_the_user(skills, tmp_path, write_choices, mon
     write_choices("disable = ['pdf']")
     monkeypatch.chdir(tmp_path)
     assert list(Satchel(skills=[skills]).catalog.skills) == ["doc"]
-    app = Satchel(skills=[skills], project=".")
+    app = Satchel(skills=[skills], project=Project(".", trust="code"))
     assert list(app.catalog.skills) == ["pdf"]
     monkeypatch.chdir(os.sep)
     app.refresh()
@@ -364,7 +373,8 @@ def test_a_number_of_folders_is_a_positive_number(value, write_choices):
 
 def test_a_project_does_not_change_the_limit(tmp_path):
     (tmp_path / "satchel.toml").write_text("find_folders = 9")
-    codes = {item.code for item in Satchel(project=tmp_path).catalog.diagnostics}
+    app = Satchel(project=Project(tmp_path, trust="data"))
+    codes = {item.code for item in app.catalog.diagnostics}
     assert "choices-unknown" in codes
 
 

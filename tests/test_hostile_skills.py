@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from satchel import Satchel, SkillPrompt, conventional_roots
+from satchel import Project, Satchel, SkillPrompt
 from satchel.prompt import DEFAULT_BUDGET
 from satchel.text import has_hidden
 
@@ -110,7 +110,7 @@ def test_a_link_that_leaves_a_project_is_not_followed(maker, tmp_path, monkeypat
     root.mkdir(parents=True)
     maker.md(tmp_path / "outside", maker.fm())
     (root / "victim").symlink_to(tmp_path / "outside")
-    catalog = Satchel(roots=conventional_roots(tmp_path / "project")).catalog
+    catalog = Satchel(project=Project(tmp_path / "project", trust="code")).catalog
     assert not catalog.skills
     assert "source-link-outside" in [item.code for item in catalog.diagnostics]
 
@@ -124,7 +124,7 @@ def test_a_folder_of_a_project_that_leads_out_is_not_searched(tmp_path, monkeypa
     (outside / "toolkit.yaml").write_text("name: a\n")
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / name).symlink_to("../outside")
-    catalog = Satchel(roots=conventional_roots(tmp_path / "project")).catalog
+    catalog = Satchel(project=Project(tmp_path / "project", trust="code")).catalog
     assert not catalog.skills
     assert "a" not in catalog.plugins
     assert "source-link-outside" in [item.code for item in catalog.diagnostics]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel import Limits, Satchel, Settings
+from satchel import Limits, Project, Satchel, Settings
 from satchel.formats import read_marketplace
 
 
@@ -83,7 +83,7 @@ def test_plugins_in_one_folder_are_disabled_one_by_one(market, write_skill):
     project = folder.parent / "project"
     project.mkdir()
     (project / "satchel.toml").write_text('disable = ["docs"]')
-    catalog = Satchel(plugins=[folder], project=project).catalog
+    catalog = Satchel(plugins=[folder], project=Project(project, trust="code")).catalog
     assert list(catalog.skills) == ["two"]
 
 

@@ -10,6 +10,7 @@ from satchel import (
     DefinitionError,
     Limits,
     NotFoundError,
+    Project,
     Satchel,
     Settings,
     SkillPrompt,
@@ -726,7 +727,8 @@ def test_project_folders_are_searched_only_if_the_project_is_named(
     app = Satchel(roots=conventional_roots())
     assert sorted(app.catalog.skills) == ["one", "three", "two"]
     assert problem_codes(app.catalog) == [], "well-known places may be missing"
-    app = Satchel(roots=conventional_roots(project, claude=True))
+    trusted = Project(project, trust="data")
+    app = Satchel(roots=conventional_roots(project, claude=True), project=trusted)
     assert sorted(app.catalog.skills) == ["five", "four", "one", "three", "two"]
     assert app.catalog.skills["two"].description == "In project.", "the project is nearer"
 

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     )
     from satchel.settings import Limits, Settings, WatchTimings
     from satchel.sources import Precedence, SearchRoot, conventional_roots
+    from satchel.sources.projects import Project
     from satchel.tool_registry import ToolRegistry
     from satchel.tools import (
         Audio,
@@ -104,6 +105,7 @@ else:
             "session": "Recording ReplayDifference Session SkillContent Step StepChanges replay",
             "settings": "Limits WatchTimings Settings",
             "sources": "Precedence SearchRoot conventional_roots",
+            "sources.projects": "Project",
             "tools": (
                 "Audio FunctionTool Image McpPrompt McpResource Resource ResourceLink Text Tool "
                 "ToolCall ToolChunk ToolContext ToolResult pydantic_to_json_schema "
@@ -139,6 +141,7 @@ __all__ = [
     "Plan",
     "PlanPolicy",
     "Precedence",
+    "Project",
     "PromptListing",
     "Provider",
     "Recording",

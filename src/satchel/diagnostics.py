@@ -346,6 +346,22 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "choices-unknown": DiagnosticRule(
             "A satchel.toml has an unknown key; it is ignored.", _W, _W
         ),
+        # The trust in a project
+        "project-untrusted": DiagnosticRule(
+            "A project was not trusted by the user; nothing of it is loaded.", _W, _W
+        ),
+        "code-untrusted": DiagnosticRule(
+            "The user trusts a project's data, but not its code.", _I, _I
+        ),
+        "code-held": DiagnosticRule(
+            "Code of a project changed after the user trusted it; it waits.", _W, _W
+        ),
+        "trust-unreadable": DiagnosticRule(
+            "A record of trust cannot be used; the project counts as not trusted.", _E, _E
+        ),
+        "source-nested-repository": DiagnosticRule(
+            "A repository inside a project is not loaded with the project.", _W, _W
+        ),
         # Sessions
         "saved-group-missing": DiagnosticRule(
             "A saved session names a group that no longer exists.", _W, _W

@@ -36,10 +36,10 @@ from satchel.sources import (
     Precedence,
     RootKind,
     SearchRoot,
-    project_selection_path,
     search_root,
 )
 from satchel.sources.configuration import fixed_folder
+from satchel.sources.projects import Project
 from satchel.tool_registration import (
     host_contribution,
     make_tool,
@@ -92,8 +92,10 @@ class Satchel:
 
     `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
     one); `providers`, one or several, contribute skills, plugins, tools and groups; `roots` are
-    further folders to search, such as those of `conventional_roots`. The user's `satchel.toml`, and
-    that of the folder `project`, enable and disable things. `config` has values for the state
+    further folders to search, such as those of `conventional_roots`. The user's `satchel.toml`
+    enables and disables things. The folder `project` adds its conventional folders, `satchel.toml`
+    and `.mcp.json`, as far as it is trusted: by the user's record, or by a `Project` with
+    `trust="data"` or `trust="code"`. `config` has values for the state
     fields of tools, by plugin; they win over the environment and all files. With `run_code=False`
     no plugin is imported: everything is listed, nothing can be called. `errors` says what the model
     reads of an unexpected exception: an id of the log, its type and text without secrets, or what a
@@ -112,7 +114,7 @@ class Satchel:
         *,
         providers: Iterable[Provider] | Provider = (),
         roots: Iterable[SearchRoot] = (),
-        project: PathLike | None = None,
+        project: Project | PathLike | None = None,
         config: Mapping[str, Mapping[str, Any]] | None = None,
         skill_style: SkillPrompt | None = None,
         settings: Settings | None = None,
@@ -145,7 +147,7 @@ class Satchel:
             settings=self._settings,
             plugin_values={name: _values(name, given) for name, given in (config or {}).items()},
             workers=self._workers,
-            project_selection=project_selection_path(project) if project is not None else "",
+            project=_project(project),
         )
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style, errors)
@@ -965,6 +967,10 @@ class Satchel:
                 import logging
 
                 logging.getLogger("satchel").exception("a listener failed on %s", change)
+
+
+def _project(given: Project | PathLike | None) -> Project | None:
+    return given if given is None or isinstance(given, Project) else Project(given)
 
 
 def _values(plugin: str, given: Any) -> dict[str, Any]:

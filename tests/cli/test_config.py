@@ -74,7 +74,7 @@ def test_each_value_is_shown_with_where_it_comes_from_and_secrets_are_masked(
     (here / "satchel.toml").write_text('[config.demo]\nunit = "F"\nother = "x"\n')
     monkeypatch.setenv("SATCHEL_DEMO_RETRIES", "5")
     config("set", f"api_key={CANARY}")
-    done = config("show", "--project", "--json")
+    done = config("show", "--trust", "code", "--json")
     assert [(r["name"], r["value"], r["origin"]) for r in json.loads(done.stdout)] == [
         ("api_key", "***", "file"),
         ("retries", "5", "environment"),
@@ -82,7 +82,7 @@ def test_each_value_is_shown_with_where_it_comes_from_and_secrets_are_masked(
         ("root", None, "missing"),
         ("other", "***", "project"),
     ]
-    text = config("show", "--project")
+    text = config("show", "--trust", "code")
     assert [line.split()[:3] for line in text.stdout.splitlines()][:2] == [
         ["api_key", "***", "file"],
         ["retries", "5", "environment"],

@@ -52,7 +52,7 @@ def test_the_commands_mend_what_they_are_for(commands, run, here, write_skill):
     )
     (here / "plugins" / "demo").mkdir(parents=True)
     (here / "plugins" / "demo" / "toolkit.yml").write_text("name: demo\n")
-    sources = ("--skills", "skills", "--plugins", "plugins", "--project")
+    sources = ("--skills", "skills", "--plugins", "plugins", "--trust", "data")
     (here / "satchel.toml").write_text("[sources]\nskills = ['not there']\n")
     found = commands(*sources)
     assert found == {
@@ -131,7 +131,7 @@ def test_an_installed_plugin_is_to_be_enabled(run, commands, tmp_path, monkeypat
 def test_a_command_that_cannot_be_shown_as_it_is_is_not_offered(commands, here):
     def missing(folder):
         (here / "satchel.toml").write_text(f'[sources]\nskills = ["{folder}"]\n')
-        return commands("--project")["source-missing"]
+        return commands("--trust", "data")["source-missing"]
 
     assert missing("a\\u001b[31mb") is None
     assert missing("-rf") == "mkdir -p ./-rf"

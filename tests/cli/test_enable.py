@@ -133,7 +133,7 @@ def test_with_project_the_file_of_the_current_folder_is_written(run, file, here)
     assert result.stdout == "disabled pdf (satchel.toml)\n"
     assert not file.exists()
     assert tomllib.loads((here / "satchel.toml").read_text()) == {"disable": ["pdf"]}
-    listed = json.loads(run("list", "skills", "--json", "--project").stdout)
+    listed = json.loads(run("list", "skills", "--json", "--trust", "data").stdout)
     assert [item["state"] for item in listed] == ["ok", "disabled"]
     assert listed[1]["diagnostics"][0]["fix"] == "satchel enable pdf --project"
 

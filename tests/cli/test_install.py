@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import satchel.cli.installer
 from satchel.cli.main import cli
 
 PATIENCE = 120.0
@@ -39,6 +40,26 @@ def cities() -> str:
     "List them."
     return "Oslo {version}"
 """
+
+
+@pytest.fixture
+def asking(run):
+    """Run a command as `run`, but `install` gets no consent."""
+
+    def asking(*args, **options):
+        return CliRunner().invoke(cli, [str(arg) for arg in args], **options)
+
+    return asking
+
+
+@pytest.fixture
+def run(run):
+    """Run a command; `install` gets the user's consent."""
+
+    def agreeing(*args, **options):
+        return run(*args, *(["--yes"] if args[0] == "install" else []), **options)
+
+    return agreeing
 
 
 @pytest.fixture
@@ -88,6 +109,68 @@ def served(run):
     return [item["name"] for item in found if item["state"] in {"ok", "degraded"}]
 
 
+# ---- consent ------------------------------------------------------------------------------
+
+
+def test_without_a_terminal_nothing_that_runs_is_installed(asking, weather, home, here):
+    weather(setup="def setup(ctx):\n    open('was-run', 'w').close()\n")
+    done = asking("install", "./weather")
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert "nothing was installed; --yes agrees to it" in done.stderr
+    assert (names(home), (here / "was-run").exists()) == ([], False)
+
+
+def test_what_will_run_is_shown_and_escaped(asking, weather, here):
+    weather(
+        manifest="isolation: process\ndependencies: ['acme-sky>=2']\n",
+        setup="def setup(ctx):\n    pass\n",
+        **{"more\u200b": "x = 1\n"},
+    )
+    told = asking("install", "./weather").stderr
+    assert "  code: more\\u200b.py\n" in told
+    assert "  pip installs when it is loaded: acme-sky>=2\n" in told
+    (here / "project").mkdir()
+    (here / "project/setup.py").touch()
+    (here / "project/pyproject.toml").write_text(
+        "[build-system]\nrequires = ['evil-build']\nbuild-backend = 'evil.build'\n"
+        "[project]\nname = 'p'\nversion = '1'\ndependencies = ['other']\n"
+        "[project.entry-points.'satchel.plugins']\np = 'p'\n"
+    )
+    told = asking("install", "./project").stderr
+    for part in ("the build backend evil.build", "evil-build", "runs now: setup.py", "with: other"):
+        assert part in told
+
+
+def test_a_plugin_of_texts_needs_no_consent(asking, here, write_plugin, write_skill, home):
+    write_plugin(here, "texts", "notes: Be kind.\n")
+    write_skill(here / "texts/skills", "kindness")
+    assert asking("install", "./texts").exit_code == 0
+    assert names(home) == ["texts"]
+
+
+def test_somebody_on_a_terminal_is_asked_before_it_runs(weather, home):
+    weather(manifest="")
+    question = "Install and run this?"
+    code, seen = on_a_terminal("install", "./weather", "--ask", answers=[(question, "n\n")])
+    assert (code, names(home)) == (3, []), seen
+    code, seen = on_a_terminal("install", "./weather", "--ask", answers=[(question, "y\n")])
+    assert (code, names(home)) == (0, ["weather"]), seen
+
+
+def test_code_that_changes_after_it_was_shown_is_not_installed(run, weather, home, monkeypatch):
+    folder = weather(manifest="")
+    copy = satchel.cli.installer.staged_copy
+
+    def late(*args):
+        (folder / "tools.py").write_text("print('something else')\n")
+        return copy(*args)
+
+    monkeypatch.setattr("satchel.cli.installer.staged_copy", late)
+    done = run("install", "./weather")
+    assert (done.exit_code, names(home)) == (1, [])
+    assert "tools.py changed after it was shown" in done.stderr
+
+
 # ---- folders ------------------------------------------------------------------------------
 
 
@@ -98,7 +181,11 @@ def test_a_folder_is_copied_and_told_with_what_it_brings(run, weather, home, env
     assert done.stdout == (
         "installed weather 1.0 (~/.satchel/plugins/weather): 2 tools, 1 skill, 1 group\n"
     )
-    assert done.stderr == "next: satchel show weather --kind plugin\n"
+    assert done.stderr.splitlines() == [
+        "1 thing to trust:",
+        "  code: tools.py",
+        "next: satchel show weather --kind plugin",
+    ]
     assert names(home) == ["weather"]
     assert not (home / "weather").is_symlink()
     assert served(run) == ["weather"]
@@ -391,7 +478,7 @@ def test_values_are_checked_before_anything_is_written(run, weather, home, env):
 
 def test_a_value_may_come_from_stdin(weather, env):
     weather()
-    args = ["install", "./weather", "--set", "api_key=-"]
+    args = ["install", "./weather", "--yes", "--set", "api_key=-"]
     assert CANARY not in CliRunner().invoke(cli, args, input=f"{CANARY}\n").output
     assert env.read_text() == f"API_KEY={CANARY}\n"
 
@@ -447,7 +534,9 @@ def test_a_setup_is_run_and_told(run, weather, home, env, data):
     done = run("install", "./weather", "--json")
     assert (done.exit_code, json.loads(done.stdout)[0]["missing"]) == (0, [])
     told = done.stderr.splitlines()
-    assert told[:2] == ["running setup.py of weather", f"hello from {home / 'weather'}, False"]
+    assert told[0] == "3 things to trust:"
+    assert "  runs now: setup(ctx) of setup.py" in told
+    assert told[4:6] == ["running setup.py of weather", f"hello from {home / 'weather'}, False"]
     assert env.read_text() == "API_KEY=from-setup\n"
     assert (data / "model.bin").exists()
 
@@ -543,6 +632,10 @@ def test_what_another_tool_stands_before_is_told(run, weather, here, write_plugi
 
 def on_a_terminal(*args, answers):
     """Run a command in a session of its own, and type each answer when its question comes."""
+    if "--ask" in args:
+        args = [item for item in args if item != "--ask"]
+    elif args[0] == "install":
+        args = [*args, "--yes"]
     child, terminal = pty.fork()
     if child == 0:
         os.execv(sys.executable, [sys.executable, "-m", "satchel", *args])
@@ -648,9 +741,8 @@ def pip(monkeypatch, tmp_path):
 def test_a_distribution_is_installed_by_pip_and_enabled_by_name(run, pip, choices):
     calls, _, _ = pip
     done = run("install", "acme_weather>=1", "--json")
-    assert calls == [
-        ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "acme_weather>=1"]
-    ]
+    options = ["--disable-pip-version-check", "--no-input"]
+    assert calls == [["-P", "-m", "pip", "install", *options, "acme_weather>=1"]]
     (record,) = json.loads(done.stdout)
     assert (record["name"], record["version"], record["kind"]) == ("acme", "1.2", "package")
     assert record["enabled"]
@@ -658,7 +750,7 @@ def test_a_distribution_is_installed_by_pip_and_enabled_by_name(run, pip, choice
     assert tomllib.loads(choices.read_text()) == {"enable": ["acme"]}
     gone = run("uninstall", "acme")
     assert gone.stdout.startswith("uninstalled acme (")
-    assert calls[-1] == ["-m", "pip", "uninstall", "--yes", "acme-weather"]
+    assert calls[-1] == ["-P", "-m", "pip", "uninstall", "--yes", "acme-weather"]
     assert tomllib.loads(choices.read_text()) == {}
 
 
@@ -843,9 +935,9 @@ def test_a_folder_and_a_package_of_one_name_are_removed_one_by_one(run, weather,
     run("install", weather())
     done = run("uninstall", "weather")
     assert "acme-weather also has a plugin weather, which stays installed" in done.stderr
-    assert (names(home), pip[0][-1][2]) == ([], "install")
+    assert (names(home), pip[0][-1][3]) == ([], "install")
     assert run("uninstall", "weather").exit_code == 0
-    assert pip[0][-1][2] == "uninstall"
+    assert pip[0][-1][3] == "uninstall"
 
 
 def test_a_link_that_leads_nowhere_is_removed(run, weather, home):

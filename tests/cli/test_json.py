@@ -152,7 +152,7 @@ def test_config(read, here, write_plugin):
 
 def test_install_and_uninstall(read, here, write_plugin):
     write_plugin(here / "plugins", "demo")
-    (done,) = read("install", "plugins/demo")
+    (done,) = read("install", "plugins/demo", "--yes")
     assert list(done) == SHAPES["install"]
     assert list(read("uninstall", "demo")) == SHAPES["uninstall"]
 
@@ -219,4 +219,10 @@ def test_every_promise_is_tested():
     source = Path(__file__).read_text()
     for shape in SHAPES:
         assert shape.split()[0] in source
-    assert len(SHAPES) == 34
+    assert len(SHAPES) == 35
+
+
+def test_trust(read, run, here, world):
+    run("trust", "--code")
+    (item,) = read("trust", "--list")
+    assert list(item) == SHAPES["trust"]

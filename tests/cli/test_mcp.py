@@ -76,9 +76,9 @@ def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_
 )
 def test_what_is_wrong_in_the_file_is_told(run, here, text, told):
     (here / "satchel.toml").write_text(text)
-    listed = run("mcp", "list", "--project")
+    listed = run("mcp", "list", "--trust", "code")
     assert (listed.exit_code, told in listed.stderr) == (0, True)
-    missing = run("mcp", "tools", "box", "--project")
+    missing = run("mcp", "tools", "box", "--trust", "code")
     assert (missing.exit_code, "satchel.toml" in missing.stderr) == (1, True)
     assert told in missing.stderr
 
@@ -86,7 +86,7 @@ def test_what_is_wrong_in_the_file_is_told(run, here, text, told):
 def test_a_file_of_the_folder_that_is_not_read_is_pointed_at(run, here):
     assert "satchel mcp list" in run("mcp", "tools", "box").stderr
     (here / "satchel.toml").write_text('[mcp.box]\ncommand = "x"\n')
-    assert "--project" in run("mcp", "tools", "box").stderr
+    assert "'satchel trust' shows" in run("mcp", "tools", "box").stderr
 
 
 def test_the_skills_of_a_server_are_listed(run, here, a_config_folder_of_its_own):

@@ -77,10 +77,10 @@ def test_without_folders_the_well_known_places_are_read(run, here, tmp_path, wri
         return [item["name"] for item in json.loads(run("list", "skills", "--json", *args).stdout)]
 
     assert names() == ["mine"]
-    assert names("--project") == ["mine", "projects"]
-    assert names("--project", "--claude") == ["claudes", "mine", "projects"]
+    assert names("--trust", "data") == ["mine", "projects"]
+    assert names("--trust", "data", "--claude") == ["claudes", "mine", "projects"]
     assert names("--skills", "named") == ["named"]
-    assert names("--skills", "named", "--project") == ["named", "projects"]
+    assert names("--skills", "named", "--trust", "data") == ["named", "projects"]
 
 
 def test_the_number_of_folders_that_are_searched_can_be_set(run, here, write_skill):
@@ -125,7 +125,7 @@ def test_satchel_toml_names_folders_of_the_user_and_skills_of_a_project(
         return [name for name in names if name in {"users", "demo", "projects"}]
 
     assert listed() == ["users", "demo"]
-    assert listed("--project") == ["projects", "users", "demo"]
+    assert listed("--trust", "data") == ["projects", "users", "demo"]
     assert listed("--skills", "docs") == ["projects"]
 
 
@@ -133,7 +133,7 @@ def test_satchel_toml_names_folders_of_the_user_and_skills_of_a_project(
 def test_a_project_cannot_name_code(run, here, write_plugin, key):
     write_plugin(here / "code", "demo", "description: d\n")
     (here / "satchel.toml").write_text(f"[sources]\n{key} = ['code']\n")
-    result = run("doctor", "--project", "--json")
+    result = run("doctor", "--trust", "code", "--json")
     findings = {item["code"]: item for item in json.loads(result.stdout)["findings"]}
     assert "may only have 'skills' in a project" in findings["choices-unreadable"]["message"]
     assert not any(item["name"] == "demo" for item in findings.values())
@@ -142,7 +142,7 @@ def test_a_project_cannot_name_code(run, here, write_plugin, key):
 def test_a_projects_folder_outside_of_it_is_not_read(run, here, write_skill):
     write_skill(here.parent / "outside", "secret")
     (here / "satchel.toml").write_text("[sources]\nskills = ['../outside']\n")
-    assert "secret" not in run("list", "skills", "--project").stdout
+    assert "secret" not in run("list", "skills", "--trust", "code").stdout
 
 
 @pytest.mark.parametrize("command", ["list", "prompt", "schema", "doctor"])
@@ -160,11 +160,11 @@ def test_the_projects_folders_are_found_and_named_with_the_option_that_uses_them
     (here / ".agents" / "skills").mkdir(parents=True)
     result = run("list", "skills")
     assert result.stdout == ""
-    line = (
-        "not read: ./skills, ./.agents/skills; --project reads, and trusts, the folders found here"
-    )
+    line = "not read: ./skills, ./.agents/skills; 'satchel trust' shows what is in them, and asks"
     assert result.stderr.splitlines()[0] == line
-    assert "not read" not in run("list", "skills", "--project").stderr
+    untrusted = run("list", "skills", "--project").stderr
+    assert "not trusted, so nothing of it is used; it has ./skills, ./.agents/skills" in untrusted
+    assert "not read" not in run("list", "skills", "--trust", "data").stderr
     assert "not read" not in run("list", "skills", "--skills", "skills").stderr
 
 

@@ -28,7 +28,7 @@ def test_a_client_is_told_how_to_start_this_very_server(run, client, here):
     made = config(result.stdout, client)
     assert made["command"] == sys.executable
     assert made["args"] == [
-        *("-m", "satchel", "serve", "--skills", str(here / "skills"), "--group", "maps"),
+        *("-P", "-m", "satchel", "serve", "--skills", str(here / "skills"), "--group", "maps"),
         *("--disable-tool", 'r"m*', "--find-folders", "9", "--no-cache", "--no-skill-tools"),
     ]
     assert CLIENTS[client]["file"] in result.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from described import PLAIN, described
 
-from satchel import Satchel, Settings
+from satchel import Project, Satchel, Settings
 from satchel.errors import DefinitionError
 from satchel.mcp_servers import HttpServer, SseServer, StdioServer
 from satchel.mcp_servers.pin_store import ServerOrigin
@@ -274,6 +274,6 @@ def test_how_a_server_is_reached_counts_as_it_is_written():
 
 def test_the_file_of_a_project_counts_only_when_it_is_named(tmp_path, book):
     Path(tmp_path, "satchel.toml").write_text(table("box", book("echo")))
-    with Satchel(settings=SETTINGS, project=tmp_path) as app:
+    with Satchel(settings=SETTINGS, project=Project(tmp_path, trust="code")) as app:
         app.wait_for_mcp_servers(60)
         assert [*app.catalog.tools] == ["echo"]

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 from inputs import GOOD, PLUGINS, SKILLS
 
-from satchel import Contribution, Satchel, Settings, Skill
+from satchel import Contribution, Project, Satchel, Settings, Skill
 from satchel.diagnostics import RULES
 from satchel.mcp_servers import StdioServer
 from satchel.settings import Limits, WatchTimings
 from satchel.sources import WatchTargets, change_events
+from satchel.sources.projects import TrustLevel
+from satchel.sources.trust_record import TrustStore, new_record
 
 PATIENCE = 60
 REMOTE = Path(__file__).parents[1] / "mcp_servers"
@@ -77,6 +79,7 @@ def _normal(text, world):
     """Remove text that depends on the machine: its checks, its packages, lengths of paths."""
     text = re.sub(r"(?m)^((ok|warning) |.*site-packages|[\d,]+ characters$).*\n?", "", text)
     text = text.replace(f"{world}/", "").replace(str(world), ".").replace(sys.executable, "PYTHON")
+    text = re.sub(r"state/trust/\w+\.json", "state/trust/RECORD.json", text)
     return re.sub(r"--digest \w+", "--digest DIGEST", text)
 
 
@@ -140,7 +143,7 @@ def files(world):
         [skills, "missing"],
         [plugins, world / "more"],
         ["absent", "acme"],
-        project=world / "project",
+        project=Project(world / "project", trust="code"),
         config={"state-unfit": {"limit": "much"}},
         settings=Settings(mcp_servers=False),
     ) as satchel:
@@ -318,7 +321,24 @@ def providers(_world):
         return (*first, *satchel.catalog.diagnostics)
 
 
+def projects(world):
+    clone = world / "clone"
+    write_plugin(clone / "plugins", "double", PLUGINS["double"])
+    write(clone, {"skills/other/.git": "", "satchel.toml": "[mcp.box]\ncommand = 'box'\n"})
+    with Satchel(project=clone) as satchel:
+        yield from satchel.catalog.diagnostics
+    with Satchel(project=Project(clone, trust="data")) as satchel:
+        yield from satchel.catalog.diagnostics
+    store = TrustStore()
+    store.write(new_record(str(clone), TrustLevel.CODE, {}, ()))
+    with Satchel(project=clone) as satchel:
+        yield from satchel.catalog.diagnostics
+    Path(store.stamp(str(clone))[0]).write_text("{")
+    with Satchel(project=clone) as satchel:
+        yield from satchel.catalog.diagnostics
+
+
 WORLDS = [
     *(files, limits, last_good_one, nothing_to_validate, saved_sessions, watches, host),
-    *(servers_of_tools, servers_of_skills, providers),
+    *(servers_of_tools, servers_of_skills, providers, projects),
 ]

@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from satchel import Project
+
 TOOLS = """
     from satchel import tool
 
@@ -60,7 +62,7 @@ def test_a_file_that_comes_changes_and_goes_is_followed(watched, root, choices, 
 
 def test_the_file_of_a_project_is_followed(watched, root, tmp_path, choices, write_skill):
     write_skill(root, "pdf")
-    with watched(skills=[root], project=tmp_path) as seen:
+    with watched(skills=[root], project=Project(tmp_path, trust="data")) as seen:
         say(tmp_path / "satchel.toml", "disable = ['pdf']")
         seen.until_names()
         seen.until_as_cold()

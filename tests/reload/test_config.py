@@ -6,7 +6,7 @@ import os
 import pytest
 from pydantic import BaseModel
 
-from satchel import DefinitionError
+from satchel import DefinitionError, Project
 
 SOURCE = """
     from typing import Any
@@ -349,7 +349,7 @@ def test_a_projects_values_are_followed_and_its_secrets_refused(
     demo_env.write_text("API_KEY=abc\n")
     project = tmp_path / "project"
     project.mkdir()
-    with watched(plugins=[plugins], project=project) as seen:
+    with watched(plugins=[plugins], project=Project(project, trust="code")) as seen:
         assert say(seen.app) == "Oslo 2"
         (project / "satchel.toml").write_text("[config.demo]\nretries = 4\n")
         seen.until(lambda: say(seen.app) == "Oslo 4")

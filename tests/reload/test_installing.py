@@ -66,10 +66,10 @@ def of_demo(seen):
 
 
 def test_a_copied_plugin_comes_is_upgraded_and_goes_each_as_one_change(seen, demo):
-    run("install", demo("one"))
+    run("install", "--yes", demo("one"))
     seen.until_event("added", "greet")
     assert say(seen.app) == "one"
-    run("install", demo("two", "2"))
+    run("install", "--yes", demo("two", "2"))
     seen.until(lambda: say(seen.app) == "two")
     run("uninstall", "demo")
     seen.until_event("removed", "demo")
@@ -78,7 +78,7 @@ def test_a_copied_plugin_comes_is_upgraded_and_goes_each_as_one_change(seen, dem
 
 
 def test_a_linked_plugin_is_followed_while_it_is_edited(seen, demo, home):
-    run("install", "-e", demo("one"))
+    run("install", "--yes", "-e", demo("one"))
     seen.until_event("added", "greet")
     for word in ("two", "three"):
         demo(word)
@@ -92,14 +92,14 @@ def test_a_linked_plugin_is_followed_while_it_is_edited(seen, demo, home):
 def test_a_plugin_is_found_in_a_folder_that_installing_makes(watched, demo, home):
     with watched(roots=satchel.conventional_roots()) as seen:
         assert not home.exists()
-        run("install", demo("one"))
+        run("install", "--yes", demo("one"))
         seen.until_event("added", "greet")
 
 
 def test_a_plugin_whose_setup_fails_does_not_stay(seen, demo, home):
     folder = demo("one")
     (folder / "setup.py").write_text("def setup(ctx):\n    1 / 0\n")
-    result = CliRunner().invoke(cli, ["install", str(folder)])
+    result = CliRunner().invoke(cli, ["install", "--yes", str(folder)])
     assert result.exit_code == 1
     seen.until_as_cold()
     assert "demo" not in seen.app.catalog.plugins
@@ -171,7 +171,7 @@ def scratch(tmp_path):
 
 @pytest.mark.slow
 def test_a_wheel_is_really_installed_enabled_and_removed(scratch, wheel):
-    (record,) = json.loads(scratch("install", wheel, "--json", "--set", "key=v"))
+    (record,) = json.loads(scratch("install", "--yes", wheel, "--json", "--set", "key=v"))
     assert (record["name"], record["kind"], record["enabled"]) == ("acme", "package", True)
     assert scratch("call", "greet") == "hello\n"
     scratch("uninstall", "acme", "--purge")
@@ -187,12 +187,12 @@ def test_a_wheel_whose_setup_fails_goes_again_and_an_upgrade_is_told(scratch, tm
         code = {f"acme_greeter/{name}": text for name, text in parts.items()}
         return write_wheel(tmp_path, {**code, "acme_greeter/setup.py": setup}, version)
 
-    told = scratch("install", made("1.0", failing), fails=True)
+    told = scratch("install", "--yes", made("1.0", failing), fails=True)
     assert "division by zero" in told
     assert "nothing was installed" in told
     assert "the values are kept in" in told
     assert "acme" not in scratch("list", "plugins")
-    scratch("install", made("1.0", "def setup(ctx):\n    pass\n"))
-    told = scratch("install", made("2.0", failing), fails=True)
+    scratch("install", "--yes", made("1.0", "def setup(ctx):\n    pass\n"))
+    told = scratch("install", "--yes", made("2.0", failing), fails=True)
     assert "acme-greeter 2.0 stays installed; acme is enabled" in told
     assert "kept" not in told

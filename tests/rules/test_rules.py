@@ -114,6 +114,20 @@ LATE_IMPORTS = {
     "loader/reconcile_pass.py: satchel.sources.scan_plugins": "needed only with plugin folders",
     "loader/reconcile_pass.py: satchel.sources.scan_skills": "needed only with skill folders",
     "loader/scan_cache.py: satchel.sources.WatchTargets": "needed only by a watch",
+    "loader/trust_gate.py: satchel.sources.code_units.has_same_programs": (
+        "needed only with projects"
+    ),
+    "loader/trust_gate.py: satchel.sources.code_units.keeps_programs": "needed only with projects",
+    "loader/trust_gate.py: satchel.sources.code_units.plugin_unit": "needed only with projects",
+    "loader/trust_gate.py: satchel.sources.code_units.settings_unit": "needed only with projects",
+    "loader/trust_gate.py: satchel.sources.code_units.skill_unit": "needed only with projects",
+    "loader/trust_gate.py: satchel.sources.trust_record.TrustStore": "needed only with projects",
+    "loader/wanted_servers.py: satchel.sources.code_units.requested_variables": (
+        "needed only with MCP servers"
+    ),
+    "loader/wanted_servers.py: satchel.sources.code_units.server_variables": (
+        "needed only with MCP servers"
+    ),
     "loader/wanted_servers.py: satchel.mcp_servers.server_declarations.plugin_server": (
         "needed only with MCP servers"
     ),
@@ -150,6 +164,9 @@ LATE_IMPORTS = {
     "satchel.py: satchel.server_registry.ServerRegistry": "needed only with MCP servers",
     "satchel.py: satchel.session.Session": "needed only with a session",
     "satchel.py: satchel.session.SessionOptions": "needed only with a session",
+    "sources/selection.py: satchel.formats.claude_manifest.read_claude_servers": (
+        "few projects have servers"
+    ),
     "sources/cached_scan.py: satchel.sources.skill_cache.load_scan": "it loads SQLite; most roots "
     "have few skills",
     "sources/cached_scan.py: satchel.sources.skill_cache.save_scan": "as above",

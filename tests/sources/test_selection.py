@@ -159,7 +159,11 @@ def test_precedence_is_that_of_a_list_of_rules_read_from_the_end(files):
 def test_without_files_everything_is_as_it_was(user, project):
     choices = read_selection(str(user), str(project))
     assert (choices.verdict("skill", ["pdf"]), choices.diagnostics) == (None, ())
-    assert [path for path, _ in choices.stamps] == [str(project), str(user)]
+    assert [path for path, _ in choices.stamps] == [
+        str(project),
+        str(project.with_name(".mcp.json")),
+        str(user),
+    ]
 
 
 def test_the_file_of_a_project_is_read_only_when_it_is_named(user, project):

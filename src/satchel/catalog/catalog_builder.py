@@ -196,7 +196,8 @@ def _plugin_entry(contribution: PluginContribution, old: PluginEntry | None) -> 
     served, state, problems = contribution, contribution.state, contribution.diagnostics
     if state.falls_back and old is not None and old.contribution.state is Status.OK:
         served, state = _last_good_contribution(contribution, old.contribution), Status.STALE
-        problems = (*problems, _last_good_diagnostic("plugin", old))
+        is_held = contribution.is_untrusted
+        problems = (*problems, _last_good_diagnostic("plugin", old, is_held=is_held))
     elif state is Status.HELD:
         # Only its tools are held; its skills and notes are served.
         state = Status.DEGRADED
@@ -226,6 +227,9 @@ def _last_good_contribution(
     For open plugins, only the `dev.satchel` extension falls back; servers, skills and metadata
     are those of the newest version.
     """
+    if contribution.is_untrusted:
+        # Its servers are those of the last good version, if these can still be started.
+        old = replace(old, servers=contribution.servers)
     if contribution.state is Status.FAILED or not contribution.policy.has_extension:
         return old
     return replace(
@@ -238,7 +242,15 @@ def _last_good_contribution(
     )
 
 
-def _last_good_diagnostic(kind: str, old: SkillEntry | PluginEntry) -> Diagnostic:
+def _last_good_diagnostic(
+    kind: str, old: SkillEntry | PluginEntry, *, is_held: bool = False
+) -> Diagnostic:
+    if is_held:
+        return make_diagnostic(
+            "last-good",
+            Where(old.path),
+            f"the newest version of this {kind} is not trusted yet; the last trusted one is served",
+        )
     return make_diagnostic(
         "last-good",
         Where(old.path),

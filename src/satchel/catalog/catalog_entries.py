@@ -245,6 +245,8 @@ class PluginContribution:
     """The rules of its format."""
     diagnostics: tuple[Diagnostic, ...] = ()
     state: Status = Status.OK
+    is_untrusted: bool = False
+    """Whether its code is neither imported nor started, because the user did not trust it so."""
     code: Any = field(default=None, compare=False)
     """The handle of the imported version (`ImportedCode`); the catalog does not use it."""
 

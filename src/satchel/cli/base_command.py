@@ -14,23 +14,32 @@ from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from satchel.sources.selection import SelectionFile
+    from satchel.sources.projects import TrustLevel
+    from satchel.sources.selection import Selection, SelectionFile
 
 Body = Callable[..., Any]
 
-_EMPTY = "source-empty"
+SAID_ONCE = frozenset({"source-empty", "project-untrusted", "trust-unreadable", "code-held"})
+"""The codes of diagnostics that every command writes."""
 _WRITTEN_LINES = "satchel.written-lines"
 """The key in `Context.meta` of the lines that were written already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """The sources that the options name; by default those of `satchel.toml` and the home folder."""
+    """The sources that the options name.
+
+    By default those of `satchel.toml`, the home folder, and the current folder if it is trusted.
+    """
 
     skills: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
     entry_points: tuple[str, ...] = ()
     project: bool = False
+    trust: str | None = None
+    """How far the project is trusted in this command, instead of the user's record."""
+    variables: tuple[str, ...] = ()
+    """The environment variables that files of the project may use, besides the recorded ones."""
     claude: bool = False
     find_folders: int | None = None
     no_cache: bool = False
@@ -56,13 +65,13 @@ class Sources:
             log_to_stderr()
         if servers:
             silence_sdk()
-        roots = self._roots()
+        roots, project = self._roots(), self.project_here
         app = satchel.Satchel(
             self.skills,
             self.plugins,
             self.enabled_entry_points,
             roots=roots,
-            project="." if self.project else None,
+            project=project,
             run_code=run_code,
             settings=satchel.Settings(
                 mcp_servers=servers,
@@ -76,8 +85,44 @@ class Sources:
         click.get_current_context().call_on_close(app.close)
         if servers:
             app.wait_for_mcp_servers(patience)
-        _write_unread_folders(self, app, {root.path for root in roots})
+        _write_unread_folders(self, app, project)
         return app
+
+    @property
+    def project_here(self) -> "satchel.Project | None":
+        """The project in the current folder, if an option or the user's trust says to read it."""
+        here = satchel.Project(".", trust=self.trust, variables=self.variables, claude=self.claude)
+        if self.project or self.trust:
+            return here
+        if self.skills or self.plugins or _is_home():
+            return None
+        from satchel.sources.trust_record import TrustStore  # lazy: not needed for `--help`
+
+        return here if TrustStore().read(here.folder).record else None
+
+    @property
+    def project_level(self) -> "TrustLevel":
+        """Return how far the current folder is trusted in this command."""
+        from satchel.loader.trust_gate import open_gate  # lazy: not needed for `--help`
+
+        here = satchel.Project(".", trust=self.trust)
+        return open_gate((here,), satchel.Settings()).grants[here.folder].level
+
+    def selection(self) -> "Selection":
+        """Return the files `satchel.toml` in use; that of a project as far as it is trusted."""
+        # Lazy: not needed for `--help`.
+        from satchel.loader.trust_gate import open_gate
+        from satchel.sources.selection import (
+            Selection,
+            project_selection_path,
+            read_selection,
+            selection_path,
+        )
+
+        if (project := self.project_here) is None:
+            return read_selection(selection_path())
+        read = read_selection(selection_path(), project_selection_path(project.folder))
+        return open_gate((project,), satchel.Settings()).limited(read, Selection())
 
     @property
     def enabled_entry_points(self) -> tuple[str, ...]:
@@ -108,31 +153,33 @@ class Sources:
         return satchel.Limits() if most is None else satchel.Limits(find_folders=most)
 
     def _roots(self) -> list["satchel.SearchRoot"]:
-        """Return the folders of `satchel.toml` and the conventional ones.
+        """Return the user's folders: of `satchel.toml` and the conventional ones.
 
-        If the options name folders, only those of the project.
+        If the options name folders, none of these.
         """
+        if self.skills or self.plugins:
+            return []
         roots = [root for file in self._files() for root in file.roots]
-        roots += satchel.conventional_roots("." if self.project else None, claude=self.claude)
-        has_folders = bool(self.skills or self.plugins)
-        return [root for root in roots if root.scope.name == "PROJECT" or not has_folders]
+        return [*roots, *satchel.conventional_roots(claude=self.claude)]
 
     def _files(self) -> "tuple[SelectionFile, ...]":
-        """Return the files `satchel.toml` in use; the `Satchel` reports their problems."""
+        """Return the user's `satchel.toml`; the `Satchel` reports its problems."""
         # Lazy: not needed for `--help`.
-        from satchel.sources.selection import project_selection_path, read_selection, selection_path
+        from satchel.sources.selection import read_selection, selection_path
 
-        project = project_selection_path(".") if self.project else ""
-        return read_selection(selection_path(), project).files
+        return read_selection(selection_path()).files
 
 
-def _write_unread_folders(sources: Sources, app: "satchel.Satchel", read: set[str]) -> None:
+def _write_unread_folders(
+    sources: Sources, app: "satchel.Satchel", project: "satchel.Project | None"
+) -> None:
     """Write to stderr, once a command, which folders bring nothing and which are not read."""
     from satchel.cli.rendering import diagnostic_line
 
-    lines = [diagnostic_line(item) for item in app.catalog.diagnostics if item.code == _EMPTY]
-    if not (sources.project or sources.skills or sources.plugins):
-        lines += _unread_folders(read, claude=sources.claude)
+    said = [item for item in app.catalog.diagnostics if item.code in SAID_ONCE]
+    lines = [diagnostic_line(item) for item in said]
+    if project is None and not (sources.skills or sources.plugins or _is_home()):
+        lines += _unread_project(claude=sources.claude)
     written = click.get_current_context().meta.setdefault(_WRITTEN_LINES, set())
     for line in lines:
         if line not in written:
@@ -140,19 +187,23 @@ def _write_unread_folders(sources: Sources, app: "satchel.Satchel", read: set[st
     written.update(lines)
 
 
-def _unread_folders(read: set[str], *, claude: bool) -> list[str]:
-    """Return a line about the conventional folders of the current folder, if there are any."""
-    if os.path.realpath(".") == os.path.realpath(os.path.expanduser("~")):
-        return []  # they are read as those of the user
-    roots = satchel.conventional_roots(".", claude=claude)
-    found = [
-        f"./{root.source}"
-        for root in roots
-        if root.scope.name == "PROJECT" and root.path not in read and os.path.isdir(root.path)
-    ]
-    if not found:
+def _unread_project(*, claude: bool) -> list[str]:
+    """Return a line about what the current folder has, and why its record of trust is not used."""
+    from satchel.cli.rendering import diagnostic_line
+    from satchel.loader.trust_gate import project_parts
+    from satchel.sources.trust_record import TrustStore
+
+    here = satchel.Project(".", claude=claude)
+    if not (found := project_parts(here)):
         return []
-    return [f"not read: {', '.join(found)}; --project reads, and trusts, the folders found here"]
+    problems = TrustStore().read(here.folder).diagnostics
+    line = f"not read: {', '.join(found)}; 'satchel trust' shows what is in them, and asks"
+    return [*map(diagnostic_line, problems), line]
+
+
+def _is_home() -> bool:
+    """Return whether the current folder is the home folder, whose folders are the user's own."""
+    return os.path.realpath(".") == os.path.realpath(os.path.expanduser("~"))
 
 
 class Command(click.Command):
@@ -212,7 +263,15 @@ class SourcesCommand(Command):
             ),
             click.Option(
                 ["--project"], is_flag=True,
-                help="Also read, and trust, the conventional folders of the current folder.",
+                help="Also read the current folder, as far as 'satchel trust' allows it.",
+            ),
+            click.Option(
+                ["--trust"], type=click.Choice(["data", "code"]),
+                help="Read the current folder, and trust its data, or its data and code.",
+            ),
+            click.Option(
+                ["--variable", "variables"], multiple=True, metavar="NAME",
+                help="Let its files use this environment variable. Repeatable.",
             ),
             click.Option(
                 ["--claude"], is_flag=True, help="Count .claude/skills as a conventional folder."

@@ -98,5 +98,6 @@ _FIXES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] = {
     "plugin-manifest-missing": _rename_manifest,
     "plugin-not-enabled": _enable,
     **dict.fromkeys(("disabled", "group-unavailable", "config-invalid"), _command_in_fix),
+    **dict.fromkeys(("project-untrusted", "code-untrusted", "code-held"), _command_in_fix),
     **dict.fromkeys(("tool-state-missing", "plugin-startup-failed"), _command_in_fix),
 }

@@ -12,6 +12,13 @@ import click
 from satchel.cli.base_command import Sources
 from satchel.cli.commands.validate_command import check, check_plugins
 from satchel.cli.console import Console
+from satchel.cli.install_consent import (
+    code_of,
+    lines_of_folder,
+    lines_of_package,
+    require_consent,
+    require_unchanged,
+)
 from satchel.cli.marketplace_choice import choose_plugin, files_of_choice
 from satchel.cli.package_fields import declared_fields
 from satchel.cli.plugin_config import as_texts
@@ -56,6 +63,7 @@ from satchel.text import one_line
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry, PluginEntry
     from satchel.formats import ConfigField, PluginManifest
+    from satchel.sources.code_units import CodeUnit
 
 _URL_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+\s*(?:\[[^\]]*\])?\s*@\s*\S+")
 
@@ -92,6 +100,8 @@ class Installer:
     editable: bool = False
     plugin: str = ""
     """The plugin to choose from a marketplace."""
+    agrees: bool = False
+    """Whether the user agreed already to run what is installed."""
 
     def install(self, what: str) -> list[Installed]:
         """Install a folder, a project, a file or a distribution. Raises `SatchelError`."""
@@ -159,7 +169,8 @@ class Installer:
         plugin, manifest = self._read_valid(source)
         name, target = manifest.name, os.path.join(own_plugins(), manifest.name)
         _require_separate(path, target)
-        hook = self._find_hook(plugin)
+        hook, unit = self._find_hook(plugin), code_of(plugin)
+        self._require_consent(lines_of_folder(plugin, unit, hook))
         texts = self._collect_values(name, manifest.config)
         if hook:
             # The setup of a copy runs in its final folder.
@@ -168,9 +179,22 @@ class Installer:
             hook = replace(hook, folder=os.path.normpath(os.path.join(base, code)))
         with exclusive_change(target, self._say), self._report_kept_values([name]):
             staged = self._stage(path, target, plugin)
+            self._require_unchanged(unit, staged)
             is_new = self._place(staged, target, manifest, texts, hook)
         kind = "link" if self.editable else "folder"
         return _installed(read_catalog(), name, manifest.version, kind, target, is_new)
+
+    def _require_consent(self, lines: Iterable[str]) -> None:
+        require_consent(lines, self.console, self.terminal, agrees=self.agrees)
+
+    def _require_unchanged(self, unit: "CodeUnit | None", staged: str) -> None:
+        """Raise `SatchelError` if the staged code is not what was shown; a link may change."""
+        if not self.editable:
+            try:
+                require_unchanged(unit, staged)
+            except SatchelError:
+                removed(staged)
+                raise
 
     def _stage(self, path: str, target: str, plugin: PluginFinding) -> str:
         """Link to a folder, or copy it with the files that let its plugin be used alone."""
@@ -238,6 +262,7 @@ class Installer:
     def _install_package(self, package: PipPackage) -> list[Installed]:
         fields_by_plugin = declared_fields(package)
         self._require_one_plugin(fields_by_plugin, package.distribution or package.target)
+        self._require_consent(lines_of_package(package))
         values = {
             name: self._collect_values(name, fields) for name, fields in fields_by_plugin.items()
         }

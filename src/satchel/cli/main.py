@@ -17,6 +17,7 @@ COMMANDS = {
     "prompt": "Print the system prompt for a model.",
     "schema": "Print the tool schemas for a model.",
     "validate": "Check skills and plugins against their formats.",
+    "trust": "Show what a project would run, and ask how far to trust it.",
     "scan": "Look for lures in skills and plugins of others.",
     "doctor": "Find problems, and print the commands that fix them.",
     "watch": "Print what is loaded, then every change.",
@@ -132,7 +133,7 @@ def cli(debug: bool) -> None:
     """Manage an agent's skills and tools.
 
     Data goes to stdout, messages go to stderr. The exit code is 0 for success, 1 for a problem,
-    and 2 for wrong usage.
+    2 for wrong usage, and 3 if you did not agree.
     """
 
 

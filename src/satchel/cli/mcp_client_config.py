@@ -54,7 +54,8 @@ def mcp_client(name: str) -> McpClient:
 def to_start(client: McpClient, name: str, arguments: Iterable[str]) -> str:
     """Return the block with which a client starts `satchel` with these arguments."""
     kind = {"type": client.local} if client.local else {}
-    command = {"command": sys.executable, "args": ["-m", "satchel", *arguments]}
+    # -P: a client starts it in the folder of a project, whose modules must not be imported.
+    command = {"command": sys.executable, "args": ["-P", "-m", "satchel", *arguments]}
     return _block(client, name, {**kind, **command})
 
 

@@ -17,7 +17,6 @@ from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
 from satchel.setup.field_values import as_text, field_of
 from satchel.sources.configuration import Configuration, read_configuration
-from satchel.sources.selection import project_selection_path, read_selection, selection_path
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
@@ -114,8 +113,7 @@ def open_plugin(name: str, sources: Sources) -> PluginConfigView:
         raise click.BadParameter(f"a plugin's name {fault}", param_hint="NAME")
     catalog = sources.open(run_code=False).catalog
     entry = catalog.plugins.get(name)
-    project = project_selection_path(".") if sources.project else ""
-    layer = read_selection(selection_path(), project).layer(name)
+    layer = sources.selection().layer(name)
     # A disabled plugin can be configured before it is enabled.
     owner = entry or next((item for item in catalog.all_plugins if item.name == name), None)
     fields = owner.contribution.config if owner else ()

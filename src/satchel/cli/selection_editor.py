@@ -17,6 +17,7 @@ from satchel.names import BASIC_GROUP, near_misses
 from satchel.sources.atomic_write import file_lock, write_atomic
 from satchel.sources.distributions import normalized
 from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.projects import TrustLevel
 from satchel.sources.search_roots import Precedence
 from satchel.sources.selection import (
     SELECTION_LIMIT,
@@ -131,9 +132,33 @@ def change_selection(
                 {"name": name, "enabled": enables, "path": path, "changed": after != last}
             )
         if after != before:
-            write_atomic(path, _edited(data, before, after))
+            written = _edited(data, before, after)
+            write_atomic(path, written)
+            if sources.project:
+                _keep_trust(before, parse_selection(path, before.scope, written))
     _report_exceptions(console, names, sources, Selection((after, *others.files)), enables=enables)
+    if sources.project and sources.project_level is TrustLevel.NONE:
+        console.say("this project is not trusted, so the file has no effect yet: satchel trust")
     return results
+
+
+def _keep_trust(before: SelectionFile, after: SelectionFile) -> None:
+    """Trust this edit of a project's file if its content before the edit was trusted."""
+    # Lazy: only needed if a project's file changes.
+    from satchel.sources.code_units import settings_unit
+    from satchel.sources.trust_record import TrustRecord, TrustStore
+
+    folder, key = os.path.dirname(before.path), os.path.basename(before.path)
+    old, new = settings_unit(before, folder), settings_unit(after, folder)
+
+    def change(record: TrustRecord) -> TrustRecord:
+        trusted = record.units.get(key)
+        if (trusted and trusted.digest) != (old and old.digest):
+            return record
+        units = {name: unit for name, unit in record.units.items() if name != key}
+        return replace(record, units={**units, key: new} if new else units)
+
+    TrustStore().update(folder, change)
 
 
 def require_valid_selection() -> None:
@@ -191,6 +216,9 @@ def _require_readable(file: SelectionFile) -> None:
 
 
 def _read_entries(sources: Sources) -> list[SelectableEntry]:
+    if sources.project and sources.trust is None:
+        # Names can be read without trust, so that the user can edit the file first.
+        sources = replace(sources, trust="data")
     catalog = sources.open(run_code=False).catalog
     return [
         _selectable(kind, entry, sources) for kind in KINDS for entry in entries_of(catalog, kind)

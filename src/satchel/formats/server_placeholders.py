@@ -8,6 +8,13 @@ from satchel.formats.mcp_json import PLUGIN_DATA, PLUGIN_ROOT, McpServerManifest
 
 _PLACEHOLDER = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)\}")
 _CLAUDE_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_FOLDERS = frozenset({PLUGIN_ROOT, PLUGIN_DATA, f"CLAUDE_{PLUGIN_ROOT}", f"CLAUDE_{PLUGIN_DATA}"})
+
+
+def variables_in(text: str) -> list[str]:
+    """Return the environment variables that the placeholders in a text name."""
+    names = (match[1] for match in _CLAUDE_PLACEHOLDER.finditer(text))
+    return [name for name in dict.fromkeys(names) if name not in _FOLDERS]
 
 
 def fill_placeholders(

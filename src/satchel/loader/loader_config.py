@@ -10,10 +10,12 @@ from satchel.lazy_dataclass import dataclass
 from satchel.sources import (
     Precedence,
     normalized,
+    project_selection_path,
     read_configuration,
     read_selection,
     selection_path,
 )
+from satchel.sources.projects import Project
 
 if TYPE_CHECKING:
     from satchel.catalog import PluginContribution
@@ -63,8 +65,20 @@ class LoaderConfig:
     """The paths that providers watch."""
     workers: WorkerPool | None = None
     """The processes of isolated plugins."""
-    project_selection: str = ""
-    """Path of the `satchel.toml` of a trusted project, or `""`."""
+    project: Project | None = None
+    """The project whose settings are read as well; how far they count is up to the user."""
+
+    @property
+    def projects(self) -> tuple[Project, ...]:
+        """The project, and those that only some search roots belong to."""
+        named = (self.project,) if self.project else ()
+        folders = {
+            root.within: None
+            for root in self.roots
+            if root.scope is Precedence.PROJECT and root.within
+        }
+        others = (folder for folder in folders if not named or folder != named[0].folder)
+        return (*named, *map(Project, others))
 
     @property
     def all_roots(self) -> tuple[SearchRoot, ...]:
@@ -77,10 +91,11 @@ class LoaderConfig:
         return self.run_code and self.settings.mcp_servers
 
     def selection(self, before: Selection, *, debounce: bool) -> Selection:
-        """Return what the user and a trusted project enable and disable."""
+        """Return what the user and the project enable and disable, as it is written."""
         settle = self.settings.pace.settle if debounce else 0.0
         user = selection_path(self.settings.config_folder)
-        return read_selection(user, self.project_selection, before, settle)
+        project = project_selection_path(self.project.folder) if self.project else ""
+        return read_selection(user, project, before, settle)
 
     def configuration(
         self, plugin: str, fields: tuple[ConfigField, ...], selection: Selection

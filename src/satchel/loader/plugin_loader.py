@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         DistributionFinding,
         PluginScan,
     )
+    from satchel.sources.code_units import CodeUnit
 
 _NOT_IMPORTED = {Status.DISABLED, Status.SETTLING, Status.REVOKED}
 """States in which a cached contribution has no finished import."""
@@ -61,9 +62,12 @@ class Candidate:
 def import_plugins(inputs: PassInputs, scan: Scan) -> Imported:
     """Import the enabled plugins. If several share a name, only the first good one is imported."""
     manifests = _read_folders(inputs, scan.folders.values())
+    units = inputs.gate.units(
+        (finding for finding, _ in manifests.values()), inputs.cache.imported.units
+    )
     candidates = [
         *(
-            _folder_candidate(inputs, finding, contribution)
+            _folder_candidate(inputs, finding, contribution, units.get(id(finding)))
             for finding, contribution in manifests.values()
         ),
         *_package_candidates(inputs, scan.packages.values()),
@@ -79,6 +83,7 @@ def import_plugins(inputs: PassInputs, scan: Scan) -> Imported:
     ):
         contribution, unit = candidate.contribution, unit_of(candidate.contribution)
         is_good = contribution.state in {Status.OK, Status.DEGRADED}
+        is_good = is_good and not contribution.is_untrusted
         if inputs.config.run_code and is_good and contribution.name not in served:
             contribution, pending_import = _import(inputs, candidate, may_heal=has_new_packages)
             if pending_import is not None:
@@ -88,7 +93,10 @@ def import_plugins(inputs: PassInputs, scan: Scan) -> Imported:
         if inputs.config.run_code:
             contribution = with_health(contribution, inputs.last_good(contribution))
         contributions[unit] = with_servers(contribution, inputs.config)
-    return Imported(contributions=contributions, pending=pending, manifests=manifests)
+    for unit, contribution in contributions.items():
+        if contribution.is_untrusted and contribution.name in served:
+            contributions[unit] = replace(contribution, state=Status.REVOKED)
+    return Imported(contributions=contributions, pending=pending, manifests=manifests, units=units)
 
 
 def is_enabled(inputs: PassInputs, installed: DistributionFinding) -> bool:
@@ -120,11 +128,15 @@ def _read_folders(inputs: PassInputs, scans: Iterable[PluginScan]) -> Manifests:
 
 
 def _folder_candidate(
-    inputs: PassInputs, found: PluginFinding, contribution: PluginContribution
+    inputs: PassInputs,
+    found: PluginFinding,
+    contribution: PluginContribution,
+    unit: CodeUnit | None,
 ) -> Candidate:
     aliases = (f"{contribution.source}:{contribution.name}", contribution.source)
     if (reason := inputs.selection.disabled("plugin", contribution.name, aliases)) is not None:
         contribution = disabled_contribution(contribution, reason)
+    contribution = inputs.gate.guarded(found, unit, contribution, inputs.last_good(contribution))
     return Candidate(contribution=_or_settling(inputs, contribution, found), finding=found)
 
 
@@ -135,7 +147,7 @@ def _package_candidates(
     findings = [package.installed for package in packages]
     for package in packages:
         found = package.installed
-        rank = (len(inputs.config.all_roots), found.name, found.distribution)
+        rank = (len(inputs.roots), found.name, found.distribution)
         contribution = read_package(package, rank)
         same_name = [other for other in findings if other.name == found.name]
         # Only enabled packages compete: installing an unrelated one must not disable a plugin.
@@ -247,6 +259,8 @@ def _reusable(
     """Return the last result for the same content; broken code is not tried twice."""
     cached = inputs.cache.imported.contributions.get(unit_of(contribution))
     if cached is None or cached.digest != contribution.digest or cached.state in _NOT_IMPORTED:
+        return None
+    if cached.is_untrusted:
         return None
     may_heal = (may_heal and _lacks_a_module(cached)) or (
         inputs.options.retry_late and was_late(cached)

@@ -24,6 +24,7 @@ from satchel.loader.contract_checks import contract_diagnostics
 from satchel.loader.loader_config import ALL, unit_of
 from satchel.loader.plugin_loader import disabled_contribution, import_plugins, is_enabled
 from satchel.loader.scan_cache import PassInputs, Scan, ScanCache
+from satchel.loader.trust_gate import open_gate
 from satchel.loader.wanted_servers import declared_servers
 from satchel.names import near_misses
 from satchel.sources import (
@@ -64,8 +65,8 @@ def reconcile(
     config: LoaderConfig, cache: ScanCache, previous: Catalog, options: ReconcileOptions
 ) -> tuple[ScanCache, Catalog]:
     """Scan all sources and build the next catalog; return `previous` if nothing changed."""
-    selection = config.selection(cache.scan.selection, debounce=options.debounce)
-    inputs = PassInputs(config=config, options=options, cache=cache, selection=selection)
+    inputs = _inputs(config, cache, options)
+    selection = inputs.selection
 
     scan = _scan(inputs)
     imported = import_plugins(inputs, scan)
@@ -77,8 +78,8 @@ def reconcile(
 
     contributions = [plugin.contribution for plugin in bound.plugins.values()]
     plugins = build_plugins(contributions, with_last_good(previous, bound.served_instead))
-    declared, invalid_servers = declared_servers(selection, plugins)
-    rejected = frozenset(_skill_roots(_rejected_plugins(plugins, imported)))
+    declared, invalid_servers = declared_servers(selection, plugins, inputs.gate)
+    rejected = frozenset(_skill_roots(inputs, _rejected_plugins(plugins, imported)))
     skills = _scan_skills(inputs, plugins, rejected)
     edited = _edited_skills(inputs, skills, plugins)
     ranked = tuple(_ranked(inputs, skills)) if edited is None else edited
@@ -132,6 +133,22 @@ def reconcile(
             every_skill, plugins, previous, diagnostics, is_disabled, first_skills=first
         )
     return results, catalog
+
+
+def _inputs(config: LoaderConfig, cache: ScanCache, options: ReconcileOptions) -> PassInputs:
+    """Read the settings, and limit those of projects to what the user trusts."""
+    written = config.selection(cache.scan.written, debounce=options.debounce)
+    gate = open_gate(config.projects, config.settings, cache.scan.gate)
+    selection = gate.limited(written, cache.scan.selection) if gate.grants else written
+    return PassInputs(
+        config=config,
+        options=options,
+        cache=cache,
+        selection=selection,
+        written=written,
+        gate=gate,
+        roots=gate.roots(config.all_roots, selection) if gate.grants else config.all_roots,
+    )
 
 
 def _edited_skills(
@@ -202,7 +219,7 @@ def _scan(inputs: PassInputs) -> Scan:
     limits = inputs.limits
     distributions = scan_distributions(installed_folders(), cache.distributions)
     folders = {}
-    for root in inputs.config.all_roots:
+    for root in inputs.roots:
         if root.holds is RootKind.PLUGINS:
             from satchel.sources import scan_plugins  # lazy: needed only with plugin folders
 
@@ -215,16 +232,26 @@ def _scan(inputs: PassInputs) -> Scan:
         dirty,
     )
     return Scan(
-        folders=folders, distributions=distributions, packages=packages, selection=inputs.selection
+        folders=folders,
+        distributions=distributions,
+        packages=packages,
+        selection=inputs.selection,
+        written=inputs.written,
+        gate=inputs.gate,
     )
 
 
 def _scan_skills(
     inputs: PassInputs, plugins: Iterable[PluginEntry], rejected: frozenset[SearchRoot]
 ) -> dict[SearchRoot, SkillScan]:
-    configured = (root for root in inputs.config.all_roots if root.holds is RootKind.SKILLS)
-    roots = (*configured, *_skill_roots(plugins))
-    return {root: _skills_in(inputs, root, is_rejected=root in rejected) for root in roots}
+    configured = (root for root in inputs.roots if root.holds is RootKind.SKILLS)
+    roots = (*configured, *_skill_roots(inputs, plugins))
+    cache = inputs.cache
+    scans = {root: _skills_in(inputs, root, is_rejected=root in rejected) for root in roots}
+    return {
+        root: inputs.gate.checked_scripts(scan, cache.skills.get(root), cache.scan.gate)
+        for root, scan in scans.items()
+    }
 
 
 def _skills_in(inputs: PassInputs, root: SearchRoot, *, is_rejected: bool) -> SkillScan:
@@ -246,16 +273,19 @@ def _skills_in(inputs: PassInputs, root: SearchRoot, *, is_rejected: bool) -> Sk
     return scan_skills(root, inputs.limits, cached, dirty)
 
 
-def _skill_roots(plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:
+def _skill_roots(inputs: PassInputs, plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:
     served = [plugin for plugin in plugins if plugin.is_served]
     for plugin in served:
+        policy = plugin.contribution.policy
         for folder in plugin.contribution.skills:
-            yield skills_of_plugin(folder, plugin.path, plugin.contribution.policy, plugin.name)
+            root = skills_of_plugin(folder, plugin.path, policy, plugin.name)
+            yield inputs.gate.ruled(root, plugin)
     # Last: a command must not take the name of a skill that the model uses.
     for plugin in served:
         for path in plugin.contribution.command_paths:
             policy = plugin.contribution.policy
-            yield skills_of_plugin(path, plugin.path, policy, plugin.name, RootKind.COMMANDS)
+            root = skills_of_plugin(path, plugin.path, policy, plugin.name, RootKind.COMMANDS)
+            yield inputs.gate.ruled(root, plugin)
 
 
 def _rejected_plugins(plugins: Iterable[PluginEntry], imported: Imported) -> Iterable[PluginEntry]:
@@ -360,6 +390,7 @@ def _source_diagnostics(inputs: PassInputs, results: ScanCache) -> Iterable[Diag
         yield from _nothing_found(skill_scan)
     yield from results.scan.distributions.diagnostics
     yield from inputs.selection.diagnostics
+    yield from inputs.gate.diagnostics
 
 
 def _nothing_found(scan: SkillScan | PluginScan) -> Iterable[Diagnostic]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.catalog import Status
 from satchel.lazy_dataclass import dataclass
 from satchel.loader.loader_config import unit_of
+from satchel.loader.trust_gate import TrustGate
 from satchel.settings import Limits
 from satchel.sources import (
     DistributionScan,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         StampedPath,
         WatchTargets,
     )
+    from satchel.sources.code_units import CodeUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,9 @@ class Scan:
     distributions: DistributionScan = field(default_factory=lambda: DistributionScan({}))
     packages: Mapping[tuple[str, str], PackageFinding] = field(default_factory=dict)
     selection: Selection = field(default_factory=Selection)
+    written: Selection = field(default_factory=Selection)
+    """The selection as it is written, also what is not trusted."""
+    gate: TrustGate = field(default_factory=TrustGate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,8 @@ class Imported:
     pending: Mapping[Unit, PendingImport] = field(default_factory=dict)
     manifests: Mapping[int, tuple[PluginFinding, PluginContribution]] = field(default_factory=dict)
     """The contribution that each folder's manifest declares, by the `id` of its finding."""
+    units: Mapping[int, CodeUnit | None] = field(default_factory=dict)
+    """The code of each plugin in a project, by the `id` of its finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +139,7 @@ class ScanCache:
                 *self.scan.distributions.stamps,
                 *(stamp for item in self.bound.plugins.values() for stamp in item.config_stamps),
                 *self.scan.selection.stamps,
+                *self.scan.gate.stamps,
                 *self._pin_file_stamps(),
                 *(stamp for item in packages for stamp in item.stamps),
             ),
@@ -161,6 +169,11 @@ class PassInputs:
     options: ReconcileOptions
     cache: ScanCache
     selection: Selection = field(default_factory=Selection)
+    written: Selection = field(default_factory=Selection)
+    """The selection as it is written, also what is not trusted."""
+    gate: TrustGate = field(default_factory=TrustGate)
+    roots: tuple[SearchRoot, ...] = ()
+    """The search roots to read: of projects, only trusted ones."""
 
     @property
     def limits(self) -> Limits:

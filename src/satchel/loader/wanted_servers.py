@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
-from satchel.sources.state_files import data_folder, environment, without_links
+from satchel.sources.state_files import data_folder, without_links
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
     from satchel.catalog import PluginContribution, PluginEntry
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig
+    from satchel.loader.trust_gate import TrustGate
     from satchel.mcp_servers import DeclaredServer
     from satchel.sources import Selection
 
@@ -34,7 +35,7 @@ def with_servers(contribution: PluginContribution, config: LoaderConfig) -> Plug
 
 
 def declared_servers(
-    selection: Selection, plugins: Iterable[PluginEntry]
+    selection: Selection, plugins: Iterable[PluginEntry], gate: TrustGate
 ) -> tuple[tuple[DeclaredServer, ...], tuple[Diagnostic, ...]]:
     """Return the enabled servers and the diagnostics of invalid ones; nothing is connected."""
     plugins = [plugin for plugin in plugins if plugin.is_served and plugin.contribution.servers]
@@ -42,19 +43,22 @@ def declared_servers(
         return (), ()
     # Lazy: needed only with MCP servers.
     from satchel.mcp_servers.server_declarations import plugin_server, user_server
+    from satchel.sources.code_units import requested_variables, server_variables
 
-    variables = environment()
     servers: list[DeclaredServer] = []
     diagnostics: list[Diagnostic] = []
-    for name, (path, table) in selection.servers.items():
+    for name, (file, table) in selection.servers.items():
         try:
-            servers.append(user_server(name, table, path, variables))
+            variables = gate.variables(file.path, file.scope, requested_variables([table]))
+            servers.append(user_server(name, table, file.path, variables))
         except DefinitionError as problem:
-            diagnostics.append(_invalid_server(name, path, problem))
+            diagnostics.append(_invalid_server(name, file.path, problem))
     for plugin in plugins:
         for server in plugin.contribution.servers:
             root, data = without_links(plugin.path), data_folder(plugin.name)
             try:
+                requested = server_variables(server)
+                variables = gate.variables(plugin.path, plugin.scope, requested)
                 servers.append(plugin_server(plugin, server, root, data, variables))
             except DefinitionError as problem:
                 diagnostics.append(_invalid_server(server.name, plugin.path, problem))

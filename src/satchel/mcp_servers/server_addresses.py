@@ -31,6 +31,8 @@ class StdioServer:
     cwd: str | None = None
     hidden: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Secret values in its arguments."""
+    shown: str = field(default="", repr=False, compare=False)
+    """The command as it is declared, with placeholders that are not filled in."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.command, str) or not self.command.strip():
@@ -66,7 +68,7 @@ class StdioServer:
         return tuple(value for value in values if not os.path.exists(value))
 
     def __str__(self) -> str:
-        return self.command
+        return self.shown or self.command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,14 +90,18 @@ class WorkerServer(StdioServer):
         return self.folder
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class _OnNetwork:
     """A server at a URL. `str` and `repr` leave out the parts that may be secret."""
 
-    url: str
-    headers: Mapping[str, str] | None = None
-    oauth: OAuthClient | None = None
+    url: str = field(kw_only=False)
+    headers: Mapping[str, str] | None = field(default=None, kw_only=False)
+    oauth: OAuthClient | None = field(default=None, kw_only=False)
     """As which client to log in, if the server asks for it; `None` for any."""
+    shown: str = field(default="", compare=False)
+    """The URL as it is declared, with placeholders that are not filled in."""
+    hidden: tuple[str, ...] = field(default=(), compare=False)
+    """Secret values in the URL."""
 
     def __post_init__(self) -> None:
         _require_url(self.url)
@@ -126,11 +132,12 @@ class _OnNetwork:
         for value in (self.headers or NOTHING).values():
             values += [value, value.rpartition(" ")[2]]  # the part after `Bearer`
         values += [self.oauth.client_secret] if self.oauth else []
-        return tuple(values)
+        return (*values, *self.hidden)
 
     def __str__(self) -> str:
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        parts = urlsplit(self.shown or self.url)
+        place = f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return f"{parts.scheme}://{place}" if parts.scheme else place
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"

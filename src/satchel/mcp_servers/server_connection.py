@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -290,7 +290,7 @@ async def connect(
 
     answering = replace(
         callbacks or ClientCallbacks(),
-        roots=tuple(Path(path).absolute().as_uri() for path in roots),
+        roots=_addresses(roots),
     )
     callers = RunningCallers()
     client = Client(
@@ -334,6 +334,10 @@ async def connect(
                 scope.deadline = anyio.current_time() + _CLOSE_LIMIT
     if scope.cancelled_caught and outcome is not None:
         raise outcome
+
+
+def _addresses(folders: Iterable[str]) -> tuple[str, ...]:
+    return tuple(Path(folder).absolute().as_uri() for folder in folders)
 
 
 @contextmanager

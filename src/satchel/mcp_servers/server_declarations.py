@@ -12,7 +12,7 @@ from typing import Any, cast
 from satchel.catalog import PluginEntry
 from satchel.errors import DefinitionError
 from satchel.formats import McpServerManifest
-from satchel.formats.server_placeholders import fill_placeholders
+from satchel.formats.server_placeholders import fill_placeholders, variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.oauth_client import Grant, OAuthClient
 from satchel.mcp_servers.pin_store import ServerOrigin
@@ -27,7 +27,7 @@ from satchel.mcp_servers.server_contributions import Pin
 from satchel.mcp_servers.server_options import OPTION_KEYS, ServerOptions, options_of
 from satchel.names import near_misses, plugin_name_fault
 
-_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _KEYS = (
     *("command", "args", "env", "cwd", "url", "headers", "transport"),
     *("group", "enable", "disable", "timeout", "pin", "oauth", *OPTION_KEYS),
@@ -75,7 +75,9 @@ def plugin_server(
         owner=plugin.name,
         name=as_name(server.name),
         path=plugin.path,
-        server=_address(filled, server.env, _placeholder_values(server.args, environment)),
+        server=_address(
+            filled, server, _placeholder_values((*server.args, server.url), environment)
+        ),
         groups=tuple(group.name for group in groups),
         data=data,
         origin=ServerOrigin(
@@ -107,26 +109,34 @@ def _how_reached(declared: Callable[[str], Any]) -> str:
 
 def _placeholder_values(texts: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the values of the variables that placeholders in the texts name."""
-    names = _PLACEHOLDER.findall(" ".join(texts))
+    names = variables_in(" ".join(map(str, texts)))
     return tuple(environment[name] for name in names if name in environment)
 
 
 def _address(
-    filled: McpServerManifest, declared_env: Mapping[str, str], hidden: tuple[str, ...]
+    filled: McpServerManifest, declared: McpServerManifest, hidden: tuple[str, ...]
 ) -> RemoteServer:
     if filled.transport == "stdio":
         # On top of a safe environment: the declared variables, and the plugin's folders.
         env = {
             name: value
             for name, value in filled.env.items()
-            if name in declared_env or name.removeprefix("CLAUDE_").startswith("PLUGIN_")
+            if name in declared.env or name.removeprefix("CLAUDE_").startswith("PLUGIN_")
         }
         return StdioServer(
-            command=filled.command, args=filled.args, env=env, cwd=filled.cwd or None, hidden=hidden
+            command=filled.command,
+            args=filled.args,
+            env=env,
+            cwd=filled.cwd or None,
+            hidden=hidden,
+            # A command in the plugin's folder is shown by its whole path.
+            shown=declared.command if "${" in declared.command else "",
         )
+    network: dict[str, Any] = {"shown": declared.url, "hidden": hidden}
     if filled.transport == "sse":
-        return SseServer(filled.url, dict(filled.headers))
-    return HttpServer(filled.url, dict(filled.headers), or_sse=filled.transport == "auto")
+        return SseServer(filled.url, dict(filled.headers), **network)
+    is_open = filled.transport == "auto"
+    return HttpServer(filled.url, dict(filled.headers), or_sse=is_open, **network)
 
 
 def user_server(
@@ -150,9 +160,12 @@ def user_server(
             env=given.mapping("env"),
             cwd=given.text("cwd") or None,
             hidden=_placeholder_values(table.get("args", ()), environment),
+            shown=str(table["command"]),
         )
     else:
-        server = _network_server(given, _oauth(table, environment))
+        hidden = _placeholder_values((table["url"],), environment)
+        network = _network_server(given, _oauth(table, environment))
+        server = replace(network, shown=table["url"], hidden=hidden)
     pin = required_pin(given.text("pin") or "hold")
     timeout = required_timeout(table.get("timeout"))
     return DeclaredServer(
@@ -245,8 +258,10 @@ class _Table:
 
     def _filled(self, text: str) -> str:
         def value(match: re.Match[str]) -> str:
-            name = match[1]
+            name, default = match.groups()
             if name not in self.environment:
+                if default is not None:
+                    return str(default)
                 raise DefinitionError(f"it uses the environment variable {name}, which is not set")
             return self.environment[name]
 

@@ -98,19 +98,31 @@ async def run_skill_script(
     """
     loaded, entry = _find_loaded(_context, skill)
     if not entry.access.is_runnable:
+        origin = entry.access.origin
+        reason = f"it comes from {origin}, not from a folder" if origin else "they are not trusted"
         raise ToolError(
-            f"The scripts of skill {skill!r} cannot be run: it comes from {entry.access.origin}, "
-            "not from a folder. Read the script with read_skill_file."
+            f"The scripts of skill {skill!r} cannot be run: {reason}. "
+            "Read the script with read_skill_file."
         )
     name = _resolve_file(script, loaded, loaded.scripts, "script")
     # A symbolic link must not lead out of the scripts folder, nor out of the root.
     scripts = f"{loaded.folder}/{SCRIPTS_FOLDER}"
     path = locate_skill_file(scripts, scripts, name.removeprefix(f"{SCRIPTS_FOLDER}/"))
+    limits = _context.conversation.shared.limits
+    if entry.access.is_compared:
+        await _require_same(entry, name, limits)
     if locate_skill_file(loaded.root, loaded.folder, name) != path:
         raise ToolError(f"The script {script!r} was replaced just now; run it again.")
-    seconds = _context.conversation.shared.limits.tool_call
+    seconds = limits.tool_call
     result = await run_script(path, loaded.folder, args or (), seconds)
     return {key: visible(v) if isinstance(v, str) else v for key, v in result.items()}
+
+
+async def _require_same(entry: SkillEntry, name: str, limits: Limits) -> None:
+    """Raise `ToolError` if a script is not the one that was trusted."""
+    file = await entry.reader.fetch(name, limits)
+    if file.digest not in {item.digest for item in entry.files if item.name == name}:
+        raise ToolError(f"{name} changed after the user trusted it; tell the user to look at it.")
 
 
 def _page(text: str, offset: int, length: int) -> str:

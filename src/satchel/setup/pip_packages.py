@@ -120,7 +120,8 @@ def _run(arguments: list[str]) -> None:
     command, *rest = arguments
     if find_spec("pip"):
         quiet = {"install": ["--disable-pip-version-check", "--no-input"], "uninstall": ["--yes"]}
-        line = [sys.executable, "-m", "pip", command, *quiet[command], *rest]
+        # -P: modules of the current folder must not be imported in place of those of pip.
+        line = [sys.executable, "-P", "-m", "pip", command, *quiet[command], *rest]
     elif uv := shutil.which("uv"):
         line = [uv, "pip", command, "--python", sys.executable, *rest]
     else:

@@ -3,9 +3,10 @@
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from operator import attrgetter
+from shlex import quote
 
 from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.lazy_dataclass import dataclass
@@ -24,6 +25,7 @@ from satchel.sources.search_roots import SearchRoot
 
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 _ENVIRONMENT_MARK = "pyvenv.cfg"
+_REPOSITORY_MARKS = frozenset({".git", ".hg", ".jj"})
 
 # Deeper folders are not read; a real skill has two or three levels.
 _MAX_DEPTH = 24
@@ -93,6 +95,8 @@ class FolderReader:
     lists_others: bool = False
     exclude: frozenset[str] = frozenset()
     required: frozenset[str] = frozenset()
+    skips_repositories: bool = False
+    """Whether folders below that are repositories of their own are skipped."""
 
     def read(
         self,
@@ -164,8 +168,8 @@ class FolderReader:
             return
         stamp, entries = listing or list_with_stamp(folder, walk.diagnostics)
         walk.folders.append((prefix[:-1], stamp))
-        if prefix and any(entry.name == _ENVIRONMENT_MARK for entry in entries):
-            return  # a virtual environment
+        if prefix and self._is_other(folder, entries, walk):
+            return
         for entry in entries:
             name = prefix + entry.name
             enters = is_folder(entry)
@@ -178,6 +182,15 @@ class FolderReader:
                 yield name, entry.path, is_link
             elif (step := follow(entry, above, self.root, walk.diagnostics)) is not None:
                 yield from self._walk(entry.path, name + "/", (*above, step), walk)
+
+    def _is_other(
+        self, folder: str, entries: Iterable[os.DirEntry[str]], walk: "_WalkState"
+    ) -> bool:
+        """Return whether a folder does not belong to the one that is read; say so if needed."""
+        if self.skips_repositories and is_repository(entries):
+            walk.diagnostics.append(in_repository(folder))
+            return True
+        return any(entry.name == _ENVIRONMENT_MARK for entry in entries)  # a virtual environment
 
     def _belongs(self, entry: os.DirEntry[str], name: str, walk: "_WalkState") -> bool:
         if is_skipped(entry.name) or name in self.exclude:
@@ -347,6 +360,36 @@ def follow(
         )
         return None
     return target
+
+
+def is_repository(entries: Iterable[FolderEntry]) -> bool:
+    """Return whether a folder with these entries is the top of a repository."""
+    return any(entry.name in _REPOSITORY_MARKS for entry in entries)
+
+
+def nested_repository(place: SearchRoot, path: str = "") -> str:
+    """Return the repository inside a project that contains a search root, or `path`; or `""`.
+
+    Links are resolved, so that none leads around a repository.
+    """
+    if not (place.is_of_project and place.within):
+        return ""
+    folder, path = real_path(place.within), real_path(path or place.path)
+    for part in os.path.relpath(path, folder).split(os.sep):
+        folder = os.path.join(folder, part)
+        if part != "." and is_repository(list_folder(folder, [])):
+            return folder
+    return ""
+
+
+def in_repository(folder: str) -> Diagnostic:
+    """Return the diagnostic of a repository inside a project, which is not loaded."""
+    return make_diagnostic(
+        "source-nested-repository",
+        Where(folder),
+        "is a repository of its own; the trust in the project around it does not include it",
+        f"look at it, then name it with --skills or --plugins {quote(folder)}",
+    )
 
 
 def link_outside(path: str) -> Diagnostic:

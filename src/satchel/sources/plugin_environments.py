@@ -51,7 +51,15 @@ def _installer() -> list[str]:
 
     if uv := which("uv"):
         return [uv, "pip", "install", "--python", sys.executable]
-    return [sys.executable, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    return [
+        sys.executable,
+        "-P",
+        "-m",
+        "pip",
+        "install",
+        "--no-input",
+        "--disable-pip-version-check",
+    ]
 
 
 def _run(command: Sequence[str], seconds: float) -> None:

@@ -24,11 +24,13 @@ from satchel.sources.folder_reader import (
     FolderContent,
     FolderReader,
     follow,
+    in_repository,
     is_folder,
     is_skipped,
     link_outside,
     list_folder,
     missing,
+    nested_repository,
     not_utf8,
 )
 from satchel.sources.gemini_extensions import read_gemini_extension_folder
@@ -105,6 +107,8 @@ class _Search:
         """Read the root as a plugin if it is one, else search its folders."""
         if self._place.within and not is_inside(self._root, self._place.bounds()):
             self._diagnostics.append(link_outside(self._place.path))
+        elif repository := nested_repository(self._place):
+            self._diagnostics.append(in_repository(repository))
         elif not self._folder("", self._place.path):
             for entry in list_folder(self._place.path, self._diagnostics):
                 is_hidden = is_skipped(entry.name) or entry.name.startswith(".")
@@ -142,7 +146,11 @@ class _Search:
             return False
         for below, listed in scan.plugins:
             inner = "/".join(part for part in (key, below) if part)
-            form = format_of(os.path.join(path, below)) if listed.is_strict else None
+            folder = os.path.join(path, below)
+            if repository := nested_repository(self._place, folder):
+                self._diagnostics.append(in_repository(repository))
+                continue
+            form = format_of(folder) if listed.is_strict else None
             finding = self._plugin(inner, form or PluginFormat.CLAUDE, listed)
             self._findings[f"{inner}#{listed.name}"] = finding
         return any(not below for below, _ in scan.plugins)
@@ -175,6 +183,9 @@ class _Search:
             return
         if entry.is_symlink():
             self._links.add((entry.path, target))
+        if repository := nested_repository(self._place, target):
+            self._diagnostics.append(in_repository(repository))
+            return
         if not self._folder(entry.name, entry.path):
             self._diagnostics += _missing_manifest(entry.path)
 
@@ -244,6 +255,7 @@ def _read_parts(
         keep=_is_python,
         exclude=finding.parts.exclude | _without_code(finding, names),
         required=finding.parts.required,
+        skips_repositories=finding.place.is_of_project,
     )
     folder = reader.read(finding.path, before.folder if before else None)
     is_reusable = before is not None and finding.policy.is_judged_by_content

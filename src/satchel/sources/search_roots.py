@@ -31,6 +31,15 @@ class RootKind(StrEnum):
     COMMANDS = "commands"
 
 
+class ScriptRule(StrEnum):
+    """Whether scripts of skills may be run, if the host lets a session run scripts."""
+
+    RUN = "run"
+    COMPARE = "compare"
+    """Only while the file has the content that the user trusted."""
+    NEVER = "never"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRoot:
     """One folder to search; `source` is its name in messages.
@@ -55,6 +64,10 @@ class SearchRoot:
     """The policy of the plugin that it belongs to."""
     follows_links_out: bool = False
     """Whether links directly in it may lead to a skill or plugin anywhere: the user made them."""
+    scripts: ScriptRule = ScriptRule.RUN
+    """Whether scripts of its skills may be run."""
+    is_of_project: bool = False
+    """Whether it belongs to a project: repositories inside of it are left out."""
 
     @property
     def is_held(self) -> bool:
@@ -168,5 +181,6 @@ def _roots_in(base: str, scope: Precedence, shown: str, *, claude: bool) -> Iter
             source=shown + relative,
             optional=True,
             within=base if scope is Precedence.PROJECT else "",
+            is_of_project=scope is Precedence.PROJECT,
             follows_links_out=_leads_out(path, holds, scope),
         )

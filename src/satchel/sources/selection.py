@@ -14,13 +14,13 @@ from dataclasses import field, replace
 from fnmatch import translate
 from shlex import quote
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, composed, near_misses
-from satchel.settings import KIB
+from satchel.settings import KIB, Limits
 from satchel.sources.configuration import ProjectLayer, config_folder
 from satchel.sources.file_reader import (
     Stamp,
@@ -30,8 +30,12 @@ from satchel.sources.file_reader import (
     read_regular,
     real_path,
 )
+from satchel.sources.projects import SERVERS_FILE
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
 from satchel.text import one_line, shorten
+
+if TYPE_CHECKING:
+    from satchel.formats import McpServerManifest
 
 SELECTION_FILE = "satchel.toml"
 SELECTION_LIMIT = 256 * KIB
@@ -55,6 +59,7 @@ _LISTS = MappingProxyType({SKILLS: (FIRST,), SOURCES: SOURCE_KEYS})
 MCP = "mcp"
 """The key of the table with MCP servers."""
 KINDS = ("skill", "tool", "group", "plugin")
+_UNREADABLE = frozenset({"choices-unreadable", "mcp-invalid"})
 _GLOB = re.compile(r"[*?\[]")
 _TOML_POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
@@ -83,6 +88,35 @@ class SelectionPatterns:
     def concerns(self, kind: str) -> bool:
         """Return whether a pattern may match units of this kind."""
         return any(_kind_and_text(written)[0] in {"", kind} for written in self.written)
+
+    @property
+    def of_skills(self) -> "SelectionPatterns":
+        """Return the patterns as far as they are for skills."""
+        kinds = map(_kind_and_text, self.written)
+        return SelectionPatterns(
+            tuple(f"skill:{text}" for kind, text in kinds if kind in {"", "skill"})
+        )
+
+    @property
+    def without_skills(self) -> "SelectionPatterns":
+        """Return the patterns as far as they are for other units than skills."""
+        kinds = map(_kind_and_text, self.written)
+        return SelectionPatterns(
+            tuple(
+                f"{kind}:{text}"
+                for named, text in kinds
+                for kind in KINDS[1:]
+                if named in {"", kind}
+            )
+        )
+
+    def __or__(self, other: "SelectionPatterns") -> "SelectionPatterns":
+        return SelectionPatterns((*self.written, *other.written))
+
+    @property
+    def beyond_skills(self) -> tuple[str, ...]:
+        """Return the patterns that may match more than skills."""
+        return tuple(text for text in self.written if _kind_and_text(text)[0] != "skill")
 
     def match(self, kind: str, texts: Iterable[str]) -> str | None:
         """Return the pattern that matches one of the names of a unit."""
@@ -143,15 +177,27 @@ class SelectionFile:
                 search_root(os.path.join(base, os.path.expanduser(folder)), holds, self.scope),
                 source=folder.rstrip("/") or "/",
                 within=base if is_project else "",
+                is_of_project=is_project,
             )
             for holds in RootKind
             for folder in self.sources.get(holds, ())
         )
 
     @property
+    def as_data(self) -> "SelectionFile":
+        """Return the file with what concerns only skills: it starts and configures nothing."""
+        return replace(
+            self,
+            enable=self.enable.of_skills,
+            disable=self.disable.of_skills,
+            config={},
+            servers={},
+        )
+
+    @property
     def is_unreadable(self) -> bool:
         """Return whether the file cannot be read, so that the last good values are used."""
-        return any(item.code == "choices-unreadable" for item in self.diagnostics)
+        return any(item.code in _UNREADABLE for item in self.diagnostics)
 
     def verdict(self, kind: str, texts: tuple[str, ...]) -> "SelectionMatch | None":
         """Return the matching pattern for a unit: an exact one wins over a glob or source."""
@@ -208,10 +254,10 @@ class Selection:
         return ProjectLayer()
 
     @property
-    def servers(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    def servers(self) -> dict[str, tuple[SelectionFile, Mapping[str, Any]]]:
         """Return the MCP servers by name, each with its file; the first file wins."""
         return {
-            name: (file.path, table)
+            name: (file, table)
             for file in reversed(self.files)
             for name, table in file.servers.items()
         }
@@ -276,15 +322,16 @@ def project_selection_path(project: str | os.PathLike[str]) -> str:
 def read_selection(
     user: str, project: str = "", before: Selection | None = None, patience: float = 0.0
 ) -> Selection:
-    """Read the user's file and, if given, the project's.
+    """Read the user's file and, if given, the project's, with the `.mcp.json` beside it.
 
     While a file is broken, its last good values in `before` are used. A file that became empty or
     broken less than `patience` seconds ago may be half written, and counts as unchanged.
     """
     previous = {file.path: file for file in before.files} if before else {}
-    scopes = {project: Precedence.PROJECT, user: Precedence.USER}
-    if not project or os.path.realpath(project) == os.path.realpath(user):
-        scopes = {user: Precedence.USER}
+    scopes = {user: Precedence.USER}
+    if project and os.path.realpath(project) != os.path.realpath(user):
+        servers = os.path.join(os.path.dirname(project), SERVERS_FILE)
+        scopes = {project: Precedence.PROJECT, servers: Precedence.PROJECT, **scopes}
     return Selection(
         tuple(_read(path, scope, previous.get(path), patience) for path, scope in scopes.items())
     )
@@ -303,13 +350,17 @@ def _read(
     empty = SelectionFile(path=path, scope=scope, stamp=stamp)
     if not os.path.lexists(path):
         return empty
+    is_projects = scope is Precedence.PROJECT
+    root = os.path.realpath(os.path.dirname(path)) if is_projects else ""
     try:
-        data, status = read_regular(path, SELECTION_LIMIT)
+        data, status = read_regular(path, SELECTION_LIMIT, root)
     except UnreadableFileError as error:
-        return _broken(empty, before, str(error))
+        broken = _broken_servers if os.path.basename(path) == SERVERS_FILE else _broken
+        return broken(empty, before, str(error))
     if before is not None and before.digest == digest_of(data):
         return replace(before, stamp=stamp)
-    parsed = _parsed(replace(empty, digest=digest_of(data)), before, data)
+    parse = _parsed_servers if os.path.basename(path) == SERVERS_FILE else _parsed
+    parsed = parse(replace(empty, digest=digest_of(data)), before, data)
     is_recent = abs(time.time() - status.st_mtime) < patience
     if before is not None and is_recent and (parsed.is_unreadable or not data):
         # With its old stamp, so that it is read again at the next heartbeat.
@@ -363,6 +414,41 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         limits={name: table[name] for name in _LIMITS if name in keys and name in table},
         diagnostics=tuple(unknown),
     )
+
+
+def _parsed_servers(
+    empty: SelectionFile, before: SelectionFile | None, data: bytes
+) -> SelectionFile:
+    """Read a project's `.mcp.json`; its commands run in the project's folder."""
+    from satchel.formats.claude_manifest import read_claude_servers  # lazy: few projects have it
+
+    if len(data) > SELECTION_LIMIT:
+        return _broken_servers(empty, before, f"it is larger than {SELECTION_LIMIT} bytes")
+    reading = read_claude_servers(data, empty.path, Limits())
+    if reading.value is None:
+        return _broken_servers(empty, before, reading.diagnostics[0].message)
+    folder = os.path.dirname(empty.path)
+    servers = {server.name: _server_table(server, folder) for server in reading.value}
+    return replace(empty, servers=servers, diagnostics=reading.diagnostics)
+
+
+def _broken_servers(
+    empty: SelectionFile, before: SelectionFile | None, reason: str
+) -> SelectionFile:
+    """Return the file with its last good servers and a diagnostic."""
+    last_good = replace(before, stamp=empty.stamp, digest=empty.digest) if before else empty
+    fix = 'write {"mcpServers": {"NAME": {...}}}'
+    problem = make_diagnostic("mcp-invalid", Where(empty.path), f"cannot be read: {reason}", fix)
+    return replace(last_good, diagnostics=(problem,))
+
+
+def _server_table(server: "McpServerManifest", folder: str) -> dict[str, Any]:
+    """Return a server as a table of a satchel.toml."""
+    if server.transport == "stdio":
+        table = {"command": server.command, "args": [*server.args], "env": {**server.env}}
+        return {**table, "cwd": os.path.join(folder, server.cwd)}
+    transport = {"transport": "sse"} if server.transport == "sse" else {}
+    return {"url": server.url, "headers": {**server.headers}, **transport}
 
 
 def _fault(key: str, table: Mapping[str, Any], scope: Precedence) -> str:

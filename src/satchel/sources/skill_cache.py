@@ -102,7 +102,8 @@ def _settings(root: SearchRoot, limits: Limits) -> str:
     # Lazy: reading the metadata takes a while.
     from importlib.metadata import version
 
-    parts = (_FORMAT, version("satchel"), limits, root.policy, root.within, root.follows_links_out)
+    of_root = (root.policy, root.within, root.follows_links_out, root.scripts)
+    parts = (_FORMAT, version("satchel"), limits, *of_root)
     return digest_of(repr(parts).encode())
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import PurePosixPath, PureWindowsPath
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from satchel.errors import ToolError
@@ -17,6 +18,7 @@ from satchel.settings import MIB, Limits
 from satchel.sources.contained_files import Bounds, ContainedFile, is_path, open_contained
 from satchel.sources.file_reader import digest_of
 from satchel.sources.folder_reader import is_skipped
+from satchel.sources.search_roots import ScriptRule
 from satchel.text import shorten
 from satchel.tools.callables import in_thread
 
@@ -64,6 +66,8 @@ class SkillAccess:
     """Whether `SkillEntry.path` is a folder on this machine."""
     is_runnable: bool = False
     """Whether its scripts may be run; they need the folder."""
+    is_compared: bool = False
+    """Whether a script may be run only with the content that it had when the skill was read."""
     is_fetched: bool = False
     """Whether its instructions are not in its manifest, but fetched when it is loaded."""
     fills_arguments: bool = False
@@ -80,6 +84,16 @@ class SkillAccess:
 
 IN_FOLDER = SkillAccess(has_folder=True, is_runnable=True)
 """The access to a skill in a folder."""
+
+
+IN_PROJECT: Mapping[ScriptRule, SkillAccess] = MappingProxyType(
+    {
+        ScriptRule.RUN: IN_FOLDER,
+        ScriptRule.COMPARE: SkillAccess(has_folder=True, is_runnable=True, is_compared=True),
+        ScriptRule.NEVER: SkillAccess(has_folder=True),
+    }
+)
+"""The access to a skill in a folder, by the rule for its scripts."""
 
 
 class SkillReader(Protocol):

@@ -20,18 +20,21 @@ from satchel.sources.folder_reader import (
     NamedEntry,
     broken_link,
     follow,
+    in_repository,
     is_folder,
+    is_repository,
     is_skipped,
     link_outside,
     list_folder,
     list_with_stamp,
     missing,
+    nested_repository,
     not_utf8,
     too_deep,
 )
-from satchel.sources.search_roots import SearchRoot
+from satchel.sources.search_roots import ScriptRule, SearchRoot
 from satchel.sources.skill_files import (
-    IN_FOLDER,
+    IN_PROJECT,
     LocalSkillReader,
     SkillAccess,
     SkillReader,
@@ -68,7 +71,7 @@ class SkillFinding:
     @property
     def access(self) -> SkillAccess:
         """Return what can be done with it; no reader is made, because a prompt asks all skills."""
-        return self.remote.access if self.remote else IN_FOLDER
+        return self.remote.access if self.remote else IN_PROJECT[self.place.scripts]
 
     @property
     def reader(self) -> SkillReader:
@@ -265,6 +268,14 @@ class _Walk:
         self._place, self._limits = place, limits
         self._root = place.bounds()
         self._known = before.findings if before else {}
+        # Scripts that are compared with what the user trusted are read; others only listed.
+        compares = place.scripts is ScriptRule.COMPARE
+        if compares:
+            self._known = {
+                key: found
+                for key, found in self._known.items()
+                if all(file.digest for file in found.files)
+            }
         self._served = {} if before and before.is_cached else self._known
         self._targets: dict[str, str] = {}
         self._reader = FolderReader(
@@ -272,7 +283,8 @@ class _Walk:
             most_files=limits.files_per_skill,
             largest=max(limits.resource, limits.skill_file),
             keep=SKILL_FILE.__eq__,
-            lists_others=True,
+            lists_others=not compares,
+            skips_repositories=place.is_of_project,
         )
         self._findings: dict[str, SkillFinding] = {}
         self._walked: set[str] = set()
@@ -290,6 +302,8 @@ class _Walk:
             self._links.add((path, target))
         if not is_inside(target, self._root):
             self._note("", [link_outside(path)])
+        elif repository := nested_repository(self._place):
+            self._note("", [in_repository(repository)])
         elif may_be_folder(path):
             self._folder("", path, (target,))
         elif not self._place.optional or (self._place.within and os.path.lexists(path)):
@@ -350,6 +364,9 @@ class _Walk:
         self._note(key, diagnostics)
         if diagnostics and may_be_folder(path):
             self._keep_skills_below(key, diagnostics[0])
+        if key and self._place.is_of_project and is_repository(entries):
+            self._note(key, [in_repository(path)])
+            return
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
         if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
             self._findings[key] = self._skill(key, path, above[-1], (stamp, entries))
@@ -391,7 +408,11 @@ class _Walk:
             diagnostics.append(too_deep(entry.path, self._limits.find_depth, "find_depth"))
         else:
             bounds = self._target_of_user(key, entry) or self._root
-            if (step := follow(entry, above, bounds, diagnostics)) is not None:
+            step = follow(entry, above, bounds, diagnostics)
+            repository = nested_repository(self._place, step) if step and entry.is_symlink() else ""
+            if repository:
+                diagnostics.append(in_repository(repository))
+            elif step is not None:
                 self._folder(key, entry.path, (*above, step))
         self._note(key, diagnostics)
 

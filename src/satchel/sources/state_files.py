@@ -53,6 +53,11 @@ def is_file(path: str) -> bool:
     return os.path.isfile(path)
 
 
+def exists(path: str) -> bool:
+    """Return whether there is a file, a folder or a link."""
+    return os.path.lexists(path)
+
+
 def make_folder(path: str) -> None:
     """Create a folder that only its owner can read, if it does not exist."""
     with suppress(OSError):  # a later write reports the error

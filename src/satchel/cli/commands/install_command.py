@@ -16,6 +16,7 @@ from satchel.cli.terminal import Terminal
 @click.option("--plugin", metavar="NAME", default="", help="Install this plugin of a marketplace.")
 @set_option("Set a configuration field")
 @click.option("--no-input", is_flag=True, help="Never ask for a value.")
+@click.option("--yes", is_flag=True, help="Agree to run what is shown.")
 @as_json
 def command(
     console: Console,
@@ -25,6 +26,7 @@ def command(
     plugin: str,
     values: tuple[str, ...],
     no_input: bool,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """Install a plugin and enable it.
@@ -32,8 +34,10 @@ def command(
     PATH is the folder of a plugin, which is copied to ~/.satchel/plugins, a pip project, or a
     wheel. Of a marketplace, one plugin is copied: on a terminal you are asked which. DISTRIBUTION
     is a requirement for pip, such as acme-weather or 'acme-weather>=2'. On a terminal you are
-    asked for required values. If the plugin has a setup.py, it is run: install only plugins that
-    you trust.
+    asked for required values.
+
+    It prints what will run: the code, the setup.py, the dependencies, the MCP servers. Then it
+    asks. Without a terminal and without --yes the answer is no, and the exit code 3.
     """
     terminal = Terminal(console, no_input=no_input)
     installer = Installer(
@@ -42,6 +46,7 @@ def command(
         values=field_values(values),
         editable=editable,
         plugin=plugin,
+        agrees=yes,
     )
     plugins = installer.install(what)
     if as_json:

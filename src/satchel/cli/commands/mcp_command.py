@@ -1,6 +1,5 @@
 """`satchel mcp`: the declared MCP servers, with their tools and skills."""
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from satchel.cli.serializer import listed, remote_tool_json, server_json
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
+from satchel.loader.trust_gate import project_parts
 from satchel.mcp_servers import (
     DeclaredServer,
     HttpServer,
@@ -29,9 +29,11 @@ from satchel.mcp_servers import (
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.names import near_misses
-from satchel.sources.selection import SELECTION_FILE
 from satchel.sources.state_files import make_folder, state_folder
 from satchel.text import one_line, visible
+
+_ABOUT_SERVERS = ("mcp-", "choices-", "code-", "project-", "trust-")
+"""The beginnings of codes that explain why a server is missing."""
 
 _state = click.option(
     "--state",
@@ -307,9 +309,8 @@ def _not_declared(name: str, app: "satchel.Satchel", sources: Sources) -> Satche
         own = [item for item in diagnostics if f"server {name!r}" in item.message]
         first = (own or diagnostics)[0]
         return SatchelError(f"{message}: {first.message}", where=str(first.where), fix=first.fix)
-    if not sources.project and os.path.isfile(SELECTION_FILE):
-        fix = f"give --project to read the {SELECTION_FILE} of this folder"
-        return SatchelError(message, fix=fix)
+    if sources.project_here is None and project_parts(satchel.Project(".")):
+        return SatchelError(message, fix="'satchel trust' shows what this folder has, and asks")
     return SatchelError(message, fix="'satchel mcp list' shows all servers")
 
 
@@ -323,7 +324,7 @@ def _diagnostics(app: "satchel.Satchel") -> list[Diagnostic]:
     return [
         item
         for item in app.catalog.diagnostics
-        if item.code.startswith(("mcp-", "choices-")) and item.code != "mcp-not-started"
+        if item.code.startswith(_ABOUT_SERVERS) and item.code != "mcp-not-started"
     ]
 
 

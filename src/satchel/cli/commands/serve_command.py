@@ -218,6 +218,8 @@ def _print_stdio_config(
         "--group": groups,
         "--enable-tool": selection.enable,
         "--disable-tool": selection.disable,
+        "--trust": [sources.trust] if sources.trust else [],
+        "--variable": sources.variables,
         "--find-folders": [] if sources.find_folders is None else [str(sources.find_folders)],
         "--plugin-import": [] if limit is None else [f"{limit:g}"],
     }
@@ -237,7 +239,7 @@ def _print_stdio_config(
     ]
     arguments += [flag for flag, is_on in flags.items() if is_on]
     console.out(to_start(client, _NAME, ["serve", *arguments]))
-    if sources.project:
+    if sources.project or sources.trust:
         console.say("--project reads the folder in which the client starts the server")
     console.say(f"add this to {client.file}")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import CatalogCommand, Sources
+from satchel.cli.base_command import SAID_ONCE, CatalogCommand, Sources
 from satchel.cli.console import Console
 from satchel.cli.listing_report import listing_report
 from satchel.cli.rendering import count, diagnostic_line
@@ -51,7 +51,8 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
         app.subscribe(changes.put)
         first = app.catalog
         (_loaded_as_json if as_json else _loaded_as_text)(app, first, console)
-        _write_problems(first, (), console)
+        said = [item for item in first.diagnostics if item.code in SAID_ONCE]
+        _write_problems(first, said, console)
         with app.watching():
             folders = one_line(", ".join((*sources.skills, *sources.plugins)))
             console.say(f"watching {folders or 'the conventional folders'}, press Ctrl-C to stop")

@@ -1,0 +1,159 @@
+"""`satchel trust`: show what a project would run, ask, and record the answer."""
+
+import os
+
+import click
+
+from satchel.cli.base_command import Command, as_json
+from satchel.cli.console import Console
+from satchel.cli.install_consent import REFUSED
+from satchel.cli.rendering import count, diagnostic_line, short_path, table
+from satchel.cli.terminal import Terminal
+from satchel.cli.trust_report import diff_lines, print_inventory, shown_text
+from satchel.diagnostics import Diagnostic
+from satchel.errors import SatchelError
+from satchel.sources.project_inventory import ProjectInventory, read_inventory
+from satchel.sources.projects import Project, TrustLevel
+from satchel.sources.trust_record import TrustRecord, TrustStore
+
+_DATA = "data only: its skills, notes and descriptions; nothing is imported, started or connected"
+_CODE = "data and code: as it is shown here; changed code waits until you trust it"
+_NO = "no: nothing of it is used"
+
+
+@click.command("trust", cls=Command)
+@click.argument("folder", metavar="[DIR]", default=".", type=click.Path(file_okay=False))
+@click.option("--data", "level", flag_value="data", help="Trust its data, without a question.")
+@click.option("--code", "level", flag_value="code", help="Trust its data and code, likewise.")
+@click.option(
+    "--variable", "variables", multiple=True, metavar="NAME",
+    help="Let its files use this environment variable. Repeatable.",
+)  # fmt: skip
+@click.option("--claude", is_flag=True, help="Count .claude/skills as a conventional folder.")
+@click.option("--diff", "mode", flag_value="diff", help="Print how its code changed since then.")
+@click.option("--revoke", "mode", flag_value="revoke", help="Forget that DIR is trusted.")
+@click.option("--list", "mode", flag_value="list", help="List what is trusted.")
+@as_json
+def command(
+    console: Console,
+    *,
+    folder: str,
+    level: str | None,
+    variables: tuple[str, ...],
+    claude: bool,
+    mode: str | None,
+    as_json: bool,
+) -> int:
+    """Show what the project in DIR asks for, and ask how far to trust it.
+
+    Nothing of DIR is run. It shows the skills, plugins, code, servers and environment variables,
+    and records your answer in your own state folder. Code that changes later waits until you trust
+    it again. --diff prints the changes; for a project that is not trusted, all of its code. Without
+    a terminal, and without --data or --code, the answer is no, and the exit code 3.
+    """
+    store = TrustStore()
+    if mode == "list":
+        return _list(store, console, as_json=as_json)
+    if mode == "revoke":
+        was_trusted = store.revoke(folder)
+        console.out(f"{'no longer' if was_trusted else 'was not'} trusted: {_shown(folder)}")
+        return 0
+    if not os.path.isdir(folder):
+        raise SatchelError("is not a folder", where=folder)
+    reading = store.read(folder)
+    for item in reading.diagnostics:
+        console.say(diagnostic_line(item))
+    inventory = read_inventory(Project(folder, claude=claude))
+    if mode == "diff":
+        return _print_diff(inventory, reading.record, console)
+    print_inventory(inventory, console)
+    if inventory.is_empty:
+        raise SatchelError("has no skills, plugins or settings to trust", where=folder)
+    kept = reading.record.variables if reading.record else ()
+    return _decide(console, store, inventory, level, (*kept, *variables))
+
+
+def _decide(
+    console: Console,
+    store: TrustStore,
+    inventory: ProjectInventory,
+    level: str | None,
+    variables: tuple[str, ...],
+) -> int:
+    """Ask how far to trust a project unless an option says it, and record the answer."""
+    terminal = Terminal(console, no_input=False)
+    answer = TrustLevel(level) if level else _ask(terminal, inventory)
+    if answer is TrustLevel.NONE:
+        console.say(f"not trusted: {_shown(inventory.project.folder)}")
+        if not terminal.is_there:
+            console.say("there is no terminal to ask on; --data or --code trusts it")
+        return REFUSED
+    allowed = {*variables} & {*inventory.variables}
+    if answer is TrustLevel.CODE:
+        for name in inventory.variables:
+            is_asked = level is None and name not in allowed
+            if is_asked and click.confirm(f"May it use the variable {shown_text(name)}?", err=True):
+                allowed.add(name)
+    store.write(inventory.record(answer, sorted(allowed)))
+    what = "data and code" if answer is TrustLevel.CODE else "data"
+    console.out(f"trusted ({what}): {_shown(inventory.project.folder)}")
+    if refused := sorted({*inventory.variables} - allowed) if answer is TrustLevel.CODE else []:
+        console.say(f"servers that use {', '.join(refused)} are left out; --variable allows it")
+    return 0
+
+
+def _ask(terminal: Terminal, inventory: ProjectInventory) -> TrustLevel:
+    """Ask how far to trust a project; without a terminal the answer is no."""
+    if not terminal.is_there:
+        return TrustLevel.NONE
+    levels = [(TrustLevel.DATA, _DATA), (TrustLevel.CODE, _CODE), (TrustLevel.NONE, _NO)]
+    if not inventory.units:
+        levels = [item for item in levels if item[0] is not TrustLevel.CODE]
+    else:
+        terminal.say("read the code with 'satchel trust --diff', or look for lures: satchel scan")
+    number = terminal.choice("How far do you trust it?", [text for _, text in levels])
+    return levels[number][0]
+
+
+def _print_diff(inventory: ProjectInventory, record: TrustRecord | None, console: Console) -> int:
+    """Print the changes of the code since it was trusted; return 1 if there are any."""
+    lines = diff_lines(record.units if record else {}, inventory.units)
+    for line in lines:
+        console.out(line)
+    if record is None or record.level is not TrustLevel.CODE:
+        console.say("its code is not trusted, so all of it is shown")
+    elif not lines:
+        console.say("its code has not changed since it was trusted")
+    return 1 if lines else 0
+
+
+def _list(store: TrustStore, console: Console, *, as_json: bool) -> int:
+    found = list(store.all())
+    records = [item for item in found if isinstance(item, TrustRecord)]
+    for item in found:
+        if isinstance(item, Diagnostic):
+            console.say(diagnostic_line(item))
+    if as_json:
+        console.json(
+            [
+                {
+                    "path": item.path,
+                    "level": item.level,
+                    "variables": list(item.variables),
+                    "code": {key: unit.digest for key, unit in sorted(item.units.items())},
+                }
+                for item in records
+            ]
+        )
+        return 0
+    rows = [
+        (_shown(item.path), item.level, count(len(item.units), "unit"), " ".join(item.variables))
+        for item in records
+    ]
+    table(rows, console)
+    console.say(count(len(records), "trusted project"))
+    return 0
+
+
+def _shown(path: str) -> str:
+    return shown_text(short_path(os.path.abspath(path)))

@@ -1,0 +1,141 @@
+"""Show what an installation will run, and ask for consent."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable
+from email.parser import HeaderParser
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satchel.cli.rendering import count
+from satchel.cli.trust_report import shown_text
+from satchel.errors import SatchelError
+from satchel.settings import MIB, Limits
+from satchel.sources import PluginFinding, RootKind, scan_plugins, search_root
+from satchel.sources.code_units import LISTING, CodeUnit, plugin_unit
+from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.marketplaces import MARKETPLACE_FILE
+from satchel.sources.project_inventory import servers_of_plugin
+
+if TYPE_CHECKING:
+    from satchel.cli.console import Console
+    from satchel.cli.terminal import Terminal
+    from satchel.setup.pip_packages import PipPackage
+    from satchel.setup.setup_hook import SetupHook
+
+REFUSED = 3
+"""The exit code if the user did not agree."""
+_HOOK = re.compile(rb"\bdef (satchel_\w+)")
+_METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
+
+
+def code_of(plugin: PluginFinding) -> CodeUnit | None:
+    """Return what of a plugin's folder could run, `None` if nothing could."""
+    return plugin_unit(plugin, plugin.path, Limits())
+
+
+def lines_of_folder(
+    plugin: PluginFinding, unit: CodeUnit | None, hook: SetupHook | None
+) -> list[str]:
+    """Return what will run of a plugin's folder, one line for each thing."""
+    if unit is None:
+        return []
+    manifest = plugin.manifest
+    lines = [f"code: {name}" for name in sorted(unit.files) if name.endswith(".py")]
+    others = sum(not name.endswith(".py") for name in unit.files)
+    if plugin.servers or not lines:
+        lines.append(f"other files that may run: {others}")
+    hooks = {match.decode() for text in plugin.sources.values() for match in _HOOK.findall(text)}
+    lines += [f"hook: {name}" for name in sorted(hooks)]
+    if hook is not None:
+        lines.append(f"runs now: setup(ctx) of {hook.file}")
+    dependencies = manifest.dependencies if manifest else ()
+    lines += [f"pip installs when it is loaded: {item}" for item in dependencies]
+    lines += [f"MCP server {item.name}: {item.declared}" for item in servers_of_plugin(plugin)]
+    return lines
+
+
+def lines_of_package(package: PipPackage) -> list[str]:
+    """Return what pip will install and run, as far as it is known before."""
+    lines = [f"pip installs: {package.target}"]
+    if os.path.isdir(package.target):
+        return lines + _lines_of_project(package.target)
+    if package.target.endswith(".whl"):
+        return lines + _lines_of_wheel(package.target)
+    return [*lines, "its dependencies, and what its build and its setup run, are not known yet"]
+
+
+def require_consent(
+    lines: Iterable[str], console: Console, terminal: Terminal, *, agrees: bool
+) -> None:
+    """Print what will run, and ask; leave with exit code 3 if the user does not agree."""
+    lines = list(lines)
+    if not lines:
+        return
+    console.say(f"{count(len(lines), 'thing')} to trust:")
+    for line in lines:
+        console.say(f"  {shown_text(line)}")
+    if agrees:
+        return
+    if terminal.is_there and click.confirm("Install and run this?", err=True):
+        return
+    console.say("nothing was installed" + ("" if terminal.is_there else "; --yes agrees to it"))
+    raise click.exceptions.Exit(REFUSED)
+
+
+def require_unchanged(unit: CodeUnit | None, folder: str) -> None:
+    """Raise `SatchelError` if the code of a copied plugin is not what was shown."""
+    found = scan_plugins(search_root(folder, RootKind.PLUGINS), Limits()).findings.values()
+    shown = unit.files if unit else {}
+    for item in found:
+        now = code_of(item)
+        for name, file in now.files.items() if now else ():
+            if name in {LISTING, MARKETPLACE_FILE}:
+                continue  # a copy gets a listing that says which plugin it is
+            is_other = name in shown and shown[name] != file
+            if is_other or (name not in shown and name.endswith(".py")):
+                raise SatchelError(
+                    f"{shown_text(name)} changed after it was shown; nothing was installed",
+                    where=folder,
+                )
+
+
+def _lines_of_project(folder: str) -> list[str]:
+    import tomllib
+
+    try:
+        data, _ = read_regular(os.path.join(folder, "pyproject.toml"), MIB)
+        content: dict[str, Any] = tomllib.loads(data.decode())
+    except (UnreadableFileError, ValueError):
+        content = {}
+    build, table = content.get("build-system", {}), content.get("project", {})
+    build, table = (item if isinstance(item, dict) else {} for item in (build, table))
+    lines = [f"runs now: the build backend {build.get('build-backend', 'setuptools')}"]
+    lines += [f"to build it: {item}" for item in _texts(build.get("requires"))]
+    if os.path.isfile(os.path.join(folder, "setup.py")):
+        lines.append("runs now: setup.py")
+    return lines + [f"with: {item}" for item in _texts(table.get("dependencies"))]
+
+
+def _lines_of_wheel(path: str) -> list[str]:
+    try:
+        with zipfile.ZipFile(path) as wheel:
+            names = wheel.namelist()
+            metadata = next(name for name in names if _METADATA.fullmatch(name))
+            with wheel.open(metadata) as file:
+                text = file.read(MIB).decode("utf-8", "replace")
+    except (OSError, ValueError, StopIteration, RuntimeError, zlib.error, zipfile.BadZipFile):
+        return ["with: dependencies that cannot be read"]
+    setups = [name for name in names if name.endswith("/setup.py")]
+    requirements = HeaderParser().parsestr(text).get_all("Requires-Dist", [])
+    lines = [f"runs now: setup(ctx) of {name}, if the plugin uses it" for name in setups]
+    return lines + [f"with: {item}" for item in requirements]
+
+
+def _texts(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []

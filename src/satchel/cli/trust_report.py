@@ -1,0 +1,113 @@
+"""Show what a project asks for, with everything hidden made visible."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any
+
+from satchel.cli.rendering import count, diagnostic_line, short_path
+from satchel.diagnostics import Severity
+from satchel.text import replace_hidden
+
+if TYPE_CHECKING:
+    from satchel.cli.console import Console
+    from satchel.sources.code_units import CodeFile, CodeUnit
+    from satchel.sources.project_inventory import ProjectInventory
+
+_NO_FILE = "/dev/null"
+
+
+def shown_text(text: str) -> str:
+    """Return a text as one line in which control and invisible characters are written out."""
+    escaped = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+    return shown_line(escaped)
+
+
+def shown_line(text: str) -> str:
+    """Return a line in which control and invisible characters are written out."""
+    return replace_hidden(text, lambda letter: ascii(letter)[1:-1])
+
+
+def print_inventory(inventory: ProjectInventory, console: Console) -> None:
+    """Print everything that a project asks for."""
+    console.out(f"project {shown_text(short_path(inventory.project.folder))}")
+    base = inventory.project.folder
+    _section(console, "skill", [_skill_line(item, base) for item in inventory.skills])
+    _section(console, "plugin", [_plugin_line(item, base) for item in inventory.plugins])
+    _section(console, "code file", _code_lines(inventory.units))
+    servers = [f"{item.name} ({item.owner}): {item.declared}" for item in inventory.servers]
+    _section(console, "server", servers)
+    _section(console, "variable", inventory.variables)
+    _section(console, "enabling pattern", inventory.enabled)
+    _section(console, "installed plugin that these enable", inventory.enabled_packages)
+    _section(console, "disabling pattern", inventory.disabled)
+    values = [
+        f"{plugin}.{key} = {json.dumps(value, default=str)}"
+        for plugin, values in inventory.configured.items()
+        for key, value in values.items()
+    ]
+    _section(console, "value", values)
+    for item in dict.fromkeys(inventory.diagnostics):
+        if item.severity is not Severity.INFO:
+            console.say(diagnostic_line(item))
+
+
+def _section(console: Console, noun: str, lines: Iterable[str]) -> None:
+    lines = list(lines)
+    if lines:
+        console.out(f"{count(len(lines), noun)}:")
+    for line in lines:
+        console.out(f"  {shown_text(line)}")
+
+
+def _skill_line(found: Any, base: str) -> str:
+    place = os.path.relpath(found.path, base)
+    if found.manifest is None:
+        return f"{place}: cannot be read"
+    return f"{found.manifest.name} ({place}): {found.manifest.description}"
+
+
+def _plugin_line(found: Any, base: str) -> str:
+    place = os.path.relpath(found.path, base)
+    if found.manifest is None:
+        return f"{found.folder_name} ({place})"
+    return f"{found.manifest.name} ({place}): {found.manifest.description}"
+
+
+def _code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
+    return [
+        f"{_path_of(unit, name)} (digest {file.digest[:12]})"
+        for _, unit in sorted(units.items())
+        for name, file in sorted(unit.files.items())
+    ]
+
+
+def _path_of(unit: CodeUnit, name: str) -> str:
+    return unit.key if unit.key == name else f"{unit.key}: {name}"
+
+
+def diff_lines(trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit]) -> list[str]:
+    """Return the changes of all code since it was trusted, line by line."""
+    lines: list[str] = []
+    for key in sorted({*trusted, *now}):
+        before = trusted[key].files if key in trusted else {}
+        after = now[key].files if key in now else {}
+        for name in sorted({*before, *after}):
+            if before.get(name) != after.get(name):
+                path = key if key == name else f"{key}: {name}"
+                lines += _file_diff(path, before.get(name), after.get(name))
+    return [shown_line(line) for line in lines]
+
+
+def _file_diff(path: str, before: CodeFile | None, after: CodeFile | None) -> list[str]:
+    if before is not None and after is not None and before.digest == after.digest:
+        return []
+    old, new = (file.text.splitlines() if file else [] for file in (before, after))
+    names = (path if before else _NO_FILE, path if after else _NO_FILE)
+    changes = list(unified_diff(old, new, *names, lineterm=""))
+    if changes:
+        return changes
+    return [f"--- {names[0]}", f"+++ {names[1]}", "(the change cannot be shown as text)"]

@@ -1,0 +1,317 @@
+"""Decide what of a project is used in a pass: nothing, its data, or also its code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from satchel.catalog import Status
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import Limits, Settings
+from satchel.sources import Precedence, RootKind, Selection, conventional_roots
+from satchel.sources.file_reader import is_inside
+from satchel.sources.projects import SERVERS_FILE, Project, TrustLevel
+from satchel.sources.search_roots import ScriptRule
+from satchel.sources.selection import SELECTION_FILE, SelectionFile
+from satchel.sources.state_files import environment, exists
+
+if TYPE_CHECKING:
+    from satchel.catalog import PluginContribution, PluginEntry
+    from satchel.diagnostics import Diagnostic
+    from satchel.sources import PluginFinding, SearchRoot, SkillFinding, SkillScan, StampedPath
+    from satchel.sources.code_units import CodeUnit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What the user allows for one project now."""
+
+    project: Project
+    level: TrustLevel = TrustLevel.NONE
+    units: Mapping[str, CodeUnit] | None = None
+    """The trusted code; `None` if all content is trusted."""
+    variables: frozenset[str] = frozenset()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    stamp: StampedPath | None = None
+    """The stamp of the record, if that decides."""
+
+    @property
+    def script_rule(self) -> ScriptRule:
+        """Return whether scripts of its skills may be run."""
+        if self.level is not TrustLevel.CODE:
+            return ScriptRule.NEVER
+        return ScriptRule.RUN if self.units is None else ScriptRule.COMPARE
+
+    def allows(self, unit: CodeUnit | None) -> bool:
+        """Return whether code may run as it is now."""
+        if unit is None or self.level is not TrustLevel.CODE or self.units is None:
+            return unit is None or self.level is TrustLevel.CODE
+        trusted = self.units.get(unit.key)
+        return trusted is not None and trusted.digest == unit.digest
+
+    def refusal(self, path: str, what: str) -> Diagnostic:
+        """Return the diagnostic of code that is not used; `what` ends with a verb."""
+        command = f"satchel trust {quote(self.project.folder)}"
+        if self.level is not TrustLevel.CODE:
+            message = f"{what} not used: only the data of its project is trusted"
+            return make_diagnostic("code-untrusted", Where(path), message, command)
+        message = f"{what} not used: it is new, or changed after it was trusted"
+        fix = f"{command} --diff, then {command}"
+        return make_diagnostic("code-held", Where(path), message, fix)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustGate:
+    """The grants of one pass, by the folder of the project."""
+
+    grants: Mapping[str, Grant] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def stamps(self) -> tuple[StampedPath, ...]:
+        """Return the stamps of the records that decide."""
+        return tuple(grant.stamp for grant in self.grants.values() if grant.stamp)
+
+    @property
+    def diagnostics(self) -> Iterable[Diagnostic]:
+        """Yield the problems of records, and one line for each project that is not trusted."""
+        for folder, grant in self.grants.items():
+            yield from grant.diagnostics
+            if grant.level is TrustLevel.NONE and (parts := project_parts(grant.project)):
+                message = f"is not trusted, so nothing of it is used; it has {', '.join(parts)}"
+                fix = f"satchel trust {quote(folder)}"
+                yield make_diagnostic("project-untrusted", Where(folder), message, fix)
+
+    def at(self, path: str) -> Grant | None:
+        """Return the grant of the project that a path is in, `None` if it is in none."""
+        return next((item for base, item in self.grants.items() if is_inside(path, base)), None)
+
+    def of_root(self, root: SearchRoot) -> Grant | None:
+        """Return the grant that decides about a search root, `None` if it is the user's own."""
+        return self.grants.get(root.within) if root.scope is Precedence.PROJECT else None
+
+    def roots(self, given: Iterable[SearchRoot], selection: Selection) -> tuple[SearchRoot, ...]:
+        """Return the search roots to read: those given, then the others of trusted projects."""
+        files = (file for file in selection.files if file.scope is Precedence.PROJECT)
+        of_files = (root for file in files for root in file.roots)
+        of_projects = (root for it in self.grants.values() for root in project_roots(it.project))
+        unique: dict[tuple[str, RootKind], SearchRoot] = {}
+        for root in (*given, *of_files, *of_projects):
+            grant = self.of_root(root)
+            if grant is None or grant.level is not TrustLevel.NONE:
+                ruled = replace(root, scripts=grant.script_rule) if grant else root
+                unique.setdefault((root.path, root.holds), ruled)
+        return tuple(unique.values())
+
+    def limited(self, read: Selection, before: Selection) -> Selection:
+        """Return the settings that count. While new ones are held, the last trusted ones do.
+
+        `before` are the settings that counted in the last pass.
+        """
+        last = {file.path: file for file in before.files}
+        return Selection(
+            tuple(
+                self._limited_file(file, last.get(file.path))
+                if file.scope is Precedence.PROJECT
+                else file
+                for file in read.files
+            )
+        )
+
+    def _limited_file(self, file: SelectionFile, last: SelectionFile | None) -> SelectionFile:
+        from satchel.sources.code_units import (  # lazy: needed only with projects
+            keeps_programs,
+            settings_unit,
+        )
+
+        folder = os.path.dirname(file.path)
+        grant = self.grants.get(folder) or Grant(project=Project(folder))
+        if grant.level is TrustLevel.NONE:
+            return SelectionFile(
+                path=file.path, scope=file.scope, stamp=file.stamp, digest=file.digest
+            )
+        unit = settings_unit(file, folder)
+        if grant.allows(unit):
+            return file
+        code = (
+            last
+            if last and grant.level is TrustLevel.CODE
+            else SelectionFile(path=file.path, scope=file.scope)
+        )
+        name = os.path.basename(file.path)
+        trusted = (grant.units or {}).get(name)
+        is_kept = trusted is not None and unit is not None and keeps_programs(unit, trusted)
+        refusal = grant.refusal(file.path, f"what {name} enables, configures and starts is")
+        return replace(
+            file.as_data,
+            enable=file.as_data.enable | code.enable.without_skills,
+            disable=file.as_data.disable | code.disable.without_skills,
+            config=code.config,
+            servers=code.servers if is_kept else {},
+            diagnostics=(*file.diagnostics, refusal),
+        )
+
+    def units(
+        self, findings: Iterable[PluginFinding], before: Mapping[int, CodeUnit | None]
+    ) -> dict[int, CodeUnit | None]:
+        """Return the code of the plugins of projects by the `id` of their findings."""
+        units: dict[int, CodeUnit | None] = {}
+        for finding in findings:
+            if (grant := self.of_root(finding.place)) is not None:
+                from satchel.sources.code_units import plugin_unit  # lazy: only with projects
+
+                key, folder = id(finding), grant.project.folder
+                is_known = key in before
+                units[key] = before[key] if is_known else plugin_unit(finding, folder, self.limits)
+        return units
+
+    def guarded(
+        self,
+        finding: PluginFinding,
+        unit: CodeUnit | None,
+        contribution: PluginContribution,
+        last_good: PluginContribution | None,
+    ) -> PluginContribution:
+        """Return a plugin, without its code and servers if these are not trusted."""
+        grant = self.of_root(finding.place)
+        if grant is None or unit is None or grant.allows(unit):
+            return contribution
+        from satchel.sources.code_units import has_same_programs  # lazy: only with projects
+
+        trusted = (grant.units or {}).get(unit.key)
+        # A server starts its program from disk, so the last good one needs the trusted program.
+        keeps_servers = trusted is not None and has_same_programs(unit, trusted, finding)
+        servers = last_good.servers if last_good and keeps_servers else ()
+        reason = grant.refusal(finding.path, f"the code of plugin {contribution.name!r} is")
+        is_held = grant.level is TrustLevel.CODE
+        return replace(
+            contribution,
+            state=_held_state(contribution.state, falls_back=is_held),
+            is_untrusted=True,
+            tools=(),
+            unusable=tuple(
+                replace(tool, state=Status.HELD, diagnostics=(*tool.diagnostics, reason))
+                for tool in contribution.tools
+            ),
+            servers=servers,
+            diagnostics=(*contribution.diagnostics, reason),
+        )
+
+    def checked_scripts(
+        self, scan: SkillScan, before: SkillScan | None, last: TrustGate
+    ) -> SkillScan:
+        """Return the skills of a search root; changed scripts of a project are not runnable.
+
+        `before` and `last` are those of the last pass, which need not be checked again.
+        """
+        grant = self.of_root(scan.place)
+        if grant is None or scan.place.scripts is not ScriptRule.COMPARE:
+            return scan
+        from satchel.sources.code_units import skill_unit  # lazy: needed only with projects
+
+        known = before.findings if before and last.of_root(scan.place) is grant else {}
+        changed: dict[str, SkillFinding] = {}
+        for key, found in scan.findings.items():
+            if known.get(key) is found:
+                continue
+            allowed = grant.allows(skill_unit(found, grant.project.folder))
+            rule = ScriptRule.COMPARE if allowed else ScriptRule.NEVER
+            if found.place.scripts is not rule:
+                changed[key] = replace(found, place=replace(found.place, scripts=rule))
+        return replace(scan, findings={**scan.findings, **changed}) if changed else scan
+
+    def ruled(self, root: SearchRoot, plugin: PluginEntry) -> SearchRoot:
+        """Return a search root of a plugin; links of a project's plugin stay in the project."""
+        grant = self.at(plugin.path) if plugin.scope is Precedence.PROJECT else None
+        if grant is None:
+            return root
+        is_current = not plugin.contribution.is_untrusted and plugin.state is not Status.STALE
+        rule = grant.script_rule if is_current else ScriptRule.NEVER
+        within = root.within or grant.project.folder
+        return replace(root, within=within, scripts=rule, is_of_project=True)
+
+    def variables(
+        self, path: str, scope: Precedence, requested: Iterable[str]
+    ) -> Mapping[str, str]:
+        """Return the environment for the placeholders of a declaration in a file or plugin.
+
+        In a project, these are only the variables that the user allowed for it. Raises
+        `DefinitionError` if another one is requested and set.
+        """
+        values = environment()
+        if scope is not Precedence.PROJECT:
+            return values
+        grant = self.at(path)
+        allowed = grant.variables if grant else frozenset()
+        for name in requested:
+            if name in values and name not in allowed:
+                folder = quote(grant.project.folder if grant else path)
+                raise DefinitionError(
+                    f"it uses the environment variable {name}, which you did not allow",
+                    fix=f"satchel trust {folder} --variable {name}",
+                )
+        return {name: value for name, value in values.items() if name in allowed}
+
+
+def open_gate(
+    projects: Iterable[Project], settings: Settings, before: TrustGate | None = None
+) -> TrustGate:
+    """Read what the user allows for projects; records unchanged since `before` are reused."""
+    known = before.grants if before else {}
+    grants = {
+        project.folder: _grant(project, settings.state_folder, known.get(project.folder))
+        for project in projects
+    }
+    return TrustGate(grants=grants, limits=settings.limits)
+
+
+def _grant(project: Project, state_folder: str, before: Grant | None) -> Grant:
+    variables = frozenset(project.variables)
+    if project.trust is not None:
+        return Grant(project=project, level=TrustLevel(project.trust), variables=variables)
+    from satchel.sources.trust_record import TrustStore  # lazy: needed only with projects
+
+    store = TrustStore(state_folder)
+    is_same = before is not None and before.project == project
+    if before is not None and is_same and before.stamp == store.stamp(project.folder):
+        return before
+    reading = store.read(project.folder)
+    grant = Grant(project=project, diagnostics=reading.diagnostics, stamp=reading.stamp)
+    if (record := reading.record) is None:
+        return grant
+    return replace(
+        grant,
+        level=record.level,
+        units=record.units,
+        variables=variables | frozenset(record.variables),
+    )
+
+
+def project_roots(project: Project) -> tuple[SearchRoot, ...]:
+    """Return the conventional search roots of a project, whether they exist or not."""
+    roots = conventional_roots(project.folder, claude=project.claude)
+    return tuple(root for root in roots if root.scope is Precedence.PROJECT)
+
+
+def project_parts(project: Project) -> list[str]:
+    """Return which of the conventional folders and files a project has."""
+    names = [f"./{root.source}" for root in project_roots(project) if exists(root.path)]
+    files = (SELECTION_FILE, SERVERS_FILE)
+    return names + [name for name in files if exists(os.path.join(project.folder, name))]
+
+
+def _held_state(state: Status, *, falls_back: bool) -> Status:
+    """Return the state of a plugin whose code is not used.
+
+    With `falls_back`, the last good version is served if there is one.
+    """
+    if falls_back:
+        return Status.DEGRADED if state is Status.OK else state
+    if state in {Status.OK, Status.DEGRADED}:
+        return Status.HELD
+    return Status.REVOKED if state.falls_back else state

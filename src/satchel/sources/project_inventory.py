@@ -1,0 +1,201 @@
+"""What a project asks for: its skills, code, commands, servers and variables, without running it.
+
+What a user is shown and what is trusted are the same reading: the record is made of the inventory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from shlex import join
+from typing import TYPE_CHECKING, Any
+
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import Limits
+from satchel.sources.code_units import (
+    CodeUnit,
+    plugin_unit,
+    requested_variables,
+    server_variables,
+    settings_unit,
+    skill_unit_with_text,
+)
+from satchel.sources.distributions import installed_folders, normalized, scan_distributions
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.projects import Project, TrustLevel
+from satchel.sources.search_roots import (
+    Precedence,
+    RootKind,
+    SearchRoot,
+    conventional_roots,
+    skills_of_plugin,
+)
+from satchel.sources.selection import (
+    Selection,
+    project_selection_path,
+    read_selection,
+    selection_path,
+)
+from satchel.sources.skill_scan import scan_skills
+from satchel.sources.trust_record import TrustRecord, new_record
+
+if TYPE_CHECKING:
+    from satchel.diagnostics import Diagnostic
+    from satchel.sources.plugin_findings import PluginFinding
+    from satchel.sources.selection import SelectionFile
+    from satchel.sources.skill_scan import SkillFinding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedServer:
+    """An MCP server as it is declared; placeholders are not filled in."""
+
+    name: str
+    owner: str
+    """The plugin or file that declares it."""
+    declared: str
+    """Its command or address, with its environment and headers."""
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectInventory:
+    """What a project asks for."""
+
+    project: Project
+    skills: tuple[SkillFinding, ...] = ()
+    plugins: tuple[PluginFinding, ...] = ()
+    units: Mapping[str, CodeUnit] = field(default_factory=dict)
+    """All code by unit, with its text."""
+    servers: tuple[RequestedServer, ...] = ()
+    enabled: tuple[str, ...] = ()
+    """The patterns of its settings that enable other units than skills."""
+    enabled_packages: tuple[str, ...] = ()
+    """The installed plugins that these patterns enable now."""
+    disabled: tuple[str, ...] = ()
+    configured: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The values that its settings give to plugins."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Return the environment variables that its servers use."""
+        return tuple(sorted({name for server in self.servers for name in server.variables}))
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to trust."""
+        return not (self.skills or self.plugins or self.units)
+
+    def record(self, level: TrustLevel, variables: Iterable[str] = ()) -> TrustRecord:
+        """Return the record of a user's decision about exactly this content."""
+        return new_record(self.project.folder, level, self.units, tuple(variables))
+
+
+def read_inventory(project: Project, limits: Limits | None = None) -> ProjectInventory:
+    """Read a project without running anything of it."""
+    limits, base = limits or Limits(), project.folder
+    path = project_selection_path(base)
+    read = read_selection(selection_path(), path)
+    files = [file for file in read.files if file.scope is Precedence.PROJECT]
+    roots = _roots(project, files)
+    plugin_scans = [scan_plugins(it, limits) for it in roots if it.holds is RootKind.PLUGINS]
+    plugins = tuple(found for scan in plugin_scans for found in scan.findings.values())
+    skill_roots = [it for it in roots if it.holds is RootKind.SKILLS]
+    skill_roots += [root for plugin in plugins for root in _roots_of_plugin(plugin, base)]
+    skill_scans = [scan_skills(root, limits) for root in skill_roots]
+    skills = tuple(found for scan in skill_scans for found in scan.findings.values())
+    units = [
+        *(plugin_unit(plugin, base, limits, with_text=True) for plugin in plugins),
+        *(settings_unit(file, base) for file in files),
+        *(
+            skill_unit_with_text(found, base)
+            for found in skills
+            # The scripts of a plugin's skills are part of the plugin.
+            if found.place.scope is Precedence.PROJECT
+        ),
+    ]
+    servers = [server for file in files for server in _servers_of_file(file)]
+    servers += [server for plugin in plugins for server in servers_of_plugin(plugin)]
+    return ProjectInventory(
+        project=project,
+        skills=skills,
+        plugins=plugins,
+        units={unit.key: unit for unit in units if unit},
+        servers=tuple(servers),
+        enabled=tuple(text for file in files for text in file.enable.beyond_skills),
+        enabled_packages=tuple(sorted(_enabled_packages(files))),
+        disabled=tuple(text for file in files for text in file.disable.beyond_skills),
+        configured={name: values for file in files for name, values in file.config.items()},
+        diagnostics=(
+            *(item for scan in plugin_scans for item in scan.diagnostics),
+            *(item for scan in skill_scans for item in scan.diagnostics),
+            *(item for plugin in plugins for item in plugin.diagnostics),
+            *(item for file in files for item in file.diagnostics),
+        ),
+    )
+
+
+def _enabled_packages(files: Iterable[SelectionFile]) -> Iterable[str]:
+    """Yield the installed plugins that a project's settings enable."""
+    selection = Selection(tuple(files))
+    if not selection.chooses:
+        return
+    for item in scan_distributions(installed_folders()).findings:
+        names = (item.name, f"{item.distribution}:{item.name}", item.distribution)
+        verdict = selection.verdict("plugin", (*names, normalized(item.distribution)))
+        if verdict is not None and verdict.is_on:
+            yield f"{item.name} ({item.distribution})"
+
+
+def _roots(project: Project, files: Iterable[SelectionFile]) -> tuple[SearchRoot, ...]:
+    """Return the search roots of a project, each folder once."""
+    conventional = conventional_roots(project.folder, claude=project.claude)
+    roots = (*(root for file in files for root in file.roots), *conventional)
+    return tuple(
+        {
+            (root.path, root.holds): root for root in roots if root.scope is Precedence.PROJECT
+        }.values()
+    )
+
+
+def _roots_of_plugin(plugin: PluginFinding, base: str) -> Iterable[SearchRoot]:
+    for folder in plugin.skills:
+        root = skills_of_plugin(folder, plugin.path, plugin.policy, plugin.folder_name)
+        yield replace(root, within=root.within or base, is_of_project=True)
+
+
+def _servers_of_file(file: SelectionFile) -> Iterable[RequestedServer]:
+    for name, table in file.servers.items():
+        yield RequestedServer(
+            name=name,
+            owner=os.path.basename(file.path),
+            declared=_shown(table),
+            variables=requested_variables([table]),
+        )
+
+
+def servers_of_plugin(plugin: PluginFinding) -> Iterable[RequestedServer]:
+    """Yield the MCP servers that a plugin declares."""
+    for server in plugin.servers:
+        keys = ("command", "args", "cwd", "url", "env", "headers")
+        yield RequestedServer(
+            name=server.name,
+            owner=f"plugin {plugin.folder_name}",
+            declared=_shown({key: getattr(server, key) for key in keys}),
+            variables=server_variables(server),
+        )
+
+
+_SHOWN_FIRST = frozenset({"command", "args", "url"})
+
+
+def _shown(table: Mapping[str, Any]) -> str:
+    """Return a declaration as one line, with the command or address first."""
+    args = table.get("args") or ()
+    words = [str(table.get("command") or ""), *map(str, () if isinstance(args, str) else args)]
+    first = join(words) if words[0] else str(table.get("url") or "")
+    rest = {key: value for key, value in table.items() if value and key not in _SHOWN_FIRST}
+    others = (f"{key}={dict(v) if isinstance(v, Mapping) else v}" for key, v in rest.items())
+    return ", ".join((first, *others))

@@ -1,0 +1,180 @@
+"""`satchel trust`: what is shown, asked and recorded, and what the other commands use."""
+
+import json
+import os
+
+import pytest
+
+from satchel.sources.trust_record import TrustStore
+
+ESCAPE, HIDDEN = "\x1b[2J", "\u200b"
+
+
+@pytest.fixture
+def project(here, write_skill, toolkit):
+    """The current folder with a skill, a plugin that marks that it ran, and servers."""
+    write_skill(here / "skills", "hello", description=f"Says {HIDDEN}hello.")
+    (here / "plugins/demo/more.py").write_text(f"# {ESCAPE}{HIDDEN}\n")
+    (here / "satchel.toml").write_text(
+        "enable = ['builtin']\n[mcp.box]\ncommand = 'box-server'\nargs = ['--key', '${TOKEN}']\n"
+    )
+    (here / ".mcp.json").write_text('{"mcpServers": {"far": {"url": "https://x.example/${KEY}"}}}')
+    return here
+
+
+def test_without_a_terminal_the_answer_is_no(run, project, was_run):
+    result = run("trust")
+    assert result.exit_code == 3
+    assert "not trusted" in result.stderr
+    assert not was_run()
+    assert TrustStore().read(".").record is None
+
+
+def test_everything_that_it_asks_for_is_shown_and_escaped(run, project):
+    text = run("trust").stdout
+    for part in (
+        "hello (skills/hello): Says \\u200bhello.",
+        "demo (plugins/demo): Shows how.",
+        "plugins/demo: tools.py",
+        "box (satchel.toml): box-server --key '${TOKEN}'",
+        "far (.mcp.json): https://x.example/${KEY}",
+        "1 enabling pattern:\n  builtin\n",
+        "builtin (satchel)",
+        "2 variables:\n  KEY\n  TOKEN\n",
+    ):
+        assert part in text
+    assert HIDDEN not in text
+    code = run("trust", "--diff").stdout
+    assert "+# \\x1b[2J\\u200b" in code
+    assert not {ESCAPE, HIDDEN} & set(code)
+
+
+def test_an_option_records_it_and_the_other_commands_use_it(run, project, was_run):
+    assert "hello" not in run("list", "skills").stdout
+    assert run("trust", "--data").exit_code == 0
+    assert "hello" in run("list", "skills").stdout
+    assert run("call", "echo", "text=a").exit_code == 1
+    assert not was_run()
+    assert run("trust", "--code").exit_code == 0
+    assert run("call", "echo", "text=a").stdout == "a\n"
+    assert was_run()
+
+
+def test_the_question_is_answered_on_a_terminal(run, project, monkeypatch):
+    monkeypatch.setattr("satchel.cli.terminal.Terminal.is_there", True)
+    assert run("trust", input="3\n").exit_code == 3
+    assert run("trust", input="1\n").exit_code == 0
+    assert TrustStore().read(".").record.level == "data"
+    result = run("trust", input="2\nn\ny\n")
+    assert result.exit_code == 0, result.output
+    record = TrustStore().read(".").record
+    assert (record.level, record.variables) == ("code", ("TOKEN",))
+    assert "servers that use KEY are left out" in result.stderr
+    # What was allowed stays so.
+    assert run("trust", input="2\nn\n").exit_code == 0
+    assert TrustStore().read(".").record.variables == ("TOKEN",)
+
+
+def test_a_change_is_held_shown_and_accepted(run, project, toolkit):
+    run("trust", "--code")
+    assert run("trust", "--diff").exit_code == 0
+    tools = toolkit / "demo/tools.py"
+    tools.write_text(tools.read_text().replace("Say it again.", "Say it twice."))
+    diff = run("trust", "--diff")
+    assert diff.exit_code == 1
+    assert {'-    "Say it again."', '+    "Say it twice."'} <= set(diff.stdout.splitlines())
+    held = run("call", "echo", "text=a")
+    assert (held.exit_code, "changed after it was trusted" in held.stderr) == (1, True)
+    run("trust", "--code")
+    assert run("call", "echo", "text=a").exit_code == 0
+
+
+def test_trust_is_listed_and_revoked(run, project):
+    run("trust", "--code", "--variable", "TOKEN")
+    (item,) = json.loads(run("trust", "--list", "--json").stdout)
+    assert (item["path"], item["level"], item["variables"]) == (
+        os.path.realpath("."), "code", ["TOKEN"],
+    )  # fmt: skip
+    assert "code" in run("trust", "--list").stdout
+    assert run("trust", "--revoke").exit_code == 0
+    assert json.loads(run("trust", "--list", "--json").stdout) == []
+    assert "hello" not in run("list", "skills").stdout
+
+
+def test_a_corrupt_record_is_said_and_can_be_replaced(run, project):
+    run("trust", "--code")
+    path = TrustStore().stamp(".")[0]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("{")
+    assert "trust-unreadable" in run("list", "skills").stderr
+    assert "trust-unreadable" in run("trust", "--list").stderr
+    assert run("trust", "--code").exit_code == 0
+    assert run("call", "echo", "text=a").exit_code == 0
+
+
+def test_an_option_trusts_for_one_command(run, project, was_run):
+    assert "hello" in run("list", "skills", "--trust", "data").stdout
+    assert not was_run()
+    assert run("call", "echo", "text=a", "--trust", "code").stdout == "a\n"
+    assert TrustStore().read(".").record is None
+
+
+def test_nothing_in_a_project_can_grant_trust(run, project, was_run):
+    (project / ".env").write_text("SATCHEL_TRUST=code\n")
+    (project / "satchel.toml").write_text("trust = 'code'\n[trust]\nlevel = 'code'\n")
+    run("call", "echo", "text=a", "--project")
+    assert not was_run()
+
+
+def test_the_list_of_servers_shows_no_secret(run, project, monkeypatch):
+    for name in ("TOKEN", "KEY"):
+        monkeypatch.setenv(name, f"canary-{name}")
+    run("trust", "--code", "--variable", "TOKEN", "--variable", "KEY")
+    for form in ((), ("--json",)):
+        result = run("mcp", "list", *form)
+        assert "https://x.example/${KEY}" in result.stdout
+        assert "canary" not in result.stdout + result.stderr
+
+
+def test_the_users_own_edit_of_a_trusted_file_needs_no_new_trust(run, project):
+    run("trust", "--code")
+    assert run("disable", "tool:kinds", "--project").exit_code == 0
+    assert "code-held" not in run("doctor").stdout
+    (project / "satchel.toml").write_text("enable = ['*']\n")
+    assert "code-held" in run("doctor").stdout
+    # It was not trusted before the edit, so it is not after it.
+    run("disable", "tool:echo", "--project")
+    assert "code-held" in run("doctor").stdout
+
+
+def test_an_edit_of_a_file_that_is_not_trusted_says_so(run, project):
+    told = run("disable", "hello", "--project").stderr
+    assert "not trusted, so the file has no effect yet: satchel trust" in told
+    run("trust", "--data")
+    assert "no effect" not in run("enable", "hello", "--project").stderr
+
+
+def test_a_folder_with_nothing_to_trust_is_refused(run, here):
+    assert run("trust").exit_code == 1
+    assert run("trust", "nowhere").exit_code == 1
+
+
+def test_a_watch_says_once_what_is_held_and_follows_the_trust(start, run, project, toolkit):
+    run("trust", "--code")
+    tools = toolkit / "demo/tools.py"
+    tools.write_text(tools.read_text().replace("Say it again.", "Say it twice."))
+    watching = start("watch")
+    watching.until("plugins/demo: warning.code-held.", "stderr")
+    watching.until("watching", "stderr")
+    assert not (toolkit / "demo/was-run").exists()
+    run("trust", "--code")
+    watching.until("changed plugin demo|recovered plugin demo|added tool echo|changed tool echo")
+    assert (toolkit / "demo/was-run").exists()
+
+
+def test_a_folder_that_is_named_is_followed_without_a_question(start, project, toolkit):
+    watching = start("watch", "--plugins", "plugins")
+    watching.until("watching", "stderr")
+    tools = toolkit / "demo/tools.py"
+    tools.write_text(tools.read_text().replace("Say it again.", "Say it twice."))
+    watching.until("changed plugin demo|changed tool echo")

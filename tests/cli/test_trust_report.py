@@ -1,0 +1,53 @@
+"""What is shown of a project: all of it, and nothing that hides."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from satchel.cli.trust_report import diff_lines, shown_line, shown_text
+from satchel.sources.code_units import CodeFile, CodeUnit
+from satchel.text import has_hidden
+
+TEXTS = st.text(alphabet=st.characters() | st.sampled_from("\x1b\u200b\u202e\n\r\t\\"))
+
+
+@given(TEXTS)
+def test_a_text_is_one_line_without_anything_hidden(text):
+    shown = shown_text(text)
+    assert not has_hidden(shown)
+    assert len(shown.splitlines()) <= 1
+
+
+@given(TEXTS, TEXTS)
+def test_texts_that_differ_are_shown_differently(one, other):
+    assert (shown_text(one) == shown_text(other)) == (one == other)
+
+
+@given(TEXTS)
+def test_a_line_hides_nothing(text):
+    assert not has_hidden(shown_line(text))
+
+
+def unit(**files):
+    return {"a": CodeUnit("a", {name: CodeFile(text, text) for name, text in files.items()})}
+
+
+def test_a_change_is_shown_line_by_line():
+    lines = diff_lines(unit(x="one\ntwo", y="same"), unit(x="one\n\u200btwo", y="same"))
+    assert lines[:2] == ["--- a: x", "+++ a: x"]
+    assert lines[-2:] == ["-two", "+\\u200btwo"]
+    assert not any("same" in line for line in lines)
+
+
+def test_what_is_new_and_what_is_gone_is_shown_whole():
+    lines = diff_lines(unit(x="old"), unit(y="new"))
+    assert lines == [
+        *("--- a: x", "+++ /dev/null", "@@ -1 +0,0 @@", "-old"),
+        *("--- /dev/null", "+++ a: y", "@@ -0,0 +1 @@", "+new"),
+    ]
+
+
+def test_a_change_without_text_is_named():
+    before = {"a": CodeUnit("a", {"x": CodeFile("1")})}
+    after = {"a": CodeUnit("a", {"x": CodeFile("2")})}
+    assert diff_lines(before, after)[-1] == "(the change cannot be shown as text)"
+    assert diff_lines(before, before) == []

@@ -1,0 +1,117 @@
+"""The code of a project as units with digests: what changes them, and what does not."""
+
+import json
+
+import pytest
+
+from satchel.settings import Limits
+from satchel.sources import RootKind, scan_plugins, scan_skills, search_root
+from satchel.sources.code_units import plugin_unit, requested_variables, settings_unit, skill_unit
+from satchel.sources.search_roots import Precedence
+from satchel.sources.selection import parse_selection
+
+
+def plugin(folder, **options):
+    scan = scan_plugins(search_root(folder / "plugins", RootKind.PLUGINS), Limits())
+    (found,) = scan.findings.values()
+    return plugin_unit(found, str(folder), Limits(), **options)
+
+
+def settings(folder, text):
+    path = str(folder / "satchel.toml")
+    return settings_unit(parse_selection(path, Precedence.PROJECT, text.encode()), str(folder))
+
+
+@pytest.fixture
+def folder(tmp_path, write_plugin, write_skill):
+    write_plugin(tmp_path / "plugins", "demo", "description: d\n", tools="x = 1\n")
+    write_skill(tmp_path / "plugins/demo/skills", "pdf")
+    return tmp_path
+
+
+def test_code_and_manifest_change_the_digest_and_texts_of_skills_do_not(folder, write_skill):
+    before = plugin(folder)
+    assert (before.key, set(before.files)) == ("plugins/demo", {"tools.py", "toolkit.yaml"})
+    write_skill(folder / "plugins/demo/skills", "pdf", description="Another one.")
+    assert plugin(folder).digest == before.digest
+    for file in ("tools.py", "toolkit.yaml", "more.py", "skills/pdf/scripts/run.sh"):
+        path = folder / "plugins/demo" / file
+        path.parent.mkdir(exist_ok=True)
+        old = path.read_text() if path.exists() else None
+        path.write_text((old or "") + "\n# changed\n")
+        assert plugin(folder).digest != before.digest, file
+        if old is None:
+            path.unlink()
+        else:
+            path.write_text(old)
+        assert plugin(folder).digest == before.digest
+
+
+def test_the_text_is_kept_if_it_is_asked_for(folder):
+    assert plugin(folder).files["tools.py"].text == ""
+    assert plugin(folder, with_text=True).files["tools.py"].text == "x = 1\n"
+    assert plugin(folder, with_text=True).digest == plugin(folder).digest
+
+
+def test_a_plugin_of_texts_is_no_code(tmp_path, write_plugin, write_skill):
+    write_plugin(tmp_path / "plugins", "texts", "notes: Be kind.\n")
+    write_skill(tmp_path / "plugins/texts/skills", "pdf")
+    assert plugin(tmp_path) is None
+
+
+def test_all_files_of_a_plugin_that_starts_a_program_count(tmp_path):
+    bundle = tmp_path / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "node"}}}))
+    before = plugin(tmp_path)
+    (bundle / "README.md").write_text("text")
+    assert plugin(tmp_path).digest == before.digest
+    (bundle / "server.js").write_text("x")
+    assert plugin(tmp_path).digest != before.digest
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "enable = ['skill:pdf']\n", "[skills]\nfirst = ['a']\n", "[sources]\nskills = ['a']\n"],
+)
+def test_settings_for_skills_are_no_code(tmp_path, text):
+    assert settings(tmp_path, text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("enable = ['a']\n", "disable = ['tool:a']\n", "[config.a]\nurl = 'x'\n"),
+        *("[mcp.a]\ncommand = 'x'\n", "[mcp.a]\ncommand = 'y'\n", "[mcp.a]\nurl = 'https://x'\n"),
+    ],
+)
+def test_other_settings_are_code_by_what_they_say(tmp_path, text):
+    unit = settings(tmp_path, text)
+    assert settings(tmp_path, f"# A comment.\n{text}").digest == unit.digest
+    other = settings(tmp_path, "[mcp.a]\ncommand = 'z'\n")
+    assert unit.digest != other.digest
+
+
+def test_the_scripts_of_a_skill_are_code(tmp_path, write_skill):
+    write_skill(tmp_path / "skills", "pdf")
+    root = search_root(tmp_path / "skills", RootKind.SKILLS)
+    (found,) = scan_skills(root, Limits()).findings.values()
+    assert skill_unit(found, str(tmp_path)) is None
+    script = tmp_path / "skills/pdf/scripts/run.py"
+    script.parent.mkdir()
+    script.write_text("x")
+    (found,) = scan_skills(root, Limits()).findings.values()
+    unit = skill_unit(found, str(tmp_path))
+    assert (unit.key, list(unit.files)) == ("skills/pdf", ["scripts/run.py"])
+
+
+def test_the_variables_of_a_declaration_are_found_wherever_they_are():
+    table = {
+        "command": "${A}",
+        "args": ["--x=${B:-none}", "$C"],
+        "env": {"K": "${D}"},
+        "headers": {"H": "Bearer ${E}"},
+        "cwd": "${CLAUDE_PLUGIN_ROOT}/x",
+    }
+    assert requested_variables([table]) == ("A", "B", "D", "E")
