@@ -136,6 +136,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "skill-file-case": DiagnosticRule(
             "A file's name resembles SKILL.md but is not exactly that.", _W, _E
         ),
+        "skill-file-secret": DiagnosticRule(
+            "A file of a skill usually holds secrets; it is never listed or served.", _I, _W
+        ),
         "skill-shadowed": DiagnosticRule(
             "Another skill of the same name is served instead.", _W, _W
         ),

@@ -21,6 +21,7 @@ from satchel.sources.file_reader import (
     reason_of,
 )
 from satchel.sources.search_roots import SearchRoot
+from satchel.sources.secret_files import is_secret_file, leads_to_secret
 
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 _ENVIRONMENT_MARK = "pyvenv.cfg"
@@ -70,6 +71,7 @@ class FolderReader:
     their name inside the folder, and `keep` those whose bytes are kept. Files larger than
     `largest` are not read; their digest is made of their stamp. Folders in `exclude` are skipped.
     `required` files are always read and kept, and do not count towards `most_files`.
+    `hides_secrets` leaves out `.env` files, and links to them.
     """
 
     root: str
@@ -79,6 +81,7 @@ class FolderReader:
     keep: Callable[[str], bool] = lambda _name: False
     exclude: frozenset[str] = frozenset()
     required: frozenset[str] = frozenset()
+    hides_secrets: bool = False
 
     def read(
         self, folder: str, before: FolderContent | None = None, resolved: str = ""
@@ -160,7 +163,19 @@ class FolderReader:
         if not is_utf8(entry.name):
             walk.diagnostics.append(not_utf8(entry))
             return False
-        return True
+        return not self._is_secret(entry, walk)
+
+    def _is_secret(self, entry: os.DirEntry[str], walk: "_WalkState") -> bool:
+        if not self.hides_secrets:
+            return False
+        secret = is_secret_file(entry.name) or (
+            entry.is_symlink() and leads_to_secret(real_path(entry.path), self.root)
+        )
+        if secret:
+            walk.diagnostics.append(_secret(entry.path))
+            if entry.is_symlink():
+                walk.links.add((entry.path, real_path(entry.path)))
+        return secret
 
     def _file(
         self,
@@ -359,6 +374,15 @@ def too_deep(folder: str, depth: int, limit_name: str = "") -> Diagnostic:
         Where(folder),
         f"is more than {depth} levels deep{setting}; it is not searched",
         "move it up, or name it as a folder of its own",
+    )
+
+
+def _secret(path: str) -> Diagnostic:
+    return make_diagnostic(
+        "skill-file-secret",
+        Where(path),
+        "is left out of the skill: such files usually hold secrets",
+        "move it out of the skill, or rename it if it holds none",
     )
 
 

@@ -23,7 +23,7 @@ from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_scan import SkillFinding, SkillScan
 from satchel.sources.state_files import make_folder
 
-_FORMAT = 2
+_FORMAT = 3
 """Raise it when reading gives other results; then all older rows are useless."""
 _LARGEST = 1024 * MIB
 """A larger file is begun anew: rows of roots that are gone stay in it."""

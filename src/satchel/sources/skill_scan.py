@@ -27,6 +27,7 @@ from satchel.sources.folder_reader import (
     too_deep,
 )
 from satchel.sources.search_roots import SearchRoot
+from satchel.sources.secret_files import is_secret_file
 from satchel.sources.skill_files import (
     IN_FOLDER,
     LocalSkillReader,
@@ -255,6 +256,7 @@ class _Walk:
             most_files=limits.files_per_skill,
             largest=max(limits.resource, limits.skill_file),
             keep=lambda name: name == SKILL_FILE,
+            hides_secrets=True,
         )
         self._findings: dict[str, SkillFinding] = {}
         self._walked: set[str] = set()
@@ -346,7 +348,7 @@ class _Walk:
 
     def _entry(self, key: str, entry: FolderEntry, above: tuple[str, ...]) -> None:
         """Scan an entry of a folder that is not a skill."""
-        if is_skipped(entry.name):
+        if is_skipped(entry.name) or is_secret_file(entry.name):
             return
         if entry.is_symlink():
             self._links.add((entry.path, real_path(entry.path)))
