@@ -274,6 +274,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "plugin-meddled": DiagnosticRule(
             "The import changed the state of the whole process; the change was undone.", _W, _W
         ),
+        "plugin-text-long": DiagnosticRule(
+            "A description or notes are longer than the limit; the rest is left out.", _W, _E
+        ),
         "plugin-tool-invalid": DiagnosticRule("A tool cannot be described to a model.", _E, _E),
         "plugin-group-unknown": DiagnosticRule(
             "The plugin names a tool or group that it does not have.", _W, _E

@@ -257,10 +257,13 @@ class Satchel:
         Returns the tool that has the name now. Raises `NotFoundError` for an unknown group, and
         `DefinitionError` for an invalid tool.
         """
+        from satchel.tools.tool_bounds import bounded_definition  # lazy: needed only with tools
+
         group = options.pop("group", None)
         new_tool = make_tool(tool, **options)
         with self._lock:
             new_tool = self._with_state(new_tool)
+            bounded_definition(new_tool, self._settings.limits)
             groups = group_names(group or new_tool.group)
             self._require_groups(groups)
             host = self._config.host

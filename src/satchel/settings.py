@@ -33,6 +33,11 @@ class Limits:
     hook: float = 5.0
     provider: float = 10.0
     """How long a provider may take to contribute; then its last contribution stays."""
+    tool_definition: int = 64 * KIB
+    """Largest definition of one tool of a plugin, a provider or the application."""
+    tool_schema_depth: int = 64
+    group_notes: int = 64 * KIB
+    """Longest notes of a group; more is cut."""
     tool_call: float = 60.0
     cancel_grace: float = 1.0
     """How long a cancelled tool may take to end; then it is abandoned."""

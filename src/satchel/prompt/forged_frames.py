@@ -19,7 +19,9 @@ def defused(text: str) -> str:
     text = _TAG.sub("&lt;", text)
     if "\n" not in text and not _poses_as_heading(text):
         return text
-    return "\n".join(_escaped(line) if _poses_as_heading(line) else line for line in text.split("\n"))
+    return "\n".join(
+        _escaped(line) if _poses_as_heading(line) else line for line in text.split("\n")
+    )
 
 
 def _escaped(line: str) -> str:
