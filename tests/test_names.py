@@ -95,8 +95,8 @@ def test_a_name_of_letters_that_look_alike_is_unsafe_and_shown_with_escapes(name
 @pytest.mark.parametrize(
     "name",
     [
-        *("git-коммит", "данные", "web-поиск", "excel-с-python", "git-Ελλάδα", "λ-calc", "µm-tool"),
-        *("データ分析", "pdf処理", "한국어-pdf", "نص-pdf", "हिन्दी", "ışık", "naïve", "Über"),
+        *("git-коммит", "данные", "web-поиск", "excel-с-python", "git-Ελλάδα", "λ-calc", "µm-tool"),  # noqa: RUF001
+        *("データ分析", "pdf処理", "한국어-pdf", "نص-pdf", "हिन्दी", "ışık", "naïve", "Über"),  # noqa: RUF001
     ],
 )
 def test_a_name_in_another_alphabet_is_honest(name):

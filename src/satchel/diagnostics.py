@@ -272,7 +272,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "plugin-worker-down": DiagnosticRule("The plugin's process is not running.", _E, _E),
         "plugin-startup-failed": DiagnosticRule("The plugin could not be started.", _E, _E),
         "plugin-meddled": DiagnosticRule(
-            "The import changed the state of the whole process; the change was undone.", _W, _W
+            "The import changed the state of the whole process; this was undone where possible.",
+            _W,
+            _W,
         ),
         "plugin-text-long": DiagnosticRule(
             "A description or notes are longer than the limit; the rest is left out.", _W, _E

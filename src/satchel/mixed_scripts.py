@@ -20,9 +20,7 @@ _DISTINCT = frozenset(
     }
 )
 # Cyrillic, Greek and Armenian letters that pass for Latin ones.
-_PASSING = frozenset(
-    "асԁеһіјӏорԛѕυвхуԝүАВСЕНІЈКМОРЅТХҮԌԛԜανορτυικχΑΒΕΖΗΙΚΜΝΟΡΤΥΧօոսցքհՕՍՏ"  # noqa: RUF001
-)
+_PASSING = frozenset("асԁеһіјӏорԛѕυвхуԝүАВСЕНІЈКМОРЅТХҮԌԛԜανορτυικχΑΒΕΖΗΙΚΜΝΟΡΤΥΧօոսցքհՕՍՏ")
 _SHORTEST = 3
 """Shorter words of such letters are often honest, such as Russian prepositions."""
 

@@ -94,6 +94,10 @@ def unsafe_name_fault(name: str) -> str:
         return "contains control or invisible characters, or extra spaces"
     if _has_odd_part(name):
         return "has a part that is empty or starts with '.' or '-'"
+    return _look_alike_fault(name)
+
+
+def _look_alike_fault(name: str) -> str:
     folded = unicodedata.normalize("NFKC", name)
     if folded != name and (not skill_name_fault(folded) or _has_odd_part(folded)):
         return f"uses look-alike characters that fold to other letters: it is {escaped(name)}"

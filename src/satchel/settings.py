@@ -39,6 +39,8 @@ class Limits:
     group_notes: int = 64 * KIB
     """Longest notes of a group; more is cut."""
     tool_call: float = 60.0
+    loop_blocked: float = 1.0
+    """How long an async tool may block the event loop before the log names it."""
     cancel_grace: float = 1.0
     """How long a cancelled tool may take to end; then it is abandoned."""
     result_text: int = 256 * KIB
