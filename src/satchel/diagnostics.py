@@ -288,6 +288,11 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "plugin-contested": DiagnosticRule(
             "Two distributions offer the same plugin; neither is used.", _E, _E
         ),
+        "plugin-name-held": DiagnosticRule(
+            "A new plugin has the name of one that was served before; it waits for a choice.",
+            _W,
+            _W,
+        ),
         "plugin-shadowed": DiagnosticRule(
             "Another plugin of the same name is used instead.", _W, _W
         ),
@@ -326,6 +331,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         ),
         "config-invalid": DiagnosticRule(
             "A plugin's configured value is invalid, or a required value is missing.", _E, _E
+        ),
+        "tool-name-held": DiagnosticRule(
+            "A new tool has the name of one that was served before; it waits for a choice.", _W, _W
         ),
         "tool-shadowed": DiagnosticRule("Another tool of the same name is served instead.", _W, _W),
         "group-unavailable": DiagnosticRule(

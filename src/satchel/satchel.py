@@ -25,6 +25,7 @@ from satchel.catalog import (
 from satchel.diagnostics import Severity
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import LoaderConfig, ReconcileOptions, ScanCache, reconcile
+from satchel.loader.name_choices import served_names
 from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
 from satchel.plugins import HostContract, notify_catalog_built
 from satchel.prompt import SkillPrompt
@@ -39,6 +40,7 @@ from satchel.sources import (
     search_root,
 )
 from satchel.sources.configuration import fixed_folder
+from satchel.sources.name_owners import NameOwners
 from satchel.tool_registration import (
     host_contribution,
     make_tool,
@@ -131,6 +133,7 @@ class Satchel:
             settings=self._settings,
             plugin_values={name: _values(name, given) for name, given in (config or {}).items()},
             workers=self._workers,
+            owners=NameOwners(self._settings.state_folder),
             project_selection=project_selection_path(project) if project is not None else "",
         )
         self._lock = threading.RLock()
@@ -850,6 +853,7 @@ class Satchel:
             changes: tuple[Change, ...] = ()
             if new is not old:
                 self._shared.publish(new)
+                self._record_names(old, new)
                 notify_catalog_built(new)
                 changes = diff(old, new)
                 for change in changes:
@@ -870,6 +874,13 @@ class Satchel:
             provided=self._providers.ask(options.dirty, provider_names, seconds),
             provider_files=self._providers.watched,
         )
+
+    def _record_names(self, old: Catalog, new: Catalog) -> None:
+        """Record who serves a name, so that no new folder takes it."""
+        owners = self._config.owners
+        if owners is None or not self._config.run_code or new.all_tools == old.all_tools:
+            return
+        owners.record(served_names(new))
 
     def _connect_declared(self) -> None:
         """Connect the declared servers; their contributions come with a later pass."""

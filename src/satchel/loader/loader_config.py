@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         SkillFinding,
         StampedPath,
     )
+    from satchel.sources.name_owners import NameOwners
     from satchel.workers import WorkerPool
 
 ALL = "all"
@@ -63,6 +64,8 @@ class LoaderConfig:
     """The paths that providers watch."""
     workers: WorkerPool | None = None
     """The processes of isolated plugins."""
+    owners: NameOwners | None = None
+    """Who served which name first."""
     project_selection: str = ""
     """Path of the `satchel.toml` of a trusted project, or `""`."""
 

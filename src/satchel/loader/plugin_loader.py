@@ -11,6 +11,7 @@ from satchel.catalog import PluginContribution, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.lazy_dataclass import dataclass
 from satchel.loader.loader_config import unit_of
+from satchel.loader.name_choices import held_newcomers
 from satchel.loader.scan_cache import Imported, PendingImport
 from satchel.loader.wanted_servers import with_servers
 from satchel.plugins import (
@@ -67,6 +68,9 @@ def import_plugins(inputs: PassInputs, scan: Scan) -> Imported:
         ),
         *_package_candidates(inputs, scan.packages.values()),
     ]
+    held = held_newcomers(
+        (candidate.contribution for candidate in candidates), inputs.config, inputs.selection
+    )
     # A new installation may provide a module that a broken plugin was missing.
     has_new_packages = scan.distributions.stamps != inputs.cache.scan.distributions.stamps
     host = inputs.config.host
@@ -76,7 +80,8 @@ def import_plugins(inputs: PassInputs, scan: Scan) -> Imported:
     for candidate in sorted(
         candidates, key=lambda it: (it.contribution.scope, it.contribution.rank)
     ):
-        contribution, unit = candidate.contribution, unit_of(candidate.contribution)
+        contribution = held.get(id(candidate.contribution), candidate.contribution)
+        unit = unit_of(contribution)
         is_good = contribution.state in {Status.OK, Status.DEGRADED}
         if inputs.config.run_code and is_good and contribution.name not in served:
             contribution, pending_import = _import(inputs, candidate, may_heal=has_new_packages)
@@ -244,6 +249,8 @@ def _reusable(
     cached = inputs.cache.imported.contributions.get(unit_of(contribution))
     if cached is None or cached.digest != contribution.digest or cached.state in _NOT_IMPORTED:
         return None
+    if any(item.code == "plugin-name-held" for item in cached.diagnostics):
+        return None  # It was held, so its code was not imported.
     may_heal = may_heal and _lacks_a_module(cached)
     if cached.state is not Status.OK and (inputs.options.retry or may_heal):
         return None
