@@ -480,12 +480,15 @@ class Satchel:
         presets: Mapping[str, Mapping[str, Any]] | None = None,
         timeout: float | None = None,
         pin: Pin = "hold",
+        identity: str | None = None,
     ) -> str:
         """Connect an MCP server, and return its name. Its tools are called like any other.
 
         They belong to `group`, or to a group of the server's name. Its skills are listed while
         `group` is active; without one, always. `enable` and `disable` are names or patterns of its
         tools. `presets` are values by tool, `"*"` for all, that the model neither sees nor sets.
+        Approvals of its tools are kept by `name`, and by its command or address without one.
+        `identity` stands for these where an argument varies, such as a port.
         Waits until the server answers or `Limits.mcp_connect` has passed. A server that is down is
         a diagnostic, and is connected again automatically.
 
@@ -510,6 +513,7 @@ class Satchel:
                 presets=presets,
                 timeout=timeout,
                 pin=pin,
+                identity=identity,
             )
             handle = registry.add(server_config)
         # Without the lock, so that other threads can continue.

@@ -217,7 +217,8 @@ def test_the_umask_and_signal_handlers_are_put_back(before):
     os.umask(0)
     signal.signal(signal.SIGUSR2, nothing)
     try:
-        assert before.put_back(alone=False) == ("the umask", "the handler of SIGUSR2")
+        assert before.put_back(alone=False) == ("the umask",), "the host may set a handler"
+        assert before.put_back() == ("the handler of SIGUSR2",)
         assert signal.getsignal(signal.SIGUSR2) is before.signals.handlers[signal.SIGUSR2]
         assert ProcessState.now().signals.umask == before.signals.umask
     finally:

@@ -8,6 +8,7 @@ from satchel.errors import SatchelError
 from satchel.mcp_servers.connection_errors import first_error
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer
 from satchel.mcp_servers.server_process import message_of, too_long
+from satchel.mcp_servers.tame_json import readable
 
 if TYPE_CHECKING:
     import httpx2
@@ -17,6 +18,8 @@ _WAIT = 10.0
 """Seconds to wait for a connection; reading a response has no limit here."""
 
 _EVENTS = "text/event-stream"
+_FIELD_NAME = 64
+"""Bytes of a line of an event besides its data."""
 
 _STATUS_ONLY = frozenset({"Server returned an error response", "Not Found", "Session terminated"})
 """The SDK's messages for a response with an error status; they do not say which."""
@@ -138,22 +141,17 @@ async def _send(client: "httpx2.AsyncClient", url: "httpx2.URL", outgoing: Any) 
 def _client(
     server: HttpServer | SseServer, longest: int, on_request: Any, *on_response: Any
 ) -> "httpx2.AsyncClient":
-    """Create an HTTP client that limits the size of each response."""
+    """Create an HTTP client that limits each response, and makes its JSON readable."""
     import httpx2
 
-    class Bounded(httpx2.AsyncByteStream):
-        """A response body that raises an error at the limit."""
+    class Rewritten(httpx2.AsyncByteStream):
+        """A response body whose parts come from a function of the received ones."""
 
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
+        def __init__(self, stream: Any, rewrite: Callable[..., AsyncIterator[bytes]]) -> None:
+            self._stream, self._parts = stream, rewrite(stream, longest)
 
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            left = longest
-            async for part in self._stream:
-                left -= len(part)
-                if left < 0:
-                    raise too_long(longest)
-                yield part
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return self._parts
 
         async def aclose(self) -> None:
             await self._stream.aclose()
@@ -163,8 +161,8 @@ def _client(
             # A small body may decompress to any size.
             raise SatchelError("sent a compressed response, which the request did not allow")
         # An event stream has no end; the limit is for each event.
-        if not _is_stream(response):
-            response.stream = Bounded(response.stream)
+        rewrite = _readable_lines if _is_stream(response) else _readable_body
+        response.stream = Rewritten(response.stream, rewrite)
 
     # No read timeout: calls have their own, and notification streams may be silent for long.
     return httpx2.AsyncClient(
@@ -172,6 +170,34 @@ def _client(
         timeout=httpx2.Timeout(_WAIT, read=None),
         event_hooks={"request": [on_request], "response": [check_response, *on_response]},
     )
+
+
+async def _readable_body(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:
+    body = b""
+    async for part in parts:
+        body += part
+        if len(body) > longest:
+            raise too_long(longest)
+    yield readable(body)
+
+
+async def _readable_lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:
+    rest = b""
+    async for part in parts:
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            yield _readable_line(line) + b"\n"
+        if b"\r" in rest[:-1]:  # lines may end so, and are then left as they are
+            yield rest
+            rest = b""
+        if len(rest) > longest + _FIELD_NAME:
+            raise too_long(longest)
+    yield rest
+
+
+def _readable_line(line: bytes) -> bytes:
+    name, _, data = line.partition(b":")
+    return line if name != b"data" else b"data:" + readable(data)
 
 
 def _is_stream(response: "httpx2.Response") -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
 from satchel.mcp_servers.server_addresses import NESTED, StdioServer, WorkerServer
+from satchel.mcp_servers.tame_json import tamed
 from satchel.runtime.process_group import ProcessGroup
 from satchel.settings import KIB
 
@@ -86,10 +87,11 @@ def message_of(data: bytes | str) -> "SessionMessage | ValueError":
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))
-    except ValueError:  # a new error: the text of this one quotes the server
-        return ValueError("invalid message")
+    for read in (lambda: data, lambda: tamed(data)):
+        # A new error: the text of this one quotes the server.
+        with suppress(ValueError):
+            return SessionMessage(jsonrpc_message_adapter.validate_json(read(), by_name=False))
+    return ValueError("invalid message")
 
 
 def too_long(longest: int) -> SatchelError:

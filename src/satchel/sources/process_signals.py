@@ -36,16 +36,22 @@ class SignalState:
         if self.umask is not None:
             os.umask(self.umask)
 
-    def changed_signals(self, now: "SignalState") -> list[int]:
-        """Return the signals that are handled in another way now."""
-        changed = {
+    def changed_signals(self, now: "SignalState", *, alone: bool) -> list[int]:
+        """Return the signals that are handled in another way now.
+
+        Not `alone`, the host's main thread may set handlers. Plugins are loaded in other threads,
+        which cannot do so but by code in C.
+        """
+        by_python = {
             number
             for number, handler in self.handlers.items()
             if now.handlers.get(number) is not handler
         }
+        changed = set(by_python)
         for before, after in zip(self.masks, now.masks, strict=True):
             bits = int(before or "0", 16) ^ int(after or "0", 16)
             changed |= {bit + 1 for bit in range(bits.bit_length()) if bits >> bit & 1}
+        changed -= set() if alone else by_python
         return sorted(changed.intersection(self.handlers))  # without those of the C library
 
     def put_signals_back(self, numbers: list[int]) -> bool:

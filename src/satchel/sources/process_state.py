@@ -104,18 +104,18 @@ class ProcessState:
             *self._put_finders_back(alone=alone),
             *self._put_modules_back(plugin_folder, alone=alone),
             *self._put_settings_back(alone=alone),
-            *self._put_signals_back(),
+            *self._put_signals_back(alone=alone),
             *self._put_logging_back(alone=alone),
         )
 
-    def _put_signals_back(self) -> list[str]:
+    def _put_signals_back(self, *, alone: bool) -> list[str]:
         """Restore the umask and the signal handlers, which the host sets at its start at most."""
         changed = []
         now = SignalState.now()
         if now.umask != self.signals.umask:
             self.signals.put_umask_back()
             changed.append("the umask")
-        if numbers := self.signals.changed_signals(now):
+        if numbers := self.signals.changed_signals(now, alone=alone):
             kept = "" if self.signals.put_signals_back(numbers) else NOT_REVERTED
             changed += [f"the handler of {signal_name(number)}{kept}" for number in numbers]
         return changed
