@@ -169,6 +169,7 @@ class Satchel:
         search: bool | None = None,
         defer_loading: bool = False,
         notes: Literal["prompt", "answer", "both"] = "both",
+        allowed_tools: Literal["note", "enforce"] = "note",
         enable: Iterable[str] | str = (),
         disable: Iterable[str] | str = (),
         plan_policy: PlanPolicy | None = None,
@@ -181,8 +182,10 @@ class Satchel:
         providers that can search tools get the schemas of inactive groups to load later, and for
         others these are left out.
         `notes` says where the notes of active groups go: into the prompt, into the answer of the
-        meta tool, or both. `enable` and `disable` are patterns as in `satchel.toml`. This
-        conversation has only tools and skills that match `enable`, if given, and do not match
+        meta tool, or both. With `allowed_tools="enforce"`, a loaded skill that names
+        `allowed-tools` restricts the conversation to these and to the built-in tools; several such
+        skills allow what any of them allows. `enable` and `disable` are patterns as in
+        `satchel.toml`. This conversation has only tools and skills that match `enable`, if given, and do not match
         `disable`; `tool:read_*` and `skill:*` count for one kind. A string is one pattern. A
         pattern of `enable` that matches nothing now is logged, because it hides everything.
         `plan_policy` sets `Session.plan_policy`.
@@ -197,6 +200,7 @@ class Satchel:
             search=search,
             defer_loading=defer_loading,
             notes=notes,
+            allowed_tools=allowed_tools,
             entries=EntryFilter.of(enabled, _patterns("disable", disable)),
         )
         for warning in unmatched_patterns(enabled, self.catalog):
