@@ -366,6 +366,11 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
             "The newest version is broken; the last good one is served.", _W, _W
         ),
         "watcher-failed": DiagnosticRule("The watcher failed and was started again.", _W, _W),
+        "sandbox-missing": DiagnosticRule(
+            "The system has no sandbox that works; programs run with the rights of the user.",
+            _W,
+            _W,
+        ),
         "watcher-polling": DiagnosticRule(
             "The system sends no change events; Satchel compares files instead.", _W, _W
         ),

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from satchel.providers import Provider, Skill
     from satchel.runtime import Middleware
     from satchel.runtime.error_results import ErrorText
+    from satchel.runtime.program_runner import ProgramRunner
     from satchel.server_registry import ServerRegistry
     from satchel.session import Session
     from satchel.shared import CatalogCache
@@ -108,6 +109,7 @@ class Satchel:
         settings: Settings | None = None,
         run_code: bool = True,
         errors: ErrorText = "summary",
+        runner: ProgramRunner | None = None,
     ) -> None:
         if errors not in {"summary", "message"} and not callable(errors):
             raise DefinitionError(
@@ -138,6 +140,12 @@ class Satchel:
         )
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style, errors)
+        if runner is not None and not callable(getattr(runner, "run", None)):
+            raise DefinitionError(
+                f"{type(runner).__name__} is not a runner of programs",
+                fix="pass an object with 'async def run(self, program)'",
+            )
+        self._shared.programs = runner, self._settings.sandbox
         self._servers: ServerRegistry | None = None
         self._providers = ProviderRegistry(self._settings.limits, self._weak_refresh_callback())
         for provider in _providers(providers):
@@ -185,9 +193,10 @@ class Satchel:
         meta tool, or both. With `allowed_tools="enforce"`, a loaded skill that names
         `allowed-tools` restricts the conversation to these and to the built-in tools; several such
         skills allow what any of them allows. `enable` and `disable` are patterns as in
-        `satchel.toml`. This conversation has only tools and skills that match `enable`, if given, and do not match
-        `disable`; `tool:read_*` and `skill:*` count for one kind. A string is one pattern. A
-        pattern of `enable` that matches nothing now is logged, because it hides everything.
+        `satchel.toml`. This conversation has only tools and skills that match `enable`, if given,
+        and do not match `disable`; `tool:read_*` and `skill:*` count for one kind. A string is one
+        pattern. A pattern of `enable` that matches nothing now is logged, because it hides
+        everything.
         `plan_policy` sets `Session.plan_policy`.
         """
         from satchel.session import Session, SessionOptions  # lazy: needed only with a session

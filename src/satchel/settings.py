@@ -2,6 +2,7 @@
 
 from dataclasses import field
 
+from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 
 MIB = 1024 * 1024
@@ -93,6 +94,33 @@ class WatchTimings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """What the scripts of skills, and the commands and the code of a model, may do.
+
+    It counts where the system has a sandbox that works; see `mode`.
+    """
+
+    mode: str = "auto"
+    """`auto`: in a sandbox if there is one; `required`: otherwise not at all; `off`: without."""
+    network: bool = False
+    """Whether they reach the network, and the sockets of this machine."""
+    write_skill: bool = False
+    """Whether a script may change the folder of its skill."""
+    writable: tuple[str, ...] = ()
+    """Further folders that they may change."""
+    memory: int = 4096 * MIB
+    """Memory of each process, also without a sandbox; 0 for no limits of memory and files."""
+    file_size: int = 1024 * MIB
+    """Size of a file that they write."""
+
+    def __post_init__(self) -> None:
+        if self.mode not in {"auto", "required", "off"}:
+            raise DefinitionError(
+                f"the mode of a sandbox must be auto, required or off, not {self.mode!r}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings of a `Satchel`, apart from its skills and plugins."""
 
@@ -106,5 +134,6 @@ class Settings:
     """Whether to connect the MCP servers that plugins and `satchel.toml` name."""
     state_folder: str = ""
     """The folder that records approved MCP tools; `""` for the user's own folder."""
+    sandbox: Sandbox = field(default_factory=Sandbox)
     cache: bool = True
     """Whether skills that were read before are taken from the user's cache while unchanged."""

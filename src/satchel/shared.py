@@ -188,6 +188,8 @@ class SharedState:
         self.middleware: tuple[ScopedMiddleware, ...] = ()
         self.newest = CatalogCache(store.current)
         self._index: SearchIndex | None = None
+        self.programs: tuple[Any, Any] | None = None
+        """The `ProgramRunner` of the host, if any, and its `Sandbox`."""
         self.background_loop = LazyEventLoop("satchel-calls", _PATIENCE)
         """The loop for hosts that have none."""
 

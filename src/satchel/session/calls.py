@@ -271,6 +271,7 @@ class CallDispatcher:
                 agent_id=context.agent_id,
                 run_id=context.run_id,
                 iteration=context.iteration,
+                programs=self._shared.programs,
                 call_id=call.id,
                 tool=name,
             )

@@ -108,7 +108,10 @@ async def run_skill_script(
     scripts = f"{loaded.folder}/{SCRIPTS_FOLDER}"
     path = locate_skill_file(scripts, scripts, name.removeprefix(f"{SCRIPTS_FOLDER}/"))
     seconds = _context.conversation.shared.limits.tool_call
-    result = await run_script(path, loaded.folder, args or (), seconds)
+    runner, sandbox = _context.conversation.shared.programs or (None, None)
+    result = await run_script(
+        path, loaded.folder, args or (), seconds, runner=runner, sandbox=sandbox
+    )
     return {key: visible(v) if isinstance(v, str) else v for key, v in result.items()}
 
 
