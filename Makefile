@@ -7,6 +7,7 @@
 #   make check                     format, lint, types, layers and the other rules
 #   make snapshots                 write the snapshots of all messages again, to be reviewed
 #   make adapters                  the checks of the adapters, in an environment for each framework
+#   make torture                   hours of hostile input, faults and reloads; SATCHEL_TORTURE=0.01 for a part
 #   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
@@ -24,7 +25,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test test-all check snapshots adapters conformance format clean
+.PHONY: help run test test-all check snapshots adapters torture conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -68,6 +69,9 @@ snapshots: $(DEVELOPING)
 
 adapters: $(DEVELOPING)
 	$(BIN)/python tests/adapters/run.py $(or $(ARGS),--turns 1000 --write docs/reference/adapters.md)
+
+torture: $(DEVELOPING)
+	$(BIN)/python tests/torture/run.py $(ARGS)
 
 conformance: $(DEVELOPING)
 	$(BIN)/python tests/conformance/run.py docs/reference/mcp-conformance.md

@@ -29,6 +29,7 @@ class NameOwners:
     def __init__(self, folder: str = "") -> None:
         self._folder = folder
         self._known: Owners | None = None
+        self._has_warned = False
         self._lock = threading.Lock()
 
     def of(self, kind: str, name: str) -> tuple[str, ...]:
@@ -60,12 +61,14 @@ class NameOwners:
                 try:
                     self._known = _parsed(self._file.read())
                 except (UnreadableFileError, OSError) as problem:
-                    self._known = {}
-                    _log.warning(
-                        "the owners of names cannot be read: %s; remove %s to begin anew",
-                        problem,
-                        self._file.path,
-                    )
+                    if not self._has_warned:
+                        _log.warning(
+                            "the owners of names cannot be read: %s; remove %s to begin anew",
+                            problem,
+                            self._file.path,
+                        )
+                    self._has_warned = True
+                    return {}  # not kept: it may be readable later
             return self._known
 
 
