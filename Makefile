@@ -7,7 +7,7 @@
 #   make check                     format, lint, types, layers and the other rules
 #   make snapshots                 write the snapshots of all messages again, to be reviewed
 #   make adapters                  the checks of the adapters, in an environment for each framework
-#   make torture                   hours of hostile input, faults and reloads; SATCHEL_TORTURE=0.01 for a part
+#   make torture                   hours of hostile input, faults and reloads; SATCHEL_TORTURE=0.01 does a part
 #   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.

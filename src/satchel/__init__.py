@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from satchel.provider_messages import calls_in, result_messages
     from satchel.providers import Contribution, Provider, Skill
     from satchel.runtime import ScopedMiddleware
+    from satchel.runtime.program_runner import Program, ProgramRunner
     from satchel.satchel import Satchel
     from satchel.session import (
         Recording,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
         StepChanges,
         replay,
     )
-    from satchel.settings import Limits, Settings, WatchTimings
+    from satchel.settings import Limits, Sandbox, Settings, WatchTimings
     from satchel.sources import Precedence, SearchRoot, conventional_roots
     from satchel.tool_registry import ToolRegistry
     from satchel.tools import (
@@ -93,7 +94,8 @@ else:
             "runtime": "ScopedMiddleware",
             "satchel": "Satchel",
             "session": "Recording ReplayDifference Session SkillContent Step StepChanges replay",
-            "settings": "Limits WatchTimings Settings",
+            "runtime.program_runner": "Program ProgramRunner",
+            "settings": "Limits Sandbox WatchTimings Settings",
             "sources": "Precedence SearchRoot conventional_roots",
             "tools": (
                 "Audio FunctionTool Image McpPrompt McpResource Resource ResourceLink Text Tool "
@@ -129,6 +131,8 @@ __all__ = [
     "Plan",
     "PlanPolicy",
     "Precedence",
+    "Program",
+    "ProgramRunner",
     "PromptListing",
     "Provider",
     "Recording",
@@ -136,6 +140,7 @@ __all__ = [
     "ReplayDifference",
     "Resource",
     "ResourceLink",
+    "Sandbox",
     "Satchel",
     "SatchelError",
     "ScopedMiddleware",

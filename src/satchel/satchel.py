@@ -140,6 +140,11 @@ class Satchel:
         )
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style, errors)
+        if self._settings.sandbox.mode not in {"auto", "required", "off"}:
+            raise DefinitionError(
+                f"the mode of a sandbox must be auto, required or off, "
+                f"not {self._settings.sandbox.mode!r}"
+            )
         if runner is not None and not callable(getattr(runner, "run", None)):
             raise DefinitionError(
                 f"{type(runner).__name__} is not a runner of programs",

@@ -2,7 +2,6 @@
 
 from dataclasses import field
 
-from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 
 MIB = 1024 * 1024
@@ -112,12 +111,6 @@ class Sandbox:
     """Memory of each process, also without a sandbox; 0 for no limits of memory and files."""
     file_size: int = 1024 * MIB
     """Size of a file that they write."""
-
-    def __post_init__(self) -> None:
-        if self.mode not in {"auto", "required", "off"}:
-            raise DefinitionError(
-                f"the mode of a sandbox must be auto, required or off, not {self.mode!r}"
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

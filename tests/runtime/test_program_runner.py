@@ -132,7 +132,7 @@ def test_the_host_can_require_a_sandbox(tmp_path, monkeypatch):
     with pytest.raises(ToolError, match="only in a sandbox"):
         asyncio.run(DefaultRunner().run(required))
     with pytest.raises(DefinitionError, match="mode"):
-        Sandbox(mode="maybe")
+        Satchel(settings=Settings(sandbox=Sandbox(mode="maybe")))
 
 
 def test_the_host_can_run_programs_itself(tmp_path, write_skill):

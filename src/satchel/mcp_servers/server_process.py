@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
 from satchel.mcp_servers.server_addresses import NESTED, StdioServer, WorkerServer
-from satchel.mcp_servers.tame_json import tamed
+from satchel.mcp_servers.tame_json import bytes_of, tamed
 from satchel.runtime.process_group import ProcessGroup
 from satchel.settings import KIB
 
@@ -87,10 +87,10 @@ def message_of(data: bytes | str) -> "SessionMessage | ValueError":
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
-    for read in (lambda: data, lambda: tamed(data)):
+    for read in (bytes_of, tamed):
         # A new error: the text of this one quotes the server.
         with suppress(ValueError):
-            return SessionMessage(jsonrpc_message_adapter.validate_json(read(), by_name=False))
+            return SessionMessage(jsonrpc_message_adapter.validate_json(read(data), by_name=False))
     return ValueError("invalid message")
 
 

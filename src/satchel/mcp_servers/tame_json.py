@@ -21,8 +21,12 @@ _PAIR = 12
 
 def tamed(data: bytes | str) -> bytes:
     """Return JSON that a strict parser can read, if there is only such a fault in it."""
-    text = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    return b"".join(_tokens(text))
+    return b"".join(_tokens(bytes_of(data)))
+
+
+def bytes_of(data: bytes | str) -> bytes:
+    """Return JSON as bytes; half a character stays, and no parser takes it."""
+    return data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
 
 
 def readable(data: bytes) -> bytes:

@@ -71,7 +71,8 @@ class SchemaValidator:
 
 def _require_finite(schema: Mapping[str, Any]) -> None:
     """Raise `ValueError` for a schema that compiled code would not survive; it may be circular."""
-    todo, nodes = [(schema, 0)], 0
+    todo: list[tuple[Any, int]] = [(schema, 0)]
+    nodes = 0
     while todo:
         item, depth = todo.pop()
         nodes += 1
