@@ -13,6 +13,7 @@
 #   make package                   the wheel and the source distribution, checked
 #   make oldest-sdk                the tests of MCP with the oldest SDK that the extra allows
 #   make peers                     the clients and servers of others, which need a package index and npm
+#   make torture                   hours of hostile input, faults and reloads; SATCHEL_TORTURE=0.01 does a part
 #   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
@@ -30,7 +31,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test test-all check docs docs-serve package remote oldest oldest-sdk peers snapshots adapters conformance format clean
+.PHONY: help run test test-all check docs docs-serve package remote oldest oldest-sdk peers torture snapshots adapters conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -107,8 +108,12 @@ oldest-sdk: $(DEVELOPING)
 	build/oldest-sdk/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	build/oldest-sdk/bin/python -m pip install --quiet --editable . --group dev "mcp==$(OLDEST_SDK)" "mcp-types==$(OLDEST_SDK)"
 	build/oldest-sdk/bin/python -m pytest --numprocesses=3 -m "not slow" tests/mcp tests/mcp_servers tests/workers $(ARGS)
+
 peers: $(DEVELOPING)
 	$(BIN)/python tests/peers/run.py $(ARGS)
+
+torture: $(DEVELOPING)
+	$(BIN)/python tests/torture/run.py $(ARGS)
 
 conformance: $(DEVELOPING)
 	$(BIN)/python tests/conformance/run.py docs/reference/mcp-conformance.md

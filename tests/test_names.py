@@ -77,6 +77,37 @@ def test_a_name_that_could_pass_for_something_else_is_unsafe(name, word):
     assert word in unsafe_name_fault(name)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "g\u0456t-commit",
+        "g\u03bfogle",
+        "\u0440df",
+        "\u0570ello",
+        "\u13dakill",
+        "\u0441\u043e\u0440\u0443-file",
+    ],
+)
+def test_a_name_of_letters_that_look_alike_is_unsafe_and_shown_with_escapes(name):
+    assert ascii(name) in unsafe_name_fault(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("git-коммит", "данные", "web-поиск", "excel-с-python", "git-Ελλάδα", "λ-calc", "µm-tool"),  # noqa: RUF001
+        *("データ分析", "pdf処理", "한국어-pdf", "نص-pdf", "हिन्दी", "ışık", "naïve", "Über"),  # noqa: RUF001
+    ],
+)
+def test_a_name_in_another_alphabet_is_honest(name):
+    assert unsafe_name_fault(unicodedata.normalize("NFC", name)) == ""
+
+
+def test_names_that_must_be_ascii_are_shown_with_escapes():
+    assert "'g\\u0456t'" in tool_name_fault("g\u0456t")
+    assert "'g\\u0456t'" in plugin_name_fault("g\u0456t")
+
+
 @given(st.text())
 def test_a_safe_name_is_shown_just_as_it_is_and_passes_for_none_of_the_format(name):
     if not unsafe_name_fault(name):

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from satchel.provider_messages import calls_in, result_messages
     from satchel.providers import Contribution, Provider, Skill
     from satchel.runtime import ScopedMiddleware
+    from satchel.runtime.program_runner import Program, ProgramRunner
     from satchel.satchel import Satchel
     from satchel.session import (
         Recording,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
         StepChanges,
         replay,
     )
-    from satchel.settings import Limits, Settings, WatchTimings
+    from satchel.settings import Limits, Sandbox, Settings, WatchTimings
     from satchel.sources import Precedence, SearchRoot, conventional_roots
     from satchel.sources.projects import Project
     from satchel.tool_registry import ToolRegistry
@@ -103,7 +104,8 @@ else:
             "runtime": "ScopedMiddleware",
             "satchel": "Satchel",
             "session": "Recording ReplayDifference Session SkillContent Step StepChanges replay",
-            "settings": "Limits WatchTimings Settings",
+            "runtime.program_runner": "Program ProgramRunner",
+            "settings": "Limits Sandbox WatchTimings Settings",
             "sources": "Precedence SearchRoot conventional_roots",
             "sources.projects": "Project",
             "tools": (
@@ -141,6 +143,8 @@ __all__ = [
     "Plan",
     "PlanPolicy",
     "Precedence",
+    "Program",
+    "ProgramRunner",
     "Project",
     "PromptListing",
     "Provider",
@@ -149,6 +153,7 @@ __all__ = [
     "ReplayDifference",
     "Resource",
     "ResourceLink",
+    "Sandbox",
     "Satchel",
     "SatchelError",
     "ScopedMiddleware",

@@ -136,6 +136,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "skill-file-case": DiagnosticRule(
             "A file's name resembles SKILL.md but is not exactly that.", _W, _E
         ),
+        "skill-file-secret": DiagnosticRule(
+            "A file of a skill usually holds secrets; it is never listed or served.", _I, _W
+        ),
         "skill-shadowed": DiagnosticRule(
             "Another skill of the same name is served instead.", _W, _W
         ),
@@ -277,7 +280,12 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "plugin-worker-down": DiagnosticRule("The plugin's process is not running.", _E, _E),
         "plugin-startup-failed": DiagnosticRule("The plugin could not be started.", _E, _E),
         "plugin-meddled": DiagnosticRule(
-            "The import changed the state of the whole process; the change was undone.", _W, _W
+            "The import changed the state of the whole process; this was undone where possible.",
+            _W,
+            _W,
+        ),
+        "plugin-text-long": DiagnosticRule(
+            "A description or notes are longer than the limit; the rest is left out.", _W, _E
         ),
         "plugin-tool-invalid": DiagnosticRule("A tool cannot be described to a model.", _E, _E),
         "plugin-group-unknown": DiagnosticRule(
@@ -287,6 +295,11 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "plugin-not-installed": DiagnosticRule("A requested plugin is not installed.", _E, _E),
         "plugin-contested": DiagnosticRule(
             "Two distributions offer the same plugin; neither is used.", _E, _E
+        ),
+        "plugin-name-held": DiagnosticRule(
+            "A new plugin has the name of one that was served before; it waits for a choice.",
+            _W,
+            _W,
         ),
         "plugin-shadowed": DiagnosticRule(
             "Another plugin of the same name is used instead.", _W, _W
@@ -326,6 +339,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         ),
         "config-invalid": DiagnosticRule(
             "A plugin's configured value is invalid, or a required value is missing.", _E, _E
+        ),
+        "tool-name-held": DiagnosticRule(
+            "A new tool has the name of one that was served before; it waits for a choice.", _W, _W
         ),
         "tool-shadowed": DiagnosticRule("Another tool of the same name is served instead.", _W, _W),
         "group-unavailable": DiagnosticRule(
@@ -374,6 +390,11 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
             "The newest version is broken; the last good one is served.", _W, _W
         ),
         "watcher-failed": DiagnosticRule("The watcher failed and was started again.", _W, _W),
+        "sandbox-missing": DiagnosticRule(
+            "The system has no sandbox that works; programs run with the rights of the user.",
+            _W,
+            _W,
+        ),
         "watcher-polling": DiagnosticRule(
             "The system sends no change events; Satchel compares files instead.", _W, _W
         ),

@@ -8,7 +8,8 @@ from typing import Any
 
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.text import one_line
+from satchel.mixed_scripts import mixes_scripts
+from satchel.text import escaped, one_line
 
 _SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -93,9 +94,15 @@ def unsafe_name_fault(name: str) -> str:
         return "contains control or invisible characters, or extra spaces"
     if _has_odd_part(name):
         return "has a part that is empty or starts with '.' or '-'"
+    return _look_alike_fault(name)
+
+
+def _look_alike_fault(name: str) -> str:
     folded = unicodedata.normalize("NFKC", name)
     if folded != name and (not skill_name_fault(folded) or _has_odd_part(folded)):
-        return "uses look-alike characters that fold to other letters"
+        return f"uses look-alike characters that fold to other letters: it is {escaped(name)}"
+    if mixes_scripts(name):
+        return f"mixes letters that look alike: it is {escaped(name)}"
     return ""
 
 
@@ -109,7 +116,7 @@ def tool_name_fault(name: str) -> str:
         return ""
     return (
         "must start with a letter or '_' and continue with letters, digits, '_' or '-', "
-        "64 characters at most (some model providers reject anything else)"
+        f"64 characters at most (some model providers reject anything else){_escapes(name)}"
     )
 
 
@@ -119,7 +126,15 @@ def plugin_name_fault(name: str) -> str:
         return "is reserved for the group that is always active"
     if PLUGIN_NAME.fullmatch(name):
         return ""
-    return "must be at most 64 letters, digits, '.', '_' or '-', with a letter or digit at each end"
+    return (
+        "must be at most 64 letters, digits, '.', '_' or '-', with a letter or digit at each end"
+        f"{_escapes(name)}"
+    )
+
+
+def _escapes(name: str) -> str:
+    """Return how a name is written, if a reader may take its letters for others."""
+    return "" if name.isascii() else f"; it is {escaped(name)}"
 
 
 def group_names(given: Any) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from satchel.catalog import (
 from satchel.diagnostics import Severity
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import LoaderConfig, ReconcileOptions, ScanCache, reconcile
+from satchel.loader.name_choices import served_names
 from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
 from satchel.plugins import HostContract, notify_catalog_built
 from satchel.prompt import SkillPrompt
@@ -39,6 +40,7 @@ from satchel.sources import (
     search_root,
 )
 from satchel.sources.configuration import fixed_folder
+from satchel.sources.name_owners import NameOwners
 from satchel.sources.projects import Project
 from satchel.tool_registration import (
     host_contribution,
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from satchel.providers import Provider, Skill
     from satchel.runtime import Middleware
     from satchel.runtime.error_results import ErrorText
+    from satchel.runtime.program_runner import ProgramRunner
     from satchel.server_registry import ServerRegistry
     from satchel.session import Session
     from satchel.shared import CatalogCache
@@ -122,6 +125,7 @@ class Satchel:
         errors: ErrorText = "summary",
         on_elicit: AskHost | None = None,
         on_sample: AskHost | None = None,
+        runner: ProgramRunner | None = None,
     ) -> None:
         if errors not in {"summary", "message"} and not callable(errors):
             raise DefinitionError(
@@ -148,9 +152,21 @@ class Satchel:
             plugin_values={name: _values(name, given) for name, given in (config or {}).items()},
             workers=self._workers,
             project=_project(project),
+            owners=NameOwners(self._settings.state_folder),
         )
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style, errors)
+        if self._settings.sandbox.mode not in {"auto", "required", "off"}:
+            raise DefinitionError(
+                f"the mode of a sandbox must be auto, required or off, "
+                f"not {self._settings.sandbox.mode!r}"
+            )
+        if runner is not None and not callable(getattr(runner, "run", None)):
+            raise DefinitionError(
+                f"{type(runner).__name__} is not a runner of programs",
+                fix="pass an object with 'async def run(self, program)'",
+            )
+        self._shared.programs = runner, self._settings.sandbox
         self._servers: ServerRegistry | None = None
         self._on_elicit, self._on_sample = on_elicit, on_sample
         self._providers = ProviderRegistry(self._settings.limits, self._weak_refresh_callback())
@@ -186,6 +202,7 @@ class Satchel:
         search: bool | None = None,
         defer_loading: bool = False,
         notes: Literal["prompt", "answer", "both"] = "both",
+        allowed_tools: Literal["note", "enforce"] = "note",
         enable: Iterable[str] | str = (),
         disable: Iterable[str] | str = (),
         plan_policy: PlanPolicy | None = None,
@@ -198,10 +215,13 @@ class Satchel:
         providers that can search tools get the schemas of inactive groups to load later, and for
         others these are left out.
         `notes` says where the notes of active groups go: into the prompt, into the answer of the
-        meta tool, or both. `enable` and `disable` are patterns as in `satchel.toml`. This
-        conversation has only tools and skills that match `enable`, if given, and do not match
-        `disable`; `tool:read_*` and `skill:*` count for one kind. A string is one pattern. A
-        pattern of `enable` that matches nothing now is logged, because it hides everything.
+        meta tool, or both. With `allowed_tools="enforce"`, a loaded skill that names
+        `allowed-tools` restricts the conversation to these and to the built-in tools; several such
+        skills allow what any of them allows. `enable` and `disable` are patterns as in
+        `satchel.toml`. This conversation has only tools and skills that match `enable`, if given,
+        and do not match `disable`; `tool:read_*` and `skill:*` count for one kind. A string is one
+        pattern. A pattern of `enable` that matches nothing now is logged, because it hides
+        everything.
         `plan_policy` sets `Session.plan_policy`.
         """
         from satchel.session import Session, SessionOptions  # lazy: needed only with a session
@@ -214,6 +234,7 @@ class Satchel:
             search=search,
             defer_loading=defer_loading,
             notes=notes,
+            allowed_tools=allowed_tools,
             entries=EntryFilter.of(enabled, _patterns("disable", disable)),
         )
         for warning in unmatched_patterns(enabled, self.catalog):
@@ -277,10 +298,13 @@ class Satchel:
         Returns the tool that has the name now. Raises `NotFoundError` for an unknown group, and
         `DefinitionError` for an invalid tool.
         """
+        from satchel.tools.tool_bounds import bounded_definition  # lazy: needed only with tools
+
         group = options.pop("group", None)
         new_tool = make_tool(tool, **options)
         with self._lock:
             new_tool = self._with_state(new_tool)
+            bounded_definition(new_tool, self._settings.limits)
             groups = group_names(group or new_tool.group)
             self._require_groups(groups)
             host = self._config.host
@@ -517,15 +541,18 @@ class Satchel:
         timeout: float | None = None,
         pin: Pin = "hold",
         options: ServerOptions | None = None,
+        identity: str | None = None,
     ) -> str:
         """Connect an MCP server, and return its name. Its tools are called like any other.
 
         They belong to `group`, or to a group of the server's name. Its skills are listed while
         `group` is active; without one, always. `enable` and `disable` are names or patterns of its
         tools. `presets` are values by tool, `"*"` for all, that the model neither sees nor sets.
-        `options` say how it is started, and rename and describe its tools. Waits until the server
-        answers or its time for starting has passed. A server that is down is a diagnostic, and is
-        connected again automatically.
+        `options` say how it is started, and rename and describe its tools. Approvals of its tools
+        are kept by `name`, and by its command or address without one. `identity` stands for these
+        where an argument varies, such as a port. Waits until the server answers or its time for
+        starting has passed. A server that is down is a diagnostic, and is connected again
+        automatically.
 
         Raises `ConflictError` for a name that is taken, and `NotFoundError` for an unknown group.
         """
@@ -549,6 +576,7 @@ class Satchel:
                 timeout=timeout,
                 pin=pin,
                 options=options,
+                identity=identity,
             )
             handle = registry.add(server_config)
         # Without the lock, so that other threads can continue.
@@ -927,6 +955,7 @@ class Satchel:
             changes: tuple[Change, ...] = ()
             if new is not old:
                 self._shared.publish(new)
+                self._record_names(old, new)
                 notify_catalog_built(new)
                 # Nobody can listen to the first one.
                 changes = diff(old, new) if old.generation else ()
@@ -952,6 +981,13 @@ class Satchel:
             provided=self._providers.ask(options.dirty, provider_names, seconds),
             provider_files=self._providers.watched,
         )
+
+    def _record_names(self, old: Catalog, new: Catalog) -> None:
+        """Record who serves a name, so that no new folder takes it."""
+        owners = self._config.owners
+        if owners is None or not self._config.run_code or new.all_tools == old.all_tools:
+            return
+        owners.record(served_names(new))
 
     def _connect_declared(self) -> None:
         """Connect the declared servers; their contributions come with a later pass."""

@@ -19,9 +19,8 @@ from satchel.mcp_servers.client_callbacks import ClientCallbacks
 from satchel.mcp_servers.pin_store import (
     PinStore,
     PinVerdict,
-    ServerOrigin,
     ToolDrift,
-    how_reached,
+    origin_in_code,
 )
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
 from satchel.mcp_servers.server_contributions import SOURCE, Pin, ServerConfig, ServerOffer
@@ -73,6 +72,7 @@ class ServerRegistry:
         timeout: float | None,
         pin: Pin,
         options: ServerOptions | None,
+        identity: str | None = None,
     ) -> ServerConfig:
         """Return the validated configuration. Raises `DefinitionError` and `ConflictError`."""
         stateless, origin = False, None
@@ -88,8 +88,10 @@ class ServerRegistry:
                 f"{type(server).__name__} is not an MCP server",
                 fix="pass a StdioServer, an HttpServer, an SseServer or a RemoteClient",
             )
+        if identity is not None and (not isinstance(identity, str) or not identity):
+            raise DefinitionError("the identity of a server must be a string that is not empty")
+        origin = origin or origin_in_code(server, name, identity)
         name = server.name if name is None else name
-        origin = origin or ServerOrigin("", name, how_reached(server))
         if fault := plugin_name_fault(name) if isinstance(name, str) else "is not a string":
             raise DefinitionError(f"the name {name!r} of a server {fault}")
         if name in self._handles:

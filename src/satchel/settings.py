@@ -34,7 +34,14 @@ class Limits:
     hook: float = 5.0
     provider: float = 10.0
     """How long a provider may take to contribute; then its last contribution stays."""
+    tool_definition: int = 64 * KIB
+    """Largest definition of one tool of a plugin, a provider or the application."""
+    tool_schema_depth: int = 64
+    group_notes: int = 64 * KIB
+    """Longest notes of a group; more is cut."""
     tool_call: float = 60.0
+    loop_blocked: float = 1.0
+    """How long an async tool may block the event loop before the log names it."""
     cancel_grace: float = 1.0
     """How long a cancelled tool may take to end; then it is abandoned."""
     result_text: int = 256 * KIB
@@ -89,6 +96,27 @@ class WatchTimings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """What the scripts of skills, and the commands and the code of a model, may do.
+
+    It counts where the system has a sandbox that works; see `mode`.
+    """
+
+    mode: str = "auto"
+    """`auto`: in a sandbox if there is one; `required`: otherwise not at all; `off`: without."""
+    network: bool = False
+    """Whether they reach the network, and the sockets of this machine."""
+    write_skill: bool = False
+    """Whether a script may change the folder of its skill."""
+    writable: tuple[str, ...] = ()
+    """Further folders that they may change."""
+    memory: int = 4096 * MIB
+    """Memory of each process, also without a sandbox; 0 for no limits of memory and files."""
+    file_size: int = 1024 * MIB
+    """Size of a file that they write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings of a `Satchel`, apart from its skills and plugins."""
 
@@ -103,11 +131,12 @@ class Settings:
     ask_mcp_clients: bool = False
     """Whether MCP clients that are served are asked what the MCP servers ask."""
     state_folder: str = ""
-    """The folder of approved MCP tools and of logins; `""` for the user's own folder."""
+    """The folder of approved MCP tools, logins and owners of names; `""` for the user's own."""
     plugin_wait: float | None = None
     """How long the start waits for slow imports, which then go on in the background of a watch.
 
     `None` waits for all.
     """
+    sandbox: Sandbox = field(default_factory=Sandbox)
     cache: bool = True
     """Whether skills that were read before are taken from the user's cache while unchanged."""

@@ -190,6 +190,8 @@ class SharedState:
         self.runners: tuple[ScopedRunner, ...] = ()
         self.newest = CatalogCache(store.current)
         self._index: SearchIndex | None = None
+        self.programs: tuple[Any, Any] | None = None
+        """The `ProgramRunner` of the host, if any, and its `Sandbox`."""
         self.background_loop = LazyEventLoop("satchel-calls", _PATIENCE)
         """The loop for hosts that have none."""
 

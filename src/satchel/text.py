@@ -58,6 +58,11 @@ def one_line(text: str) -> str:
     return " ".join(visible(text).split())
 
 
+def escaped(text: str) -> str:
+    """Quote a text with escapes for all but ASCII, so that look-alike letters can be told apart."""
+    return ascii(shorten(text, 200))
+
+
 def xml(text: str) -> str:
     """Escape a text as one line for an XML element, so that it cannot close its tag."""
     return _escaped(one_line(text))

@@ -204,17 +204,64 @@ def test_a_session_belongs_to_the_credential_that_opened_it(satchel, tokens):
 
 
 @pytest.mark.skipif(not principals.session_limit(), reason="this SDK is older than 2.2")
-def test_whoever_opens_all_its_sessions_takes_none_of_others(satchel, tokens, monkeypatch):
+def test_idle_sessions_make_room_for_new_ones(satchel, tokens, monkeypatch):
     monkeypatch.setattr(principals, "MOST_SESSIONS", 2)
 
     async def ask():
         async with served(satchel, tokens=tokens) as url:
-            greedy = [await asyncio.to_thread(opened, url, WHOLE) for _ in range(3)]
-            return greedy[-1], await asyncio.to_thread(opened, url, ANOTHER)
+            many = [await asyncio.to_thread(opened, url, WHOLE) for _ in range(5)]
+            found = [await asyncio.to_thread(opened, url, WHOLE, session) for session in many]
+            return many, found, await asyncio.to_thread(opened, url, ANOTHER)
 
-    refused, other = run(ask())
-    assert refused == 503
-    assert isinstance(other, str)
+    many, found, other = run(ask())
+    assert all(isinstance(session, str) for session in (*many, other))
+    assert found[:3] == [404, 404, 404]
+    assert 404 not in found[3:]
+
+
+def test_a_body_that_does_not_come_is_cut(satchel, monkeypatch):
+    monkeypatch.setattr(http_server, "_IDLE_TIMEOUT", 0.05)
+    monkeypatch.setattr(http_server, "_BODY_TIMEOUT", 0.05)
+
+    async def ask():
+        async with served(satchel) as url, asyncio.timeout(PATIENCE):
+            reading, writing = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+            head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+            writing.write(head + b"Content-Type: application/json\r\n\r\n{")
+            heard = await reading.read()
+            writing.close()
+            return heard
+
+    assert run(ask()) == b""
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("", "evil.example", "localhost.evil.example", "evil@localhost", "localhost/x"),
+        *("localhost#", "localhost?", "localhost:99999", "localhost:80:80", "localhost:x"),
+        *("[::1", "::1", "localhost\\@evil", "local host"),
+    ],
+)
+def test_odd_hosts_are_refused(satchel, host):
+    async def ask():
+        async with served(satchel) as url:
+            reading, writing = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+            writing.write(f"GET /mcp HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            answer = await reading.readline()
+            writing.close()
+            return answer
+
+    assert run(ask()).split()[1] in {b"421", b"400"}
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:8000", "[::1]:8000"])
+def test_plain_hosts_are_served(satchel, host):
+    async def ask():
+        async with served(satchel) as url:
+            return await asyncio.to_thread(lambda: asked(f"{url}/nothing", host=host))
+
+    assert run(ask()) == 404
 
 
 def test_whoever_has_all_its_requests_open_takes_none_of_others(satchel, tokens, monkeypatch):

@@ -223,6 +223,14 @@ def test_what_is_no_message_is_answered_with_an_error(line, number, code):
     assert text_of(found[9]) == "x"
 
 
+def test_a_line_that_is_too_long_is_answered_with_an_error(monkeypatch):
+    monkeypatch.setattr("satchel.mcp.stdio_server.LARGEST_LINE", 1_000)
+    long = called("echo", 3, text="x" * 10_000)
+    found = answers(serving(echo), long, called("echo", 9, text="x"))
+    assert found[None]["code"] == -32600
+    assert text_of(found[9]) == "x"
+
+
 @pytest.mark.parametrize("odd", [b"[" * 150 + b"]" * 150, b"1" * 5_000, b"1e999", b"NaN"])
 def test_what_is_odd_in_a_notification_ends_nothing(odd):
     line = b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":' + odd + b"}}\n"

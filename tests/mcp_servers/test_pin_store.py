@@ -10,9 +10,9 @@ import pytest
 from described import described, satchel_of
 
 from satchel import ConflictError, NotFoundError, Status
-from satchel.mcp_servers import HttpServer
+from satchel.mcp_servers import HttpServer, StdioServer
 from satchel.mcp_servers.definition_diff import differences
-from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
+from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, origin_in_code, pins_in_code
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 
 HERE = ServerOrigin("", "box", "npx box@1")
@@ -325,3 +325,35 @@ def test_another_argument_of_the_command_holds_what_was_approved(plain, app):
     app.remove_mcp_servers("box")
     app.register_mcp_server(replace(server, args=(*server.args, "--more")), name="box")
     assert states(app) == {"a": "held"}
+
+
+# ---- where pins are kept -------------------------------------------------------------------
+
+
+def test_two_servers_in_code_with_one_default_name_never_share_pins(tmp_path):
+    one, two = (StdioServer(command="python", args=("-m", it)) for it in ("docs", "mail"))
+    for server in (one, two):
+        store = PinStore(str(tmp_path), "python", origin_in_code(server, None, None))
+        assert not store.compare((ToolDefinition(name="search", description=server.args[1]),)).drift
+    assert len(pins_in_code(str(tmp_path), "python")) == 2
+
+
+def test_a_changed_command_under_a_name_of_the_host_is_held(tmp_path):
+    one, two = (StdioServer(command="python", args=("-m", it)) for it in ("docs", "mail"))
+    tools = (ToolDefinition(name="search", description="the same"),)
+    assert not PinStore(str(tmp_path), "a", origin_in_code(one, "a", None)).compare(tools).drift
+    assert PinStore(str(tmp_path), "a", origin_in_code(two, "a", None)).compare(tools).drift
+
+
+def test_an_identity_stands_for_a_command_that_varies(tmp_path):
+    def compare(port, text):
+        origin = origin_in_code(
+            StdioServer(command="python", args=("-m", "docs", port)), None, "docs"
+        )
+        return PinStore(str(tmp_path), "python", origin).compare(
+            (ToolDefinition(name="search", description=text),)
+        )
+
+    assert not compare("8001", "the same").drift
+    assert not compare("8002", "the same").drift
+    assert compare("8003", "another").drift

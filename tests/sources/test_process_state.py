@@ -1,8 +1,11 @@
 """What plugin code changes for everybody is put back and named."""
 
+import ctypes
 import gc
 import importlib
+import logging
 import os
+import signal
 import sys
 from types import ModuleType
 
@@ -205,3 +208,42 @@ def test_a_package_that_was_purged_meanwhile_is_not_brought_back(monkeypatch):
     monkeypatch.delitem(sys.modules, "purged_package")
     assert before.put_back() == ()
     assert "purged_package" not in sys.modules
+
+
+def test_the_umask_and_signal_handlers_are_put_back(before):
+    def nothing(*_):
+        pass
+
+    os.umask(0)
+    signal.signal(signal.SIGUSR2, nothing)
+    try:
+        assert before.put_back(alone=False) == ("the umask",), "the host may set a handler"
+        assert before.put_back() == ("the handler of SIGUSR2",)
+        assert signal.getsignal(signal.SIGUSR2) is before.signals.handlers[signal.SIGUSR2]
+        assert ProcessState.now().signals.umask == before.signals.umask
+    finally:
+        os.umask(before.signals.umask)
+
+
+def test_a_handler_that_code_in_c_sets_is_put_back(before):
+    libc = ctypes.CDLL(None)
+    libc.signal(int(signal.SIGUSR2), 1)
+    if not os.path.exists("/proc/self/status"):
+        pytest.skip("only the kernel knows, and it does not tell here")
+    assert before.put_back() == ("the handler of SIGUSR2",)
+    assert ProcessState.now().signals.masks == before.signals.masks
+
+
+def test_the_configuration_of_logging_is_put_back():
+    known = logging.getLogger("satchel.tests.known")
+    before, handlers = ProcessState.now(), list(logging.root.handlers)
+    logging.root.addHandler(logging.NullHandler())
+    known.disabled = True
+    logging.disable(logging.CRITICAL)
+    (what,) = before.put_back(alone=False)
+    assert what.startswith("the configuration of logging; it was not reverted")
+    assert before.put_back() == ("the configuration of logging",)
+    assert (logging.root.handlers, known.disabled) == (handlers, False)
+    assert logging.root.manager.disable == 0
+    logging.getLogger("satchel.tests.own").setLevel(logging.ERROR)
+    assert before.put_back() == (), "a plugin may configure its own logger"

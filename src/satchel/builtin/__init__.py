@@ -3,11 +3,11 @@
     Satchel(entry_points=["builtin"])
 
 `get_today_date` is harmless. The file tools stay inside one folder, which the host sets as
-`base_directory`; without it they are not loaded. The two tools that run code are NOT a sandbox: the
-model's code runs with all rights of the host's user. It can read whatever that user can read, the
-environment of the host's process included, and can use the network. The limits of time, output
-and inherited environment only guard against accidents. If the model reads untrusted text, run the
-host in a container or as a user with few rights.
+`base_directory`; without it they are not loaded. The two tools that run code use a sandbox where
+the system has one. WITHOUT ONE the model's code runs with all rights of the host's user. It can
+read whatever that user can read, the environment of the host's process included, and can use the
+network. If the model reads untrusted text, run the host in a container or as a user with few
+rights, or set `Sandbox(mode="required")`.
 """
 
 from collections.abc import Callable

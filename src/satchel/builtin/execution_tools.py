@@ -1,21 +1,23 @@
-"""The tools that run code that the model writes. They are not a sandbox; see `satchel.builtin`."""
+"""The tools that run code that the model writes, in a sandbox where the system has one."""
 
 import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from satchel.errors import ToolError
-from satchel.runtime.child_process import run_program
-from satchel.tools import Text, ToolResult, tool
+from satchel.runtime.program_runner import DefaultRunner, Program
+from satchel.tools import Text, ToolContext, ToolResult, tool
 from satchel.tools.callables import in_thread
 
 LONGEST = 600
 """The longest time limit that the model may ask for, in seconds."""
 _WHOLE_CALL = LONGEST + 30  # the process must end before the host's limit ends the call
 
+_NO_CONTEXT = ToolContext()
 # -I: without the host's import path. -u: keep what was printed before the time limit.
 _PYTHON = (sys.executable, "-I", "-u", "-X", "utf8")
 
@@ -26,6 +28,7 @@ async def execute_python_code(
     timeout: float = 60,  # noqa: ASYNC109 - the model chooses it
     *,
     base_directory: Path | None = None,
+    context: ToolContext = _NO_CONTEXT,
 ) -> ToolResult:
     """Run Python code in a new interpreter and return its output.
 
@@ -33,12 +36,13 @@ async def execute_python_code(
         code: The program; only what it prints is returned.
         timeout: Seconds after which the program is ended, 1 to 600.
         base_directory: The working folder; without one, a temporary folder.
+        context: The context of the call.
     """
     _check(code, timeout)
     async with _folders(base_directory) as (folder, scratch):
-        return _answer(
-            await run_program([*_PYTHON, _program(code, scratch)], folder, timeout), timeout
-        )
+        command = [*_PYTHON, _program(code, scratch)]
+        program = _program_for("python", command, folder, timeout, scratch)
+        return _answer(await _run(program, context), timeout)
 
 
 @tool(state=["base_directory"], timeout=_WHOLE_CALL)
@@ -47,6 +51,7 @@ async def execute_shell_command(
     timeout: float = 60,  # noqa: ASYNC109 - the model chooses it
     *,
     base_directory: Path | None = None,
+    context: ToolContext = _NO_CONTEXT,
 ) -> ToolResult:
     """Run a shell command and return its output.
 
@@ -54,12 +59,35 @@ async def execute_shell_command(
         command: One or more command lines for /bin/sh (cmd on Windows).
         timeout: Seconds after which the command is ended, 1 to 600.
         base_directory: The working folder; without one, a temporary folder.
+        context: The context of the call.
     """
     _check(command, timeout)
     # "--": the shell must not read a command that begins with a hyphen as an option.
     shell = ("cmd", "/c") if sys.platform == "win32" else ("/bin/sh", "-c", "--")
-    async with _folders(base_directory) as (folder, _):
-        return _answer(await run_program([*shell, command], folder, timeout), timeout)
+    async with _folders(base_directory) as (folder, scratch):
+        program = _program_for("shell", [*shell, command], folder, timeout, scratch)
+        return _answer(await _run(program, context), timeout)
+
+
+def _program_for(
+    kind: str, command: list[str], folder: str, seconds: float, scratch: str
+) -> Program:
+    # The user named the working folder, so that programs may change it.
+    return Program(
+        command=command,
+        folder=folder,
+        seconds=seconds,
+        kind=kind,
+        readable=(scratch,),
+        writable=(folder,),
+    )
+
+
+async def _run(program: Program, context: ToolContext) -> dict[str, Any]:
+    runner, sandbox = context.programs or (None, None)
+    return await (runner or DefaultRunner()).run(
+        replace(program, sandbox=sandbox or program.sandbox)
+    )
 
 
 def _answer(outcome: dict[str, Any], seconds: float) -> ToolResult:

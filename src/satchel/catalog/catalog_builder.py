@@ -22,6 +22,7 @@ from satchel.catalog.disable_rules import (
     nothing_disabled,
 )
 from satchel.catalog.name_conflicts import resolve_plugins, resolve_skills, resolve_tools
+from satchel.catalog.name_holds import NameRules, hold_newcomers
 from satchel.diagnostics import Where, has_error, make_diagnostic
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, SESSION_TOOLS, sentence_of
@@ -76,12 +77,13 @@ def build(
     disable_reason: DisableReason = nothing_disabled,
     *,
     first_skills: tuple[str, ...] = (),
+    names: NameRules | None = None,
 ) -> Catalog:
     """Build the catalog after `previous`, or return `previous` itself if nothing changed.
 
     `plugins` come from `build_plugins`. A broken unit that was good in `previous` keeps its good
     version, marked stale. An entry for which `disable_reason` returns a reason is disabled and
-    shadows nothing.
+    shadows nothing. `names` say who owns a contested name.
     """
     number = previous.generation + 1
     listed = tuple(entry for entry in plugins if entry.source != HOST)
@@ -96,7 +98,8 @@ def build(
         *(entry for _, entry in skill_entries),
     )
     rules = disable_rules(_described_groups(plugins), members, disable_reason)
-    all_tools = resolve_tools(map(rules.apply, tool_entries))
+    usable = hold_newcomers(map(rules.apply, tool_entries), plugins, names or NameRules())
+    all_tools = resolve_tools(usable)
     all_skills = resolve_skills(_apply_to_skills(rules, skill_entries, membership))
     groups = _group_entries(plugins, all_tools, all_skills, rules)
     parts: dict[str, Any] = {
@@ -198,7 +201,7 @@ def _plugin_entry(contribution: PluginContribution, old: PluginEntry | None) -> 
         served, state = _last_good_contribution(contribution, old.contribution), Status.STALE
         is_held = contribution.is_untrusted
         problems = (*problems, _last_good_diagnostic("plugin", old, is_held=is_held))
-    elif state is Status.HELD:
+    elif state is Status.HELD and not _has_held_name(contribution):
         # Only its tools are held; its skills and notes are served.
         state = Status.DEGRADED
     elif state is Status.OK and has_error(problems):
@@ -217,6 +220,10 @@ def _plugin_entry(contribution: PluginContribution, old: PluginEntry | None) -> 
         digest=contribution.digest,
         contribution=served,
     )
+
+
+def _has_held_name(contribution: PluginContribution) -> bool:
+    return any(item.code == "plugin-name-held" for item in contribution.diagnostics)
 
 
 def _last_good_contribution(

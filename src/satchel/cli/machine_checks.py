@@ -32,10 +32,22 @@ def environment() -> list[MachineCheck]:
         MachineCheck(name="python", severity=Severity.INFO, message=platform.python_version()),
         MachineCheck(name="satchel", severity=Severity.INFO, message=_version()),
         _watching(),
+        _sandbox(),
     ]
     if (limit := _inotify_limit()) is not None:
         checks.append(limit)
     return [*checks, *_readable_value_files()]
+
+
+def _sandbox() -> MachineCheck:
+    from satchel.runtime.program_runner import missing_sandbox  # lazy: only doctor asks
+
+    problem = missing_sandbox()
+    if problem is None:
+        return MachineCheck(
+            name="sandbox", severity=Severity.INFO, message="bubblewrap runs scripts and commands"
+        )
+    return MachineCheck(name="sandbox", severity=Severity.INFO, message=problem.message)
 
 
 def is_readable_by_others(path: str) -> bool:

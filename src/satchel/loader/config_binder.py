@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from satchel.catalog import Status
+from satchel.loader.group_bounds import with_bounded_texts
 from satchel.loader.loader_config import unit_of
 from satchel.loader.scan_cache import Bound
 from satchel.plugins import BoundPlugin, needs_no_binding
@@ -23,7 +24,8 @@ def bind(inputs: PassInputs, contributions: Iterable[PluginContribution]) -> Bou
     plugins: dict[Unit, BoundPlugin] = {}
     last_good: dict[Unit, PluginContribution] = {}
     served_instead: dict[Unit, PluginContribution] = {}
-    for contribution in contributions:
+    for given in contributions:
+        contribution = with_bounded_texts(given, inputs.limits)
         unit, last = unit_of(contribution), _last_good(inputs, contribution)
         plugins[unit] = _bind(inputs, last or contribution)
         if last is not None:

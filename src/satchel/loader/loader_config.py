@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         SkillFinding,
         StampedPath,
     )
+    from satchel.sources.name_owners import NameOwners
     from satchel.workers import WorkerPool
 
 ALL = "all"
@@ -65,6 +66,8 @@ class LoaderConfig:
     """The paths that providers watch."""
     workers: WorkerPool | None = None
     """The processes of isolated plugins."""
+    owners: NameOwners | None = None
+    """Who served which name first."""
     project: Project | None = None
     """The project whose settings are read as well; how far they count is up to the user."""
 

@@ -12,6 +12,7 @@ from satchel.catalog import PluginContribution, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.lazy_dataclass import dataclass
 from satchel.loader.loader_config import unit_of
+from satchel.loader.name_choices import held_newcomers
 from satchel.loader.scan_cache import Imported, PendingImport
 from satchel.loader.wanted_servers import with_servers
 from satchel.plugins import (
@@ -72,6 +73,9 @@ def import_plugins(inputs: PassInputs, scan: Scan) -> Imported:
         ),
         *_package_candidates(inputs, scan.packages.values()),
     ]
+    held = held_newcomers(
+        (candidate.contribution for candidate in candidates), inputs.config, inputs.selection
+    )
     # A new installation may provide a module that a broken plugin was missing.
     has_new_packages = scan.distributions.stamps != inputs.cache.scan.distributions.stamps
     host = inputs.config.host
@@ -81,7 +85,8 @@ def import_plugins(inputs: PassInputs, scan: Scan) -> Imported:
     for candidate in sorted(
         candidates, key=lambda it: (it.contribution.scope, it.contribution.rank)
     ):
-        contribution, unit = candidate.contribution, unit_of(candidate.contribution)
+        contribution = held.get(id(candidate.contribution), candidate.contribution)
+        unit = unit_of(contribution)
         is_good = contribution.state in {Status.OK, Status.DEGRADED}
         is_good = is_good and not contribution.is_untrusted
         if inputs.config.run_code and is_good and contribution.name not in served:
@@ -260,8 +265,9 @@ def _reusable(
     cached = inputs.cache.imported.contributions.get(unit_of(contribution))
     if cached is None or cached.digest != contribution.digest or cached.state in _NOT_IMPORTED:
         return None
-    if cached.is_untrusted:
-        return None
+    was_held = any(item.code == "plugin-name-held" for item in cached.diagnostics)
+    if was_held or cached.is_untrusted:
+        return None  # Its code was not imported.
     may_heal = (may_heal and _lacks_a_module(cached)) or (
         inputs.options.retry_late and was_late(cached)
     )

@@ -22,6 +22,7 @@ from satchel.diagnostics import Where, make_diagnostic
 from satchel.loader.config_binder import bind, with_last_good
 from satchel.loader.contract_checks import contract_diagnostics
 from satchel.loader.loader_config import ALL, unit_of
+from satchel.loader.name_choices import name_rules
 from satchel.loader.plugin_loader import disabled_contribution, import_plugins, is_enabled
 from satchel.loader.scan_cache import PassInputs, Scan, ScanCache
 from satchel.loader.trust_gate import open_gate
@@ -124,13 +125,18 @@ def reconcile(
     )
     is_disabled = selection.disabled if selection.chooses else nothing_disabled
     first = selection.first_skills
-    catalog = build(every_skill, plugins, previous, diagnostics, is_disabled, first_skills=first)
+    names = name_rules(config, selection)
+    catalog = build(
+        every_skill, plugins, previous, diagnostics, is_disabled, first_skills=first, names=names
+    )
     # Contracts are checked against the finished catalog, which must list their problems, too.
     contract_problems = tuple(contract_diagnostics(config, catalog, bound.plugins.values()))
     if contract_problems:
         diagnostics = (*diagnostics, *contract_problems)
         catalog = build(
-            every_skill, plugins, previous, diagnostics, is_disabled, first_skills=first
+            *(every_skill, plugins, previous, diagnostics, is_disabled),
+            first_skills=first,
+            names=names,
         )
     return results, catalog
 

@@ -1,5 +1,6 @@
 """Check the host, the origin and the token of every HTTP request."""
 
+import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -16,6 +17,9 @@ from satchel.runtime.rate_limiter import RateLimiter
 CREDENTIAL = "satchel.credential"
 """The key of the request's scope with its credential."""
 
+_HOST = re.compile(
+    r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(?P<port>[0-9]{1,5}))?", re.ASCII | re.IGNORECASE
+)
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -53,6 +57,8 @@ class TrustedHosts:
 
     def _refusal(self, headers: Headers) -> Response | None:
         host, origin = headers.get("host", ""), headers.get("origin")
+        if len(headers.getlist("host")) > 1:
+            return PlainTextResponse("More than one Host header", 400)
         if not self._is_ours(_name_of(host)):
             return PlainTextResponse("Invalid Host header", 421)
         if origin is not None and not self._is_known(origin, host):
@@ -113,8 +119,8 @@ class AuthMiddleware:
 
 
 def _name_of(host: str) -> str:
-    """Return the name in a Host header; `""` for none."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
+    """Return the name in a Host header; `""` for none, and for all but a name with a port."""
+    match = _HOST.fullmatch(host)
+    if match is None or int(match["port"] or 0) >= 1 << 16:
         return ""
+    return match["name"].removeprefix("[").removesuffix("]").lower()

@@ -10,7 +10,7 @@ import uvicorn
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from satchel.mcp.auth_middleware import CREDENTIAL, AuthMiddleware, TrustedHosts
 from satchel.mcp.bearer_tokens import BearerTokens, Credential
@@ -26,6 +26,8 @@ MOST_CONNECTIONS = 1_000
 """Open connections; most systems let a process open as many files."""
 _IDLE_TIMEOUT = 10
 """Seconds in which a client must send a request after it connects or gets a response."""
+_BODY_TIMEOUT = 20
+"""Further seconds in which the whole request must have arrived."""
 _SHUTDOWN_TIMEOUT = 1
 """Seconds in which running requests must end when the server stops."""
 _CHECK_INTERVAL = 1.0
@@ -115,7 +117,7 @@ class Endpoints:
 
 
 class _Connection(H11Protocol):
-    """A connection that is closed when it is idle, also before the first request."""
+    """A connection that is closed when it is idle, and when a request does not arrive in time."""
 
     _waiting: asyncio.TimerHandle | None = None
 
@@ -137,6 +139,12 @@ class _Connection(H11Protocol):
 
     def _require_request(self, last: object) -> None:
         if self.cycle is last:
+            self.transport.close()
+        elif self.cycle.more_body:
+            self._waiting = self.loop.call_later(_BODY_TIMEOUT, self._require_body, self.cycle)
+
+    def _require_body(self, request: RequestResponseCycle) -> None:
+        if self.cycle is request and request.more_body:
             self.transport.close()
 
 

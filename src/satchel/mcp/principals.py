@@ -1,6 +1,7 @@
 """Limit the sessions and requests of each HTTP principal, and end them with its token."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -18,12 +19,10 @@ from satchel.settings import MIB
 LARGEST_BODY = 4 * MIB
 MOST_SESSIONS = 1_000
 """Open sessions of one principal at each endpoint."""
+IDLE_SESSION = 15 * 60.0
+"""Seconds after which a session ends that has no open request; clients begin a new one."""
 MOST_REQUESTS = 500
 """Open requests of one principal; a notification stream counts as one."""
-
-
-IDLE_SECONDS = 1_800.0
-"""Seconds until a session without requests is closed."""
 
 
 def session_limit() -> dict[str, Any]:
@@ -83,10 +82,10 @@ class Principal:
     async def _hold(self, choice: ServedSelection, ready: asyncio.Future[ASGIApp]) -> None:
         """Run the session manager of one endpoint until it is cancelled."""
         try:
-            manager = StreamableHTTPSessionManager(
+            manager = _Sessions(
                 self._serving(choice).server,
                 max_request_body_size=LARGEST_BODY,
-                session_idle_timeout=IDLE_SECONDS,
+                session_idle_timeout=IDLE_SESSION,
                 **session_limit(),
             )
             async with manager.run():
@@ -97,6 +96,27 @@ class Principal:
             if ready.done():
                 raise
             ready.set_exception(problem)
+
+
+class _Sessions(StreamableHTTPSessionManager):
+    """Ends the session that was idle for the longest time when there is no room for a new one."""
+
+    def _admit_session(self, requestor: Any) -> Any:
+        # Private, as the SDK has no other way to make room: it refuses everybody until the idle
+        # sessions of somebody end.
+        if len(self._server_instances) >= MOST_SESSIONS:
+            idle = [
+                (transport.idle_scope.deadline, session)
+                for session, transport in self._server_instances.items()
+                if transport.idle_scope is not None and transport.idle_scope.deadline < math.inf
+            ]
+            if idle:
+                _, oldest = min(idle)
+                scope = self._server_instances.pop(oldest).idle_scope
+                self._session_owners.pop(oldest, None)
+                if scope is not None:
+                    scope.cancel()
+        return super()._admit_session(requestor)
 
 
 class _Answer:

@@ -53,7 +53,11 @@ class DescriptionCache:
 
 def described_tool(tool: Tool, group: str) -> Described:
     """Describe a tool; leave out invalid annotations or an invalid output schema."""
-    schema = {**tool.to_schema("mcp"), "_meta": {GROUP_KEY: group}}
+    try:
+        schema = {**tool.to_schema("mcp"), "_meta": {GROUP_KEY: group}}
+    except Exception as problem:  # one tool must not take the server down
+        _log.warning("tool %s is not served over MCP: %s", tool.name, type(problem).__name__)
+        return None
     for lacking in _LACKING:
         try:
             described = require_valid(

@@ -17,9 +17,15 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from satchel.settings import MIB
+
 _LOG = logging.getLogger("satchel.mcp")
 _LAST_WORDS = 1.0
 """Seconds to send pending responses when this process ends the connection."""
+LARGEST_LINE = 16 * MIB
+"""Bytes of the longest message of a client."""
+_LISTENING = "subscriptions/listen"
+"""The only request that is answered at the end of the connection."""
 
 
 def claim_stdin() -> BinaryIO:
@@ -100,7 +106,12 @@ class _Wire:
     def _lines(self) -> Iterator[bytes]:
         """Yield the lines of the client until it, or this process, closes the stream."""
         with suppress(ValueError):  # of a stream that is closed meanwhile
-            yield from self._stdin
+            while line := self._stdin.readline(LARGEST_LINE + 1):
+                if len(line) > LARGEST_LINE:
+                    while line and not line.endswith(b"\n"):
+                        line = self._stdin.readline(LARGEST_LINE)
+                    line = _TOO_LONG
+                yield line
 
     def _read(self, portal: BlockingPortal) -> None:
         """Pass on the messages of the client; runs in its own thread."""
@@ -135,6 +146,10 @@ class _Wire:
             self._stdout.flush()
 
 
+_TOO_LONG = b"\0"
+"""Stands for a line that was too long, and is no message itself."""
+
+
 def _line(message: types.JSONRPCMessage) -> bytes:
     """Return a message as a line; a response that JSON cannot express becomes an error."""
     try:
@@ -150,6 +165,10 @@ def _line(message: types.JSONRPCMessage) -> bytes:
 def _message(line: bytes) -> types.JSONRPCMessage:
     """Parse a message. Raises `MCPError` for an invalid one."""
     text = "This is not a JSON-RPC message."
+    if line == _TOO_LONG:
+        raise MCPError(
+            types.INVALID_REQUEST, f"The message is longer than {LARGEST_LINE // MIB} MiB."
+        )
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError as problem:

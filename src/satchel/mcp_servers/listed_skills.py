@@ -20,6 +20,7 @@ from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB, Limits
 from satchel.sources.folder_reader import is_skipped
+from satchel.sources.secret_files import is_secret_file
 from satchel.sources.skill_files import is_file_name
 from satchel.sources.skill_scan import SKILL_FILE
 from satchel.text import one_line, shorten
@@ -286,7 +287,7 @@ def _files(listed: Any, folder: str, limits: Limits) -> tuple[SkillFile, ...]:
     if sum(file.size for file in files.values()) > MOST_BYTES:
         raise DefinitionError(f"its files have more than {MOST_BYTES:,} bytes together")
     # The same names are skipped as in local folders.
-    kept = (file for file in files.values() if not any(map(is_skipped, file.name.split("/"))))
+    kept = (file for file in files.values() if not any(map(_is_left_out, file.name.split("/"))))
     return tuple(sorted(kept, key=lambda file: file.name))
 
 
@@ -315,7 +316,11 @@ def _are_plain(parts: list[str]) -> bool:
 
 
 def _is_only_skipped(part: str) -> bool:
-    return is_skipped(part) and not part.startswith("..")
+    return _is_left_out(part) and not part.startswith("..")
+
+
+def _is_left_out(part: str) -> bool:
+    return is_skipped(part) or is_secret_file(part)
 
 
 def _is_plain(uri: str) -> bool:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
 from satchel.mcp_servers.connection_errors import first_error
-from satchel.mcp_servers.deep_messages import lines_within_depth, within_depth
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer
 from satchel.mcp_servers.server_process import message_of, too_long
+from satchel.mcp_servers.tame_json import readable
 
 if TYPE_CHECKING:
     import httpx2
@@ -19,6 +19,8 @@ _WAIT = 10.0
 """Seconds to wait for a connection; reading a response has no limit here."""
 
 _EVENTS = "text/event-stream"
+_FIELD_NAME = 64
+"""Bytes of a line of an event besides its data."""
 
 OF_LOGIN = "satchel-login"
 """The extension that marks requests to an authorization server."""
@@ -124,8 +126,7 @@ async def _receive(
                 if event.event == "endpoint":
                     task_status.started(event.data)
                 elif event.event == "message" and event.data:
-                    data = await within_depth(event.data.encode())
-                    await received.send(message_of(data))
+                    await received.send(message_of(event.data.encode()))
         except httpx2.SSEError:
             raise too_long(longest) from None
 
@@ -151,38 +152,28 @@ async def _send(client: "httpx2.AsyncClient", url: "httpx2.URL", outgoing: Any) 
 def _client(
     server: HttpServer | SseServer, longest: int, auth: Any, on_request: Any, *on_response: Any
 ) -> "httpx2.AsyncClient":
-    """Create an HTTP client that limits the size of each response."""
+    """Create an HTTP client that limits each response, and makes its JSON readable."""
     import httpx2
 
-    class Bounded(httpx2.AsyncByteStream):
-        """A response body that raises an error at the limit."""
+    class Rewritten(httpx2.AsyncByteStream):
+        """A response body whose parts come from a function of the received ones."""
 
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
+        def __init__(self, stream: Any, rewrite: Callable[..., AsyncIterator[bytes]]) -> None:
+            self._stream, self._parts = stream, rewrite(stream, longest)
 
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            body = bytearray()
-            async for part in self._stream:
-                body += part
-                if len(body) > longest:
-                    raise too_long(longest)
-            yield await within_depth(bytes(body))
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return self._parts
 
         async def aclose(self) -> None:
             await self._stream.aclose()
-
-    class Events(Bounded):
-        """An event stream; it has no end, and the limit is for each event."""
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for part in lines_within_depth(self._stream, longest):
-                yield part
 
     async def check_response(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
             # A small body may decompress to any size.
             raise SatchelError("sent a compressed response, which the request did not allow")
-        response.stream = (Events if _is_stream(response) else Bounded)(response.stream)
+        # An event stream has no end; the limit is for each event.
+        rewrite = _readable_lines if _is_stream(response) else _readable_body
+        response.stream = Rewritten(response.stream, rewrite)
 
     # No read timeout: calls have their own, and notification streams may be silent for long.
     return httpx2.AsyncClient(
@@ -191,6 +182,34 @@ def _client(
         auth=auth,
         event_hooks={"request": [on_request], "response": [check_response, *on_response]},
     )
+
+
+async def _readable_body(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:
+    body = b""
+    async for part in parts:
+        body += part
+        if len(body) > longest:
+            raise too_long(longest)
+    yield readable(body)
+
+
+async def _readable_lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:
+    rest = b""
+    async for part in parts:
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            yield _readable_line(line) + b"\n"
+        if b"\r" in rest[:-1]:  # lines may end so, and are then left as they are
+            yield rest
+            rest = b""
+        if len(rest) > longest + _FIELD_NAME:
+            raise too_long(longest)
+    yield rest
+
+
+def _readable_line(line: bytes) -> bytes:
+    name, _, data = line.partition(b":")
+    return line if name != b"data" else b"data:" + readable(data)
 
 
 def _is_stream(response: "httpx2.Response") -> bool:

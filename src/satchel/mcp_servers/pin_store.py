@@ -6,6 +6,8 @@ is approved again. All tools are pinned when a server is first connected.
 """
 
 import json
+import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from hashlib import blake2b
@@ -18,10 +20,11 @@ from satchel.mcp_servers.definition_diff import differences
 from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
 from satchel.mcp_servers.tool_definitions import ToolDefinition, definition_of
 from satchel.sources.file_reader import StampedPath, UnreadableFileError
-from satchel.sources.state_files import StateFile
+from satchel.sources.state_files import StateFile, names_in
 from satchel.text import one_line, shorten
 from satchel.tools.empty_mapping import NOTHING
 
+_PINS = "mcp-pins"
 _MAX_APPROVALS = 10
 """Approvals kept of one tool; several programs may share them."""
 
@@ -36,6 +39,8 @@ class ServerOrigin:
     """Its name there."""
     reached: str = field(default="", repr=False)
     """Its command or address as declared: variables are not filled in."""
+    file: str = field(default="", repr=False)
+    """The name of the file of its pins, if only that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ class PinStore:
     def __init__(self, folder: str, name: str, origin: ServerOrigin) -> None:
         self._name, self._reached_digest = name, _digest(origin.reached)
         mark = f"-{_digest(origin.source)}" if origin.source else ""
-        self._file = StateFile(folder, "mcp-pins", f"{origin.name or name}{mark}.json")
+        self._file = StateFile(folder, _PINS, origin.file or f"{origin.name or name}{mark}.json")
         self._last: tuple[StampedPath, tuple[ToolDefinition, ...], PinVerdict] | None = None
         self._unsaved: PinRecord | None = None
         """The first pins, while the file cannot be written."""
@@ -304,6 +309,27 @@ def how_reached(server: RemoteServer) -> str:
     if isinstance(server, StdioServer):
         return json.dumps([server.command, *server.args, server.cwd])
     return str(server)
+
+
+def origin_in_code(server: RemoteServer, name: str | None, identity: str | None) -> ServerOrigin:
+    """Return where a server is declared that the host names in code.
+
+    A name that the host gives is the declaration's. Without one, the command or address is: many
+    servers have one default name. `identity` stands for a command of which a part varies.
+    """
+    if identity is not None:
+        return ServerOrigin(f"identity {identity}", name or server.name, f"identity {identity}")
+    reached = how_reached(server)
+    return ServerOrigin("" if name is not None else f"code {reached}", name or server.name, reached)
+
+
+def pins_in_code(folder: str, name: str) -> list[ServerOrigin]:
+    """Return the declarations in code of this name that have pins, as far as files tell."""
+    return [
+        ServerOrigin(name=name, file=file)
+        for file in names_in(os.path.join(folder, _PINS))
+        if file == f"{name}.json" or re.fullmatch(f"{re.escape(name)}-[0-9a-f]{{12}}[.]json", file)
+    ]
 
 
 def _without_name(text: str) -> str:

@@ -81,7 +81,7 @@ def plugin_server(
         groups=tuple(group.name for group in groups),
         data=data,
         origin=ServerOrigin(
-            f"plugin {plugin.name}",
+            f"plugin {plugin.unit}",
             as_name(server.name),
             _how_reached(lambda key: getattr(server, key)),
         ),

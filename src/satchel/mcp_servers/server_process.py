@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
-from satchel.mcp_servers.deep_messages import within_depth
 from satchel.mcp_servers.server_addresses import NESTED, StdioServer, WorkerServer
+from satchel.mcp_servers.tame_json import bytes_of, tamed
 from satchel.runtime.process_group import ProcessGroup
 from satchel.settings import KIB
 
@@ -83,7 +83,7 @@ async def _receive(process: "Process", received: Any, longest: int, on_printed: 
                 return
             except anyio.DelimiterNotFound:
                 raise too_long(longest) from None
-            message = message_of(await within_depth(line))
+            message = message_of(line)
             if isinstance(message, ValueError):
                 on_printed(line)
             elif not has_spoken:
@@ -97,10 +97,11 @@ def message_of(data: bytes | str) -> "SessionMessage | ValueError":
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))
-    except ValueError:  # a new error: the text of this one quotes the server
-        return ValueError("invalid message")
+    for read in (bytes_of, tamed):
+        # A new error: the text of this one quotes the server.
+        with suppress(ValueError):
+            return SessionMessage(jsonrpc_message_adapter.validate_json(read(data), by_name=False))
+    return ValueError("invalid message")
 
 
 def too_long(longest: int) -> SatchelError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -12,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 from satchel.catalog import Group, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
-from satchel.names import group_names
+from satchel.names import BASIC_GROUP, group_names, plugin_name_fault
 from satchel.plugins.hook_host import merge_answers
 from satchel.plugins.manifest_contribution import code_path, manifest_groups, with_tools
 from satchel.plugins.plugin_diagnostics import code_problem
 from satchel.sources import MANIFEST_FILE
 from satchel.sources.code_guard import describe_error
 from satchel.sources.file_reader import digest_of
+from satchel.text import escaped
 from satchel.tools import FunctionTool, Tool, as_tool, tools_in
+from satchel.tools.tool_bounds import bounded_definition
 from satchel.tools.tool_decorator import options_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ ToolsFound = tuple[list[ToolContribution], list[Diagnostic]]
 """The usable tools, and diagnostics for the others."""
 
 
-def tools_of_modules(found: PluginFinding, modules: Mapping[str, Any]) -> ToolsFound:
+def tools_of_modules(
+    found: PluginFinding, modules: Mapping[str, Any], limits: Limits
+) -> ToolsFound:
     """Return the tools of a plugin's modules, or those that its manifest lists.
 
     Runs plugin code: call it inside `guarded`.
@@ -41,7 +44,7 @@ def tools_of_modules(found: PluginFinding, modules: Mapping[str, Any]) -> ToolsF
     digests = {tool.name: tool.digest for tool in found.declared}
     if found.manifest is None or not found.manifest.chosen:
         objects = [item for module in modules.values() for item in tools_in(vars(module))]
-        return tools_of_objects(objects, code_path(found), digests)
+        return tools_of_objects(objects, code_path(found), digests, limits)
     tools: list[ToolContribution] = []
     diagnostics: list[Diagnostic] = []
     for reference in found.manifest.chosen:
@@ -51,19 +54,21 @@ def tools_of_modules(found: PluginFinding, modules: Mapping[str, Any]) -> ToolsF
             if tool is None:
                 diagnostics.append(_missing_tool(found, reference))
             else:
-                tools.append(_tool_contribution(tool, path, digests))
+                tools.append(_tool_contribution(tool, path, digests, limits))
         except Exception as error:
             diagnostics.append(code_problem("plugin-tool-invalid", describe_error(error), path))
     return tools, diagnostics
 
 
-def tools_of_objects(objects: Iterable[Any], path: str, digests: Mapping[str, str]) -> ToolsFound:
+def tools_of_objects(
+    objects: Iterable[Any], path: str, digests: Mapping[str, str], limits: Limits
+) -> ToolsFound:
     """Return the tools made from these objects. Runs plugin code: call it inside `guarded`."""
     tools: list[ToolContribution] = []
     diagnostics: list[Diagnostic] = []
     for item in objects:
         try:
-            tools.append(_tool_contribution(as_tool(item), path, digests))
+            tools.append(_tool_contribution(as_tool(item), path, digests, limits))
         except Exception as error:
             diagnostics.append(code_problem("plugin-tool-invalid", describe_error(error), path))
     return tools, diagnostics
@@ -90,7 +95,7 @@ def with_hook_answers(
     """
     tools, diagnostics = found
     other_objects = _not_in(answers.tools, tools)
-    hook_tools, hook_diagnostics = tools_of_objects(other_objects, contribution.path, {})
+    hook_tools, hook_diagnostics = tools_of_objects(other_objects, contribution.path, {}, limits)
     new = [tool for tool in hook_tools if not any(_is_same(tool, other) for other in tools)]
     described = (Group(name=contribution.name, description=contribution.description),)
     groups = manifest_groups(manifest, answers.groups) if manifest else answers.groups or described
@@ -135,11 +140,16 @@ def _missing_tool(found: PluginFinding, reference: ToolReference) -> Diagnostic:
     )
 
 
-def _tool_contribution(tool: Tool, path: str, digests: Mapping[str, str]) -> ToolContribution:
+def _tool_contribution(
+    tool: Tool, path: str, digests: Mapping[str, str], limits: Limits
+) -> ToolContribution:
     if not isinstance(tool.description, str):
         raise DefinitionError(f"the description of the tool {tool.name!r} must be a string")
     groups = group_names(tool.group)
-    schema = json.dumps(tool.to_schema(), sort_keys=True, default=str)
+    for group in groups:
+        if group != BASIC_GROUP and (fault := plugin_name_fault(group)):
+            raise DefinitionError(f"tool {tool.name!r} is in group {escaped(group)}, which {fault}")
+    schema = bounded_definition(tool, limits)
     version = digest_of(f"{schema}\0{digests.get(tool.name)}".encode("utf-8", "surrogatepass"))
     return ToolContribution(
         name=tool.name,

@@ -76,7 +76,7 @@ def load_folder(
     modules = {name: code.modules[name] for name in found.modules}
 
     def collect() -> PluginContribution:
-        tools = tools_of_modules(found, modules)
+        tools = tools_of_modules(found, modules, limits)
         if not has_hooks:
             return with_contracts(with_code_tools(contribution, tools), found, code.modules, ())
         answers = call_hooks(*modules.values())

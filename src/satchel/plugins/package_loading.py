@@ -86,7 +86,7 @@ def _with_code_parts(
     contract_modules = {name: code.modules[full] for name, full in found.contract_modules.items()}
     all_modules = modules | contract_modules
     tools: ToolsFound = (
-        tools_of_modules(found.part, modules) if found.part and modules else ([], [])
+        tools_of_modules(found.part, modules, limits) if found.part and modules else ([], [])
     )
     hooked = [*([code.thing] if has_entry else ()), *(code.modules[it] for it in found.hooked())]
     if not hooked:

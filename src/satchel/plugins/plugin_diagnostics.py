@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.catalog import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.sources import PluginTimeoutError
-from satchel.sources.process_state import PRIVATE_PREFIX
+from satchel.sources.process_state import NOT_REVERTED, PRIVATE_PREFIX
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
@@ -79,9 +79,10 @@ def without_secrets(problem: PluginCodeError, values: Mapping[str, Any]) -> str:
 def process_changed(
     contribution: PluginContribution, changed: Iterable[str]
 ) -> Iterable[Diagnostic]:
-    """Report what plugin code changed in the process; all of it was restored."""
+    """Report what plugin code changed in the process; nearly all of it was restored."""
     for what in changed:
-        message = f"loading it changed {what}; the change was reverted"
+        end = "" if what.endswith(NOT_REVERTED) else "; the change was reverted"
+        message = f"loading it changed {what}{end}"
         yield make_diagnostic("plugin-meddled", Where(contribution.path), message)
 
 

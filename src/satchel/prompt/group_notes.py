@@ -2,13 +2,17 @@
 
 from collections.abc import Iterable
 
+from satchel.prompt.forged_frames import HEADING, defused
 from satchel.text import one_line, visible
 
 
 def render_notes(groups: Iterable[tuple[str, str]]) -> str:
-    """Return the notes of `(name, notes)` pairs, each under its heading; `""` without notes."""
+    """Return the notes of `(name, notes)` pairs, each under its heading; `""` without notes.
+
+    Nothing in the notes can pose as such a heading, or as a tag of the prompt.
+    """
     return "\n\n".join(
-        f"## About Tool Group '{one_line(name)}'\n\n{visible(notes).strip()}"
+        f"## {HEADING} '{one_line(name)}'\n\n{defused(visible(notes).strip())}"
         for name, notes in groups
         if visible(notes).strip()
     )
@@ -16,4 +20,4 @@ def render_notes(groups: Iterable[tuple[str, str]]) -> str:
 
 def render_sections(texts: Iterable[str]) -> str:
     """Return the texts as paragraphs, without the empty ones."""
-    return "\n\n".join(text for text in (visible(text).strip() for text in texts) if text)
+    return "\n\n".join(defused(text) for text in (visible(text).strip() for text in texts) if text)

@@ -20,6 +20,7 @@ from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, searc
 from satchel.sources.skill_scan import SkillFinding
 from satchel.text import shorten
 from satchel.tools import FunctionTool, Tool, as_tool
+from satchel.tools.tool_bounds import bounded_definition
 
 T = TypeVar("T")
 
@@ -186,7 +187,7 @@ def _tools(
     names: set[str] = set()
 
     def convert(item: Any) -> ToolContribution:
-        return known.get(id(item)) or _tool(item, plugin, version)
+        return known.get(id(item)) or _tool(item, plugin, version, limits)
 
     for tool in checked.each(_all(given.tools, "tools", limits), convert):
         if tool.name in names:
@@ -196,8 +197,9 @@ def _tools(
             yield tool
 
 
-def _tool(item: Any, plugin: PluginContribution, version: str) -> ToolContribution:
+def _tool(item: Any, plugin: PluginContribution, version: str, limits: Limits) -> ToolContribution:
     tool = as_tool(item) if isinstance(item, Tool) else FunctionTool(item)
+    bounded_definition(tool, limits)
     return ToolContribution(
         name=tool.name,
         description=tool.description,

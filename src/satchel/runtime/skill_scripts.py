@@ -1,7 +1,4 @@
-"""Run the scripts of a skill: which files are scripts, and which interpreter runs them.
-
-This is no sandbox: a script has all the rights of the host's own user.
-"""
+"""Run the scripts of a skill: which files are scripts, and which interpreter runs them."""
 
 import os
 import sys
@@ -9,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from satchel.errors import ToolError
-from satchel.runtime.child_process import STREAM_LIMIT, run_program
+from satchel.runtime.child_process import STREAM_LIMIT
+from satchel.runtime.program_runner import DefaultRunner, Program, ProgramRunner
+from satchel.settings import Sandbox
 from satchel.sources.file_reader import UnreadableFileError, is_utf8, read_regular
 from satchel.text import shorten
 
@@ -45,13 +44,27 @@ async def run_script(
     args: Sequence[str],
     seconds: float,
     limit: int = STREAM_LIMIT,
+    *,
+    runner: ProgramRunner | None = None,
+    sandbox: Sandbox | None = None,
 ) -> dict[str, Any]:
-    """Run a script in the folder of its skill, and return what `run_program` does.
+    """Run a script in the folder of its skill, and return what `ProgramRunner.run` does.
 
     Raises `ToolError` if it cannot be started.
     """
     _check(args)
-    return await run_program([*_command(path), *args], folder, seconds, limit=limit)
+    sandbox = sandbox or Sandbox()
+    program = Program(
+        command=(*_command(path), *args),
+        folder=folder,
+        seconds=seconds,
+        kind="script",
+        readable=(folder,),
+        writable=(folder,) if sandbox.write_skill else (),
+        sandbox=sandbox,
+        output=limit,
+    )
+    return await (runner or DefaultRunner()).run(program)
 
 
 def _is_script(name: str) -> bool:

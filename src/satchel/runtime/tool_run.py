@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.call_task import Abandoned, CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
+from satchel.runtime.loop_watch import watch_loop
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
@@ -41,6 +42,11 @@ class FunctionRun:
         self._seconds = tool.timeout
         if self._seconds is None and not tool.background:
             self._seconds = owner.limits.tool_call
+
+    @property
+    def tool_name(self) -> str:
+        """The name of the tool that it runs."""
+        return self._tool.name
 
     async def next(self) -> Item:
         """Return the next chunk, or the result; raise only a cancellation of the whole task."""
@@ -96,6 +102,8 @@ class FunctionRun:
         if owner.route is not None:
             runner, call = owner.route(call)
         self._may_continue = not runner.ends_when_cancelled
+        if runner.ends_when_cancelled and self._task is not None:
+            watch_loop(self._task.get_loop(), owner.limits.loop_blocked)
         outcome = await runner.run(call)
         self._may_continue = False
         if isinstance(outcome, FinalResult):

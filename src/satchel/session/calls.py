@@ -273,6 +273,7 @@ class CallDispatcher:
                 agent_id=context.agent_id,
                 run_id=context.run_id,
                 iteration=context.iteration,
+                programs=self._shared.programs,
                 call_id=call.id,
                 tool=name,
             )
@@ -314,6 +315,18 @@ class CallDispatcher:
         return chosen, call.changed(plugin_digest=digest)
 
     def _middleware_of(
+        self, shared_view: SharedView, tool: str, groups: Collection[str]
+    ) -> tuple[Middleware, ...]:
+        if self._conversation.options.allowed_tools == "enforce":
+            from satchel.session.skill_permissions import permission_middleware  # lazy: few enforce
+
+            entry = shared_view.view.by_name.get(tool)
+            check = permission_middleware(self._conversation, entry)
+            # Before a person is asked, and again for what other middleware made of the call.
+            return (check, *self._own_middleware_of(shared_view, tool, groups), check)
+        return self._own_middleware_of(shared_view, tool, groups)
+
+    def _own_middleware_of(
         self, shared_view: SharedView, tool: str, groups: Collection[str]
     ) -> tuple[Middleware, ...]:
         # The host's middleware is outside that of plugins.

@@ -7,6 +7,7 @@ from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 
 _NOTES = ("prompt", "answer", "both")
+_ALLOWED_TOOLS = ("note", "enforce")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,8 @@ class SessionOptions:
     """Whether the model may call tools of inactive groups that its provider's search finds."""
     notes: str = "both"
     """Where the notes of the active groups go: `prompt`, the meta tool's `answer`, or `both`."""
+    allowed_tools: str = "note"
+    """Whether the `allowed-tools` of loaded skills are only noted, or enforced."""
     entries: EntryFilter = field(default_factory=EntryFilter)
     """Which tools and skills of the catalog the session may see, in any group."""
 
@@ -34,6 +37,11 @@ class SessionOptions:
         if not all(isinstance(item, bool) for item in switches):
             raise DefinitionError(
                 "meta_tool, skill_tools, scripts, search and defer_loading must be booleans"
+            )
+        if self.allowed_tools not in _ALLOWED_TOOLS:
+            raise DefinitionError(
+                f"allowed_tools must be 'note' or 'enforce', not {self.allowed_tools!r}",
+                fix="write allowed_tools='enforce' to refuse other tools",
             )
         if self.notes not in _NOTES:
             raise DefinitionError(

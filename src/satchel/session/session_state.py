@@ -139,6 +139,10 @@ class SessionState:
         body = visible(
             manifest.body if arguments is None else with_arguments(manifest.body, arguments)
         )
+        if self.options.allowed_tools == "enforce" and manifest.allowed_tools:
+            from satchel.session.skill_permissions import allowed_remark  # lazy: few enforce
+
+            remarks = [*remarks, allowed_remark(manifest.allowed_tools)]
         is_anywhere = skill.access.has_folder or skill.access.origin
 
         def render(body: str, *hint: str) -> str:

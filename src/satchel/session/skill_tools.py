@@ -113,8 +113,10 @@ async def run_skill_script(
         await _require_same(entry, name, limits)
     if locate_skill_file(loaded.root, loaded.folder, name) != path:
         raise ToolError(f"The script {script!r} was replaced just now; run it again.")
-    seconds = limits.tool_call
-    result = await run_script(path, loaded.folder, args or (), seconds)
+    runner, sandbox = _context.conversation.shared.programs or (None, None)
+    result = await run_script(
+        path, loaded.folder, args or (), limits.tool_call, runner=runner, sandbox=sandbox
+    )
     return {key: visible(v) if isinstance(v, str) else v for key, v in result.items()}
 
 

@@ -5,11 +5,10 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from satchel.sources.exit_guard import PLUGIN_THREAD, guard_exit
 from satchel.sources.process_state import PRIVATE_PREFIX, ProcessState
 
 R = TypeVar("R")
-
-_THREAD = "satchel-plugin"
 
 _WALL_FACTOR = 12
 """How many times as long as its processor time code may take on the clock."""
@@ -93,7 +92,8 @@ def guarded(
             # Described in this thread, because even the `__str__` of an error may hang.
             errors.append(describe_error(error))
 
-    thread = threading.Thread(target=run, name=_THREAD, daemon=True)
+    guard_exit()
+    thread = threading.Thread(target=run, name=PLUGIN_THREAD, daemon=True)
     alone = alone and _others(thread) == 0
     before = ProcessState.now()
     thread.start()
@@ -104,7 +104,7 @@ def guarded(
         late = f"{limit:g} seconds"
     restored = before.put_back(plugin_folder, alone=alone and _others(thread) == 0)
     if thread.is_alive():
-        thread.name = f"{_THREAD}-left"  # Abandoned: `_others` no longer counts it.
+        thread.name = f"{PLUGIN_THREAD}-left"  # Abandoned: `_others` no longer counts it.
         setting = f" (limit {limit_name})" if limit_name else ""
         raise PluginTimeoutError(f"took longer than {late}{setting}")
     if errors:
@@ -141,7 +141,9 @@ def _wait(thread: threading.Thread, limit: float, clocks: list[Callable[[], floa
 
 def _others(thread: threading.Thread) -> int:
     """Count the other threads that run plugin code now, of any `Satchel` in the process."""
-    return sum(other.name == _THREAD and other is not thread for other in threading.enumerate())
+    return sum(
+        other.name == PLUGIN_THREAD and other is not thread for other in threading.enumerate()
+    )
 
 
 def describe_error(error: BaseException) -> PluginCodeError:

@@ -22,6 +22,7 @@ from satchel.sources.file_reader import (
     reason_of,
 )
 from satchel.sources.search_roots import SearchRoot
+from satchel.sources.secret_files import is_secret_file, leads_to_secret
 
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 _ENVIRONMENT_MARK = "pyvenv.cfg"
@@ -85,6 +86,7 @@ class FolderReader:
     their name inside the folder, and `keep` those whose bytes are kept. Other files are only
     listed if they are larger than `largest`, or if `lists_others`. Folders in `exclude` are
     skipped. `required` files are always read and kept, and do not count towards `most_files`.
+    `hides_secrets` leaves out `.env` files, and links to them.
     """
 
     root: str
@@ -97,6 +99,7 @@ class FolderReader:
     required: frozenset[str] = frozenset()
     skips_repositories: bool = False
     """Whether folders below that are repositories of their own are skipped."""
+    hides_secrets: bool = False
 
     def read(
         self,
@@ -198,7 +201,19 @@ class FolderReader:
         if not is_utf8(entry.name):
             walk.diagnostics.append(not_utf8(entry))
             return False
-        return True
+        return not self._is_secret(entry, walk)
+
+    def _is_secret(self, entry: os.DirEntry[str], walk: "_WalkState") -> bool:
+        if not self.hides_secrets:
+            return False
+        secret = is_secret_file(entry.name) or (
+            entry.is_symlink() and leads_to_secret(real_path(entry.path), self.root)
+        )
+        if secret:
+            walk.diagnostics.append(_secret(entry.path))
+            if entry.is_symlink():
+                walk.links.add((entry.path, real_path(entry.path)))
+        return secret
 
     def _file(self, name: str, path: str, walk: "_WalkState", *, is_link: bool) -> UnitFile | None:
         try:
@@ -437,6 +452,15 @@ def too_deep(folder: str, depth: int, limit_name: str = "") -> Diagnostic:
         Where(folder),
         f"is more than {depth} levels deep{setting}; it is not searched",
         "move it up, or name it as a folder of its own",
+    )
+
+
+def _secret(path: str) -> Diagnostic:
+    return make_diagnostic(
+        "skill-file-secret",
+        Where(path),
+        "is left out of the skill: such files usually hold secrets",
+        "move it out of the skill, or rename it if it holds none",
     )
 
 

@@ -1,7 +1,7 @@
 """Capture process-wide state, and restore it after plugin code has changed it.
 
-Not everything is restored: environment variables that were set, logging, warnings, the locale, and
-patches inside other modules stay changed. Code that is not trusted that far needs its own process.
+Not everything is restored: environment variables that were set, warnings, the locale, and patches
+inside other modules stay changed. Code that is not trusted that far needs its own process.
 This module never calls plugin code, not even a comparison or an attribute: it runs in the host's
 thread.
 """
@@ -18,6 +18,11 @@ from types import ModuleType
 from typing import Any
 
 from satchel.lazy_dataclass import dataclass
+from satchel.sources.logging_state import LoggingState
+from satchel.sources.process_signals import SignalState, signal_name
+
+NOT_REVERTED = "; it was not reverted, as the host ran at the same time"
+"""Ends the names of changes that were found but not undone."""
 
 PRIVATE_PREFIX = "_satchel_plugin_"
 """The prefix of the module names of folder plugins."""
@@ -63,6 +68,8 @@ class ProcessState:
     attributes: tuple[Any, ...]
     settings: tuple[Any, ...]
     environment: Mapping[str, str]
+    signals: SignalState
+    logging: LoggingState
 
     @classmethod
     def now(cls) -> "ProcessState":
@@ -78,6 +85,8 @@ class ProcessState:
             attributes=tuple(getattr(module, name, None) for module, name in _ATTRIBUTES),
             settings=tuple(read() for _, read, _ in _SETTINGS),
             environment=os.environ.copy(),
+            signals=SignalState.now(),
+            logging=LoggingState.now(),
         )
 
     def put_back(self, plugin_folder: str | None = None, *, alone: bool = True) -> tuple[str, ...]:
@@ -95,7 +104,29 @@ class ProcessState:
             *self._put_finders_back(alone=alone),
             *self._put_modules_back(plugin_folder, alone=alone),
             *self._put_settings_back(alone=alone),
+            *self._put_signals_back(alone=alone),
+            *self._put_logging_back(alone=alone),
         )
+
+    def _put_signals_back(self, *, alone: bool) -> list[str]:
+        """Restore the umask and the signal handlers, which the host sets at its start at most."""
+        changed = []
+        now = SignalState.now()
+        if now.umask != self.signals.umask:
+            self.signals.put_umask_back()
+            changed.append("the umask")
+        if numbers := self.signals.changed_signals(now, alone=alone):
+            kept = "" if self.signals.put_signals_back(numbers) else NOT_REVERTED
+            changed += [f"the handler of {signal_name(number)}{kept}" for number in numbers]
+        return changed
+
+    def _put_logging_back(self, *, alone: bool) -> list[str]:
+        if not self.logging.has_changed:
+            return []
+        if not alone:  # The host may configure it while plugins are loaded.
+            return [f"the configuration of logging{NOT_REVERTED}"]
+        self.logging.put_back()
+        return ["the configuration of logging"]
 
     def _put_builtins_back(self) -> list[str]:
         """Restore replaced and deleted built-ins; added ones stay."""

@@ -16,9 +16,10 @@ from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB, Limits
 from satchel.sources.contained_files import Bounds, ContainedFile, is_path, open_contained
-from satchel.sources.file_reader import digest_of
+from satchel.sources.file_reader import digest_of, real_path
 from satchel.sources.folder_reader import is_skipped
 from satchel.sources.search_roots import ScriptRule
+from satchel.sources.secret_files import is_secret_file, leads_to_secret
 from satchel.text import shorten
 from satchel.tools.callables import in_thread
 
@@ -179,6 +180,9 @@ def _opened(root: str | Bounds, folder: str, name: str) -> Iterator[ContainedFil
             "use a path inside its folder, such as references/guide.md."
         )
     with open_contained(root, name, start=folder, noun="the skill's folder") as file:
+        # A link may lead to such a file; the path here has no links.
+        if leads_to_secret(file.path, root.root() if isinstance(root, Bounds) else real_path(root)):
+            raise ToolError(f"{shorten(name, 200)!r} may not be read; continue without it.")
         yield file
 
 
@@ -186,7 +190,8 @@ def is_file_name(name: str) -> bool:
     """Return whether a name can be the path of a file in a skill, on every system."""
     if not is_path(name) or PureWindowsPath(name).anchor:
         return False
-    return not any(is_skipped(part) for part in PureWindowsPath(name).parts)
+    parts = PureWindowsPath(name).parts
+    return not is_secret_file(name) and not any(map(is_skipped, parts))
 
 
 def _text(data: bytes) -> str | None:

@@ -33,6 +33,7 @@ from satchel.sources.folder_reader import (
     too_deep,
 )
 from satchel.sources.search_roots import ScriptRule, SearchRoot
+from satchel.sources.secret_files import is_secret_file
 from satchel.sources.skill_files import (
     IN_PROJECT,
     LocalSkillReader,
@@ -285,6 +286,7 @@ class _Walk:
             keep=SKILL_FILE.__eq__,
             lists_others=not compares,
             skips_repositories=place.is_of_project,
+            hides_secrets=True,
         )
         self._findings: dict[str, SkillFinding] = {}
         self._walked: set[str] = set()
@@ -386,7 +388,7 @@ class _Walk:
 
     def _entry(self, key: str, entry: FolderEntry, above: tuple[str, ...]) -> None:
         """Scan an entry of a folder that is not a skill."""
-        if is_skipped(entry.name):
+        if is_skipped(entry.name) or is_secret_file(entry.name):
             return
         if entry.is_symlink():
             self._links.add((entry.path, real_path(entry.path)))

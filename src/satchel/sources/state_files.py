@@ -58,6 +58,14 @@ def exists(path: str) -> bool:
     return os.path.lexists(path)
 
 
+def names_in(folder: str) -> list[str]:
+    """Return the sorted names in a folder; none if it cannot be listed."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
 def make_folder(path: str) -> None:
     """Create a folder that only its owner can read, if it does not exist."""
     with suppress(OSError):  # a later write reports the error

@@ -10,6 +10,8 @@ from satchel.tools.dialects import without_nulls
 
 DEEPEST = 250
 """How deep arguments may be nested; much deeper ones crash the process in compiled code."""
+_MOST_NODES = 200_000
+"""How many mappings and lists a schema may have; those that occur twice count twice."""
 
 _MASK = "it"
 """Replaces the value in messages, because it may be a secret."""
@@ -28,6 +30,7 @@ class SchemaValidator:
         """
         self._hidden = hidden
         try:
+            _require_finite(schema)
             self.schema = _without(deepcopy(dict(schema)), hidden)
             # Without `properties`, the errors would not name unexpected arguments.
             self._compiled = _compile({"properties": {}, **self.schema}, self.most_tries)
@@ -64,6 +67,21 @@ class SchemaValidator:
         if self.faults(cleaned):
             raise ArgumentError(tool, faults)
         return cleaned
+
+
+def _require_finite(schema: Mapping[str, Any]) -> None:
+    """Raise `ValueError` for a schema that compiled code would not survive; it may be circular."""
+    todo: list[tuple[Any, int]] = [(schema, 0)]
+    nodes = 0
+    while todo:
+        item, depth = todo.pop()
+        nodes += 1
+        if depth > DEEPEST or nodes > _MOST_NODES:
+            raise ValueError("it is nested too deeply, or has too many parts")
+        inside = item.values() if isinstance(item, Mapping) else item
+        todo += [
+            (inner, depth + 1) for inner in inside if isinstance(inner, Mapping | list | tuple)
+        ]
 
 
 def _without(schema: dict[str, Any], hidden: Collection[str]) -> dict[str, Any]:

@@ -30,6 +30,8 @@ class ToolContext:
     """Which agent calls, if the host says so; likewise the next two."""
     run_id: str = ""
     iteration: int | None = None
+    programs: Any = field(default=None, repr=False, compare=False)
+    """The host's `ProgramRunner`, if any, and its `Sandbox`, for tools that run programs."""
     call_id: str = ""
     tool: str = ""
 

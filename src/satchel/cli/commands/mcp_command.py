@@ -26,7 +26,7 @@ from satchel.mcp_servers import (
     RemoteTool,
     StdioServer,
 )
-from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
+from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pins_in_code
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.names import near_misses
 from satchel.sources.state_files import make_folder, state_folder
@@ -232,8 +232,11 @@ def _approve_digest(
             fix="copy the command that 'satchel mcp tools' prints",
         )
     item = sources.open(run_code=False).declared_mcp_servers.get(name)
-    origin = item.origin if item else ServerOrigin("", name)
-    PinStore(state_folder(state), name, origin).accept(names[0], digest)
+    folder = state_folder(state)
+    origins = [item.origin] if item else pins_in_code(folder, name)
+    # The digest says how a server is reached, so it counts for one of several declarations only.
+    for origin in origins or [ServerOrigin("", name)]:
+        PinStore(folder, name, origin).accept(names[0], digest)
 
 
 def _show_changes(

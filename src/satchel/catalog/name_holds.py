@@ -1,0 +1,110 @@
+"""Hold a newcomer that would take the name of a tool which others served before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from satchel.catalog.catalog_entries import HOST, PluginEntry, Status, ToolEntry
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.lazy_dataclass import dataclass
+from satchel.names import SESSION_TOOLS
+
+if TYPE_CHECKING:
+    from satchel.diagnostics import Diagnostic
+
+_UNKNOWN = {Status.FAILED, Status.SETTLING, Status.REVOKED}
+"""Status of plugins that may have the tool, but do not serve it now."""
+_REMOTE = "mcp:"
+
+
+def _nobody(_kind: str, _name: str) -> tuple[str, ...]:
+    return ()
+
+
+def _nothing(_entry: ToolEntry) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class NameRules:
+    """Who owns a contested name."""
+
+    owners: Callable[[str, str], tuple[str, ...]] = _nobody
+    """Takes a kind and a name; returns the units that served it, the oldest first."""
+    is_chosen: Callable[[ToolEntry], bool] = _nothing
+    """Returns whether the user named a tool by its address, to serve it."""
+
+
+def hold_newcomers(
+    entries: Iterable[ToolEntry], plugins: Sequence[PluginEntry], rules: NameRules
+) -> list[ToolEntry]:
+    """Return the tools; those that would take a name from its owner are held."""
+    entries = list(entries)
+    by_name: dict[str, list[ToolEntry]] = {}
+    for entry in entries:
+        by_name.setdefault(entry.name, []).append(entry)
+    absent = {plugin.unit for plugin in plugins if plugin.state in _UNKNOWN}
+    held: dict[int, Diagnostic] = {}
+    for name, rivals in by_name.items():
+        served = [entry for entry in rivals if entry.is_served and not _is_trusted(entry)]
+        if name in SESSION_TOOLS:
+            held |= {id(entry): _replaces_own(entry) for entry in served}
+        elif len(rivals) > 1 or (absent and served):
+            held |= _held_by_owner(name, served, absent, rules)
+    if not held:
+        return entries
+    return [
+        _hold(entry, held[id(entry)]) if id(entry) in held and not rules.is_chosen(entry) else entry
+        for entry in entries
+    ]
+
+
+def _is_trusted(entry: ToolEntry) -> bool:
+    return entry.source == HOST or entry.source.startswith(_REMOTE)
+
+
+def _held_by_owner(
+    name: str, served: list[ToolEntry], absent: set[str], rules: NameRules
+) -> dict[int, Diagnostic]:
+    by_unit = {entry.unit: entry for entry in served}
+    owner = next((unit for unit in rules.owners("tool", name) if unit in {*by_unit, *absent}), None)
+    if owner is None:
+        return {}
+    first = by_unit.get(owner)
+    return {
+        id(entry): _name_taken(entry, first)
+        for entry in served
+        if first is None or (entry is not first and _order(entry) < _order(first))
+    }
+
+
+def _order(entry: ToolEntry) -> tuple[object, ...]:
+    return (entry.state is Status.STALE, entry.scope, entry.rank)
+
+
+def _hold(entry: ToolEntry, problem: Diagnostic) -> ToolEntry:
+    kept = (item for item in entry.diagnostics if item.code != "tool-replaces-own")
+    return replace(entry, state=Status.HELD, tool=None, contract=None, diagnostics=(*kept, problem))
+
+
+def _replaces_own(entry: ToolEntry) -> Diagnostic:
+    return make_diagnostic(
+        "tool-name-held",
+        Where(entry.path),
+        f"tool {entry.name!r} of {entry.source!r} has the name of a built-in tool of the session, "
+        "which stays",
+        f"satchel enable {quote(entry.address)}; or rename it",
+    )
+
+
+def _name_taken(entry: ToolEntry, owner: ToolEntry | None) -> Diagnostic:
+    other = f"{owner.source!r} ({owner.path})" if owner else "a plugin that is not usable now"
+    return make_diagnostic(
+        "tool-name-held",
+        Where(entry.path),
+        f"tool {entry.name!r} of {entry.source!r} is new, and {other} served this name before",
+        f"satchel enable {quote(entry.address)}, to serve the new one; or rename it",
+    )

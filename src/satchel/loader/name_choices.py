@@ -1,0 +1,80 @@
+"""Who owns a contested name: the record of served names, and the choices of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from satchel.catalog import Status
+from satchel.catalog.name_holds import NameRules
+from satchel.diagnostics import Where, make_diagnostic
+
+if TYPE_CHECKING:
+    from satchel.catalog import Catalog, PluginContribution, ToolEntry
+    from satchel.loader.loader_config import LoaderConfig
+    from satchel.sources import Selection
+
+
+def name_rules(config: LoaderConfig, selection: Selection) -> NameRules:
+    """Return who owns the names of tools."""
+
+    def is_chosen(entry: ToolEntry) -> bool:
+        return is_named(selection, "tool", entry.address)
+
+    if config.owners is None:
+        return NameRules(is_chosen=is_chosen)
+    return NameRules(config.owners.of, is_chosen)
+
+
+def is_named(selection: Selection, kind: str, address: str) -> bool:
+    """Return whether the user enabled a unit by its whole address, without a wildcard."""
+    match = selection.verdict(kind, (address,))
+    return match is not None and match.is_on and match.pattern in {address, f"{kind}:{address}"}
+
+
+def held_newcomers(
+    contributions: Iterable[PluginContribution], config: LoaderConfig, selection: Selection
+) -> dict[int, PluginContribution]:
+    """Return the plugins that would take the name of one that was served before, by their ids."""
+    rivals: dict[str, list[PluginContribution]] = {}
+    for item in contributions:
+        if item.state is not Status.DISABLED:
+            rivals.setdefault(item.name, []).append(item)
+    held = {}
+    for name, items in rivals.items():
+        if len(items) == 1 or config.owners is None:
+            continue
+        by_unit = {item.unit: item for item in items}
+        owner = next((it for it in config.owners.of("plugin", name) if it in by_unit), None)
+        if owner is None:
+            continue
+        first = by_unit[owner]
+        for item in items:
+            if (item.scope, item.rank) < (first.scope, first.rank) and not is_named(
+                selection, "plugin", f"{item.source}:{item.name}"
+            ):
+                held[id(item)] = _hold(item, first)
+    return held
+
+
+def _hold(newcomer: PluginContribution, owner: PluginContribution) -> PluginContribution:
+    address = f"{newcomer.source}:{newcomer.name}"
+    problem = make_diagnostic(
+        "plugin-name-held",
+        Where(newcomer.path),
+        f"plugin {newcomer.name!r} is new, and {owner.path} served this name before",
+        f"satchel enable {quote(address)}, to serve the new one; or rename it",
+    )
+    return replace(newcomer, state=Status.HELD, tools=(), diagnostics=(problem,))
+
+
+def served_names(catalog: Catalog) -> Iterable[tuple[str, str, str]]:
+    """Return the kind, name and unit of every name that a plugin serves."""
+    for plugin in catalog.plugins.values():
+        yield "plugin", plugin.name, plugin.unit
+    units = {plugin.unit for plugin in catalog.plugins.values()}
+    for tool in catalog.tools.values():
+        if tool.unit in units and not tool.source.startswith("mcp:"):
+            yield "tool", tool.name, tool.unit

@@ -1,0 +1,51 @@
+"""Find words whose letters come from alphabets that look alike.
+
+After "Restriction levels" of Unicode Technical Standard 39: Latin may stand beside scripts that do
+not resemble it. Whole words of one script are honest, unless all their letters pass for Latin ones.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+_WORD = re.compile(r"[^\W\d_]+")
+# Scripts that are written beside Latin letters and do not look like them.
+_DISTINCT = frozenset(
+    {
+        *("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "ARABIC"),
+        *("HEBREW", "DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL", "TELUGU"),
+        *("KANNADA", "MALAYALAM", "SINHALA", "THAI", "LAO", "TIBETAN", "MYANMAR", "KHMER"),
+        *("GEORGIAN", "ETHIOPIC", "THAANA", "MODIFIER", "IDEOGRAPHIC", "FEMININE", "MASCULINE"),
+        *("MICRO", "HALFWIDTH"),
+    }
+)
+# Cyrillic, Greek and Armenian letters that pass for Latin ones.
+_PASSING = frozenset("асԁеһіјӏорԛѕυвхуԝүАВСЕНІЈКМОРЅТХҮԌԛԜανορτυικχΑΒΕΖΗΙΚΜΝΟΡΤΥΧօոսցքհՕՍՏ")
+_SHORTEST = 3
+"""Shorter words of such letters are often honest, such as Russian prepositions."""
+
+
+def mixes_scripts(name: str) -> bool:
+    """Return whether a name could pass for another one because its letters look alike."""
+    if name.isascii():
+        return False
+    words = _WORD.findall(name)
+    has_latin = "LATIN" in _scripts(name)
+    return any(_is_mixed(word) or (has_latin and _passes_for_latin(word)) for word in words)
+
+
+def _is_mixed(word: str) -> bool:
+    return len(_scripts(word) - _DISTINCT) > 1
+
+
+def _passes_for_latin(word: str) -> bool:
+    return len(word) >= _SHORTEST and _PASSING.issuperset(word)
+
+
+def _scripts(letters: Iterable[str]) -> set[str]:
+    """Return the scripts of the letters by the first words of their names."""
+    return {
+        unicodedata.name(letter, "UNNAMED").partition(" ")[0]
+        for letter in letters
+        if letter.isalpha()
+    }

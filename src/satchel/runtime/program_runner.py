@@ -1,0 +1,215 @@
+"""Run the scripts of skills and the commands of a model: plainly, in a sandbox, or by the host.
+
+The sandbox is bubblewrap, where it is installed and works; it often does not in containers.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, Protocol, runtime_checkable
+
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.errors import ToolError
+from satchel.lazy_dataclass import dataclass
+from satchel.runtime.child_process import STREAM_LIMIT, run_program
+from satchel.settings import KIB, Sandbox
+
+_log = logging.getLogger("satchel.runtime")
+
+_SECRET_PLACES = (
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh"),
+    *(".netrc", ".git-credentials", ".pypirc", ".npmrc", ".env", ".local/share/keyrings"),
+    *(".mozilla", ".config/google-chrome", ".config/chromium", ".bash_history", ".zsh_history"),
+)
+"""Files and folders in the user's home that a sandboxed program does not see."""
+_PROBE_SECONDS = 10.0
+_BLOCK = 512
+_OPEN_FILES = 256
+_RESERVES = frozenset({"node"})
+"""Programs that reserve far more memory than they use, so its limit would end them at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program to be run, and what it may do. Paths are absolute."""
+
+    command: Sequence[str]
+    folder: str
+    """Where it starts."""
+    seconds: float
+    """After this time it must be ended, with all that it started."""
+    kind: str
+    """`script` of a skill, `shell` command or `python` code of a model."""
+    readable: Sequence[str] = ()
+    """Folders and files that it needs to read, such as that of its skill."""
+    writable: Sequence[str] = ()
+    """Folders that it may change."""
+    sandbox: Sandbox = Sandbox()
+    """What the host allows."""
+    output: int = STREAM_LIMIT
+    """Bytes that are kept of each output stream."""
+
+
+@runtime_checkable
+class ProgramRunner(Protocol):
+    """Runs programs, for instance in a container of the host."""
+
+    async def run(self, program: Program) -> dict[str, Any]:
+        """Run a program to its end; return `returncode`, `stdout`, `stderr` and `timed_out`.
+
+        Raise `ToolError` with a text for the model if it cannot be started.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRunner:
+    """Runs programs with all rights of the user; only time, memory and output have limits."""
+
+    async def run(self, program: Program) -> dict[str, Any]:
+        """Run a program to its end."""
+        command = _limited(program)
+        return await run_program(command, program.folder, program.seconds, limit=program.output)
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxRunner:
+    """Runs programs in bubblewrap: without network, and with few places that they can change."""
+
+    path: str
+
+    async def run(self, program: Program) -> dict[str, Any]:
+        """Run a program to its end."""
+        command = [*sandbox_command(self.path, program), *_limited(program)]
+        return await run_program(command, program.folder, program.seconds, limit=program.output)
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultRunner:
+    """Runs programs in a sandbox if the system has one; else it says so, and runs them plainly."""
+
+    async def run(self, program: Program) -> dict[str, Any]:
+        """Run a program to its end. Raises `ToolError` if the host requires a sandbox."""
+        if program.sandbox.mode == "off":
+            return await PlainRunner().run(program)
+        path, reason = await _found()
+        if path:
+            return await SandboxRunner(path).run(program)
+        if program.sandbox.mode == "required":
+            raise ToolError(
+                "Programs run only in a sandbox here, and this system has none that works. "
+                "Tell the user, and continue without running it."
+            )
+        _warn_once(reason)
+        return await PlainRunner().run(program)
+
+
+async def _found() -> tuple[str, str]:
+    from satchel.tools.callables import in_thread  # lazy: needed only for the first program
+
+    found: tuple[str, str] = await in_thread(find_sandbox)
+    return found
+
+
+@cache
+def find_sandbox() -> tuple[str, str]:
+    """Return the path of a sandbox that works, or `""` and the reason; blocks the first time."""
+    import shutil
+    import subprocess
+
+    if sys.platform != "linux":
+        return "", "bubblewrap, the sandbox that is used, is for Linux"
+    path = shutil.which("bwrap")
+    if path is None:
+        return "", "bubblewrap is not installed"
+    path = os.path.abspath(path)
+    probe = Program(command=("true",), folder="/", seconds=_PROBE_SECONDS, kind="probe")
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed command
+            [*sandbox_command(path, probe), "true"],
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as problem:
+        return "", f"bubblewrap does not work here: {problem}"
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        return "", f"bubblewrap does not work here: {said[-1] if said else done.returncode}"
+    return path, ""
+
+
+def missing_sandbox() -> Diagnostic | None:
+    """Return why there is no sandbox for programs, or `None` if there is one."""
+    path, reason = find_sandbox()
+    if path:
+        return None
+    return make_diagnostic(
+        "sandbox-missing",
+        Where("this system"),
+        f"scripts of skills and commands run without a sandbox: {reason}",
+        "apt install bubblewrap, or pass a runner of your own: Satchel(runner=...)",
+    )
+
+
+@cache
+def _warn_once(reason: str) -> None:
+    _log.warning(
+        "programs run without a sandbox, with all rights of this user: %s. "
+        "Install bubblewrap, pass Satchel(runner=...), or set Sandbox(mode='required')",
+        reason,
+    )
+
+
+def sandbox_command(bwrap: str, program: Program) -> list[str]:
+    """Return the command line of the sandbox, before that of the program."""
+    sandbox = program.sandbox
+    writable = [*program.writable, *map(os.path.expanduser, sandbox.writable)]
+    readable = [*program.readable, program.folder, sys.prefix, sys.base_prefix]
+    return [
+        bwrap,
+        *("--unshare-all", "--die-with-parent", "--new-session"),
+        *(("--share-net",) if sandbox.network else ()),
+        *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+        *("--tmpfs", "/tmp"),  # noqa: S108 - a private one
+        *(() if sandbox.network else _hidden("/run")),
+        *_hidden_secrets(),
+        # After the folders that hide them.
+        *(part for path in _existing(readable) for part in ("--ro-bind", path, path)),
+        *(part for path in _existing(writable) for part in ("--bind", path, path)),
+        *("--chdir", program.folder, "--"),
+    ]
+
+
+def _hidden_secrets() -> list[str]:
+    home = os.path.expanduser("~")
+    places = [os.path.join(home, place) for place in _SECRET_PLACES] if home != "/" else []
+    return [part for place in places for part in _hidden(os.path.realpath(place))]
+
+
+def _hidden(path: str) -> tuple[str, ...]:
+    if os.path.isdir(path):
+        return ("--tmpfs", path)
+    return ("--ro-bind", "/dev/null", path) if os.path.isfile(path) else ()
+
+
+def _existing(paths: Iterable[str]) -> list[str]:
+    """Return the paths that exist and are not the whole system, the outer ones first."""
+    resolved = {os.path.realpath(path) for path in paths}
+    return sorted(path for path in resolved if path != "/" and os.path.exists(path))
+
+
+def _limited(program: Program) -> list[str]:
+    """Return the command with limits for memory and files, where a shell can set them."""
+    command = list(program.command)
+    if sys.platform == "win32" or program.sandbox.memory <= 0:
+        return command
+    limits = [f"ulimit -f {program.sandbox.file_size // _BLOCK}", f"ulimit -n {_OPEN_FILES}"]
+    if os.path.basename(command[0]) in _RESERVES:
+        command[1:1] = [f"--max-old-space-size={program.sandbox.memory // (KIB * KIB)}"]
+    else:
+        limits.append(f"ulimit -v {program.sandbox.memory // KIB}")
+    # A lower limit of the host stays. The program replaces the shell.
+    script = "; ".join(f"{it} 2>/dev/null" for it in limits) + '; exec "$@"'
+    return ["/bin/sh", "-c", script, "sh", *command]

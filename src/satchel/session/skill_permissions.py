@@ -1,0 +1,107 @@
+"""Refuse the tools that the loaded skills do not allow, for `session(allowed_tools="enforce")`.
+
+A skill restricts the session while it is loaded and names `allowed-tools`. Several such skills
+allow what any of them allows. The session's own tools stay, but for `run_skill_script`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from satchel.names import SESSION_TOOLS
+from satchel.runtime.stream_opening import opened
+from satchel.session.tool_patterns import WantedCall, allows
+from satchel.text import one_line, shorten
+from satchel.tools import Item, ToolCall, failure
+from satchel.tools.argument_reading import read_arguments
+
+if TYPE_CHECKING:
+    from satchel.catalog import ToolEntry
+    from satchel.runtime import Handler, Middleware
+    from satchel.session.session_state import SessionState
+
+_SCRIPTS = "run_skill_script"
+_SHELL_TOOLS = {_SCRIPTS, "execute_shell_command"}
+_MOST_SHOWN = 300
+
+
+def permission_middleware(conversation: SessionState, entry: ToolEntry | None) -> Middleware:
+    """Return middleware for one tool; `entry` is `None` for one of the session's own."""
+
+    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+        if message := _refusal(conversation, entry, call):
+            yield failure("not_allowed", message, call.id or None)
+            return
+        async with opened(inner, call) as items:
+            async for item in items:
+                yield item
+
+    return layer
+
+
+def restricting_skills(conversation: SessionState) -> list[str]:
+    """Return the names of the loaded skills that name `allowed-tools`."""
+    return [
+        skill.name
+        for skill in conversation.loaded
+        if skill.allowed_tools
+        or ((now := conversation.entry_of(skill)) and now.manifest and now.manifest.allowed_tools)
+    ]
+
+
+def allowed_remark(patterns: tuple[str, ...]) -> str:
+    """Return what the model is told when it loads a skill that restricts the session."""
+    return f"While this skill is loaded, only these tools may be called: {_listed(patterns)}."
+
+
+def _refusal(conversation: SessionState, entry: ToolEntry | None, call: ToolCall) -> str:
+    if entry is None and call.name in SESSION_TOOLS and call.name != _SCRIPTS:
+        return ""
+    skills = restricting_skills(conversation)
+    if not skills:
+        return ""
+    patterns = conversation.preapproved
+    if allows(patterns, _wanted(call, entry)):
+        return ""
+    names = ", ".join(map(repr, map(one_line, skills[:5])))
+    tools = _listed(patterns) or "no other tool"
+    return (
+        f"{shorten(one_line(call.name), 64)} is not allowed in this way while the loaded skills "
+        f"({names}) restrict the tools to: {tools}. Continue with these, and do not retry."
+    )
+
+
+def _wanted(call: ToolCall, entry: ToolEntry | None) -> WantedCall:
+    arguments = _arguments(call)
+    names = {call.name}
+    tool = call.tool
+    if tool is not None:
+        names.add(tool.name)
+    if entry is not None and entry.source.startswith("mcp:"):
+        server = entry.source.removeprefix("mcp:")
+        own = getattr(getattr(tool, "definition", None), "name", call.name)
+        # A server's name alone stands for all of its tools.
+        names |= {f"mcp__{server}__{own}", f"mcp__{server}", f"{server}:{own}"}
+    if call.name == _SCRIPTS:
+        arguments = {"command": _command_of(arguments)}
+    is_shell = call.name in _SHELL_TOOLS or (tool is not None and tool.name in _SHELL_TOOLS)
+    return WantedCall(names=frozenset(names), arguments=arguments, is_shell=is_shell)
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    try:
+        return dict(read_arguments(call.name, call.arguments))
+    except Exception:  # the call itself reports what is wrong with them
+        return {}
+
+
+def _command_of(arguments: dict[str, Any]) -> str:
+    """Return the script with its arguments as a command line, as an author would write it."""
+    args = arguments.get("args")
+    words = [arguments.get("script", ""), *(args if isinstance(args, list) else ())]
+    return " ".join(map(str, words))
+
+
+def _listed(patterns: tuple[str, ...]) -> str:
+    return shorten(", ".join(map(one_line, patterns)), _MOST_SHOWN)

@@ -1,0 +1,58 @@
+"""Bound the definition of a tool: a provider refuses a whole request because of one bad schema."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from satchel.errors import DefinitionError
+from satchel.settings import KIB, Limits
+
+if TYPE_CHECKING:
+    from satchel.tools.base_tool import Tool
+
+
+def bounded_definition(tool: "Tool", limits: Limits) -> str:
+    """Return the definition of a tool as JSON.
+
+    Raises `DefinitionError` if it is too large or too deep, or cannot be sent as JSON.
+    """
+    for schema in (tool.parameters, tool.output):
+        _require_bounded(tool.name, schema, limits)
+    if len(tool.description) > limits.tool_definition:
+        raise _too_large(tool.name, limits)
+    try:
+        text = json.dumps(tool.to_schema(), sort_keys=True, default=str, allow_nan=False)
+        sent = json.dumps([tool.parameters, tool.output], default=str, allow_nan=False)
+    except (ValueError, TypeError, RecursionError) as problem:
+        raise DefinitionError(f"the schema of tool {tool.name!r} is not valid JSON") from problem
+    if max(len(text), len(sent)) > limits.tool_definition:
+        raise _too_large(tool.name, limits)
+    return text
+
+
+def _require_bounded(name: str, schema: Any, limits: Limits) -> None:
+    """Bound depth and size before anything recursive reads a schema, which may contain itself."""
+    todo, nodes = [(schema, 0)], 0
+    while todo:
+        item, depth = todo.pop()
+        nodes += 1
+        if depth > limits.tool_schema_depth:
+            raise DefinitionError(
+                f"a schema of tool {name!r} is nested deeper than {limits.tool_schema_depth} "
+                "levels (limit tool_schema_depth)",
+                fix="make it flatter, or raise the limit",
+            )
+        if nodes > limits.tool_definition:
+            raise _too_large(name, limits)
+        if isinstance(item, Mapping):
+            todo += [(child, depth + 1) for child in item.values()]
+        elif isinstance(item, list | tuple):
+            todo += [(child, depth + 1) for child in item]
+
+
+def _too_large(name: str, limits: Limits) -> DefinitionError:
+    return DefinitionError(
+        f"the definition of tool {name!r} takes more than {limits.tool_definition // KIB} KiB "
+        "(limit tool_definition)",
+        fix="shorten its description and its schema, or raise the limit",
+    )

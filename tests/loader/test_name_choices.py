@@ -1,0 +1,159 @@
+"""A new folder cannot take a name by sorting earlier."""
+
+import json
+
+import pytest
+
+from satchel import Satchel, Settings
+from satchel.sources.selection import selection_path
+
+TOOL = '''
+from satchel import tool
+
+@tool
+def {tool}() -> str:
+    """Say who it is."""
+    return "{owner}"
+'''
+
+
+@pytest.fixture
+def add(tmp_path, write_plugin):
+    def add(folder, tool="search", name=""):
+        code = TOOL.format(tool=tool, owner=folder)
+        path = write_plugin(tmp_path / "plugins", folder, tools=code)
+        (path / "toolkit.yaml").write_text(f"name: {name or folder}\nactive: true\n")
+        return path
+
+    return add
+
+
+@pytest.fixture
+def load(tmp_path):
+    return lambda: Satchel(plugins=[tmp_path / "plugins"])
+
+
+def says(app, tool="search"):
+    return app.session().call_sync(tool, {}).text
+
+
+def states(app):
+    return {entry.source: str(entry.state) for entry in app.catalog.all_tools}
+
+
+def choose(pattern):
+    from pathlib import Path
+
+    path = Path(selection_path())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"enable = [{json.dumps(pattern)}]\n")
+
+
+def test_a_new_folder_does_not_take_the_name_of_a_served_tool(add, load):
+    add("maps")
+    app = load()
+    add("a-maps")
+    app.refresh()
+    for running in (app, load()):
+        assert says(running) == "maps"
+        assert states(running) == {"a-maps": "held", "maps": "ok"}
+        (held,) = (it for it in running.catalog.all_tools if it.state == "held")
+        assert [it.code for it in held.diagnostics] == ["tool-name-held"]
+
+
+def test_the_user_can_choose_the_new_one(add, load):
+    add("maps")
+    load()
+    add("a-maps")
+    assert says(load()) == "maps"
+    choose("a-maps:search")
+    app = load()
+    assert says(app) == "a-maps"
+    assert states(app) == {"a-maps": "ok", "maps": "shadowed"}
+
+
+def test_disabling_the_owner_serves_the_new_one(add, load):
+    add("maps")
+    load()
+    add("a-maps")
+    app = load()
+    from pathlib import Path
+
+    Path(selection_path()).parent.mkdir(parents=True, exist_ok=True)
+    Path(selection_path()).write_text('disable = ["maps"]\n')
+    app.refresh()
+    assert says(app) == "a-maps"
+
+
+def test_without_a_record_the_order_decides_and_stays(add, load):
+    add("maps")
+    add("a-maps")
+    for _ in range(2):
+        app = load()
+        assert says(app) == "a-maps"
+        assert states(app) == {"a-maps": "ok", "maps": "shadowed"}
+        (problem,) = (it for it in app.catalog.diagnostics if it.code == "tool-shadowed")
+        assert "'maps'" in problem.message
+        assert "'a-maps'" in problem.message
+
+
+def test_a_broken_owner_keeps_its_name(add, load):
+    folder = add("maps")
+    load()
+    add("a-maps")
+    (folder / "tools.py").write_text("def broken(:\n")
+    app = load()
+    assert states(app) == {"a-maps": "held"}
+    assert "cannot be used now" in says(app)
+
+
+def test_an_owner_that_is_gone_leaves_its_name(add, load):
+    import shutil
+
+    folder = add("maps")
+    load()
+    shutil.rmtree(folder)
+    add("a-maps")
+    assert says(load()) == "a-maps"
+
+
+def test_a_new_folder_does_not_take_the_name_of_a_plugin(add, load):
+    add("maps")
+    load()
+    add("a-copy", name="maps")
+    app = load()
+    assert says(app) == "maps"
+    assert {
+        it.path.rpartition("/")[2]: str(it.state)
+        for it in app.catalog.all_plugins
+        if it.name == "maps"
+    } == {"a-copy": "held", "maps": "ok"}
+
+
+def test_no_plugin_takes_the_name_of_a_tool_of_the_session(add, load, tmp_path, write_skill):
+    write_skill(tmp_path / "skills", "pdf")
+    add("maps", tool="load_skill")
+    app = Satchel(plugins=[tmp_path / "plugins"], skills=[tmp_path / "skills"])
+    assert "Do it." in app.session().call_sync("load_skill", {"name": "pdf"}).text
+    assert states(app) == {"maps": "held"}
+    choose("maps:load_skill")
+    assert says(Satchel(plugins=[tmp_path / "plugins"]), "load_skill") == "maps"
+
+
+def test_the_host_may_replace_any_tool(add, load):
+    add("maps")
+    app = load()
+    app.register_tool(lambda: "host", name="search", description="d")
+    assert says(app) == "host"
+
+
+def test_a_record_that_cannot_be_read_is_logged_and_protects_while_it_runs(add, tmp_path, caplog):
+    state = tmp_path / "state"
+    (state / "names").mkdir(parents=True)
+    (state / "names/owners.json").write_text("{")
+    add("maps")
+    app = Satchel(plugins=[tmp_path / "plugins"], settings=Settings(state_folder=str(state)))
+    add("a-maps")
+    app.refresh()
+    assert says(app) == "maps"
+    assert "owners of names cannot be" in caplog.text

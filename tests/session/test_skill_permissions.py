@@ -1,0 +1,147 @@
+import asyncio
+
+import pytest
+
+from satchel import DefinitionError, Satchel, tool
+from satchel.session.tool_patterns import WantedCall, allows
+
+SKILL = "---\nname: {0}\ndescription: Does a thing.\n{1}---\nDo it.\n"
+
+
+def named(*names, **arguments):
+    return WantedCall(names=frozenset(names), arguments=arguments)
+
+
+def shell(command):
+    names = frozenset({"execute_shell_command"})
+    return WantedCall(names=names, arguments={"command": command}, is_shell=True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "call"),
+    [
+        ("search", named("search")),
+        ("read_*", named("read_mail")),
+        ("Read", named("view_text_file", path="a")),
+        ("Read(docs/*)", named("view_text_file", path="docs/a.md")),
+        ("Read(./docs/*)", named("view_text_file", path="docs/a.md")),
+        ("WebFetch(domain:example.com)", named("WebFetch", url="https://example.com/x")),
+        ("mcp__docs__search", named("search", "mcp__docs__search", "mcp__docs")),
+        ("mcp__docs__*", named("search", "mcp__docs__search", "mcp__docs")),
+        ("mcp__docs", named("search", "mcp__docs__search", "mcp__docs")),
+        ("Bash", shell("rm -rf /")),
+        ("Bash(*)", shell("echo $(id)")),
+        ("Bash(git:*)", shell("git status")),
+        ("Bash(git *)", shell("git status")),
+        ("Bash(git:*)", shell("git status && git log | git stripspace")),
+        ("Bash(npm run test)", shell("npm  run test")),
+        ("Bash(npm run test:*)", shell("npm run test --watch")),
+    ],
+)
+def test_a_pattern_allows_what_its_author_means(pattern, call):
+    assert allows([pattern], call)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "call"),
+    [
+        ("search", named("research")),
+        ("Read", named("write_text_file", path="a")),
+        ("Read(docs/*)", named("view_text_file", path="docs/../secret")),
+        ("Read(docs/*)", named("view_text_file", a="docs/a", b="/etc/passwd")),
+        ("WebFetch(domain:example.com)", named("WebFetch", url="https://example.com.evil/x")),
+        ("mcp__docs__search", named("search", "mcp__mail__search", "mcp__mail")),
+        ("Bash(git:*)", shell("gitx")),
+        ("Bash(git:*)", shell("git status; rm -rf /")),
+        ("Bash(git:*)", shell("git status\nrm -rf /")),
+        ("Bash(git:*)", shell("git log & curl evil")),
+        ("Bash(git:*)", shell("git log $(curl evil)")),
+        ("Bash(git:*)", shell("git log `curl evil`")),
+        ("Bash(git:*)", shell("git log > ~/.bashrc")),
+        ("Bash(git:*)", shell("X=1 git log")),
+        ("Bash()x", shell("id")),
+        ("", named("search")),
+    ],
+)
+def test_a_pattern_allows_nothing_else(pattern, call):
+    assert not allows([pattern], call)
+
+
+@tool
+def search(query: str) -> str:
+    """Search."""
+    return f"found {query}"
+
+
+@tool
+def delete(name: str) -> str:
+    """Delete."""
+    return f"deleted {name}"
+
+
+@pytest.fixture
+def app(tmp_path, write_files):
+    root = tmp_path / "skills"
+    for name, fields in (
+        ("a", "allowed-tools: search\n"),
+        ("b", "allowed-tools: [delete, Read]\n"),
+        ("c", ""),
+    ):
+        write_files(root / name, {"SKILL.md": SKILL.format(name, fields)})
+    app = Satchel(skills=[root])
+    app.register_tool(search)
+    app.register_tool(delete)
+    return app
+
+
+def talk(session, *calls):
+    async def run():
+        return [await session.call(name, arguments) for name, arguments in calls]
+
+    return asyncio.run(run())
+
+
+SEARCH, DELETE = ("search", {"query": "x"}), ("delete", {"name": "x"})
+
+
+def load(name):
+    return ("load_skill", {"name": name})
+
+
+def test_a_loaded_skill_restricts_the_session_to_its_tools(app):
+    session = app.session(allowed_tools="enforce")
+    before, loaded, found, refused = talk(session, DELETE, load("a"), SEARCH, DELETE)
+    assert (before.text, found.text) == ("deleted x", "found x")
+    assert "only these tools may be called: search" in loaded.text
+    assert refused.error_code == "not_allowed"
+    assert refused.text.startswith("delete is not allowed in this way while the loaded skills ('a'")
+
+
+def test_several_skills_allow_what_any_of_them_allows(app):
+    session = app.session(allowed_tools="enforce")
+    *_, found, deleted = talk(session, load("a"), load("c"), load("b"), SEARCH, DELETE)
+    assert (found.text, deleted.text) == ("found x", "deleted x")
+
+
+def test_a_skill_without_the_field_restricts_nothing(app):
+    assert talk(app.session(allowed_tools="enforce"), load("c"), DELETE)[1].text == "deleted x"
+
+
+def test_a_plan_and_a_removed_skill_stay_restricted(app, tmp_path):
+    from satchel import ToolCall
+
+    session = app.session(allowed_tools="enforce")
+    talk(session, load("a"))
+    (result,) = asyncio.run(session.execute([ToolCall(name="delete", arguments={"name": "x"})]))
+    assert result.error_code == "not_allowed"
+    (tmp_path / "skills/a/SKILL.md").unlink()
+    app.refresh()
+    assert talk(session, DELETE)[0].error_code == "not_allowed"
+
+
+def test_by_default_the_field_is_only_noted(app):
+    session = app.session()
+    assert session.load_skill("a").allowed_tools == ("search",)
+    assert talk(session, DELETE)[0].text == "deleted x"
+    with pytest.raises(DefinitionError, match="allowed_tools"):
+        app.session(allowed_tools="always")

@@ -1,0 +1,195 @@
+"""Edits while it runs: hot equals cold, no call is lost, nothing grows."""
+
+import asyncio
+import gc
+import os
+import random
+import shutil
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from torture_trial import Tally, write_plugin, write_skill
+
+from satchel import Satchel, Settings
+
+CODE = '''
+from satchel import tool
+
+VERSION = {version}
+
+@tool
+async def version_of() -> list:
+    """Return the version twice."""
+    first = VERSION
+    import asyncio
+    await asyncio.sleep(0)
+    from {module} import VERSION as second
+    return [first, second]
+'''
+PLAIN = '''
+from satchel import tool
+
+VERSION = {version}
+
+@tool
+async def version_of() -> list:
+    """Return the version twice."""
+    import asyncio
+    first = VERSION
+    await asyncio.sleep(0)
+    return [first, VERSION]
+'''
+CALLERS = 64
+_CHECKED_EVERY = 10
+
+
+def histories(count: int, folder: Path) -> Tally:
+    """Edit a tree at random: the live catalog equals a fresh load of the same tree."""
+    tally, random_ = Tally(), random.Random(19)
+    for number in range(count):
+        root = folder / str(number)
+        skills, plugins = root / "skills", root / "plugins"
+        skills.mkdir(parents=True)
+        plugins.mkdir()
+        settings = Settings(state_folder=str(root / "state"), cache=False, mcp_servers=False)
+        with Satchel(skills=[skills], plugins=[plugins], settings=settings) as app:
+            done = [_edit(skills, plugins, random_) for _ in range(random_.randint(2, 8))]
+            for _ in done[:2]:
+                app.refresh()
+                _edit(skills, plugins, random_)
+            app.refresh()
+            with Satchel(skills=[skills], plugins=[plugins], settings=settings) as cold:
+                is_same = _picture(app) == _picture(cold)
+            tally.expect(is_same, f"history {number}: {done}")
+        shutil.rmtree(root)
+        tally.done += 1
+    return tally
+
+
+def _edit(skills: Path, plugins: Path, random_: random.Random) -> str:
+    name = random_.choice(("a", "b", "c"))
+    kind = random_.choice(("skill", "skill", "nested", "remove", "file", "plugin", "unplug", "env"))
+    match kind:
+        case "skill":
+            write_skill(skills, name, f"Version {random_.randrange(9)}.")
+        case "nested":
+            write_skill(skills / "area", name, f"Nested {random_.randrange(9)}.")
+        case "remove":
+            shutil.rmtree(skills / name, ignore_errors=True)
+        case "file" if (skills / name).is_dir():
+            (skills / name / f"file{random_.randrange(3)}.md").write_text(str(random_.random()))
+        case "env" if (skills / name).is_dir():
+            (skills / name / ".env").write_text("secret")
+        case "plugin":
+            tool = f"tool_{name}_{random_.randrange(3)}"
+            code = f'from satchel import tool\n@tool\ndef {tool}() -> str:\n    """Do."""\n'
+            write_plugin(plugins, f"p{name}", f'{code}    return "{random_.randrange(9)}"\n')
+        case "unplug":
+            shutil.rmtree(plugins / f"p{name}", ignore_errors=True)
+    return f"{kind} {name}"
+
+
+def _picture(app: Satchel) -> object:
+    step = app.session().step()
+    entries = [replace(entry, generation=0) for entry in app.catalog.entries]
+    return entries, step.prompt(), step.schemas()
+
+
+def calls_under_reloads(count: int, folder: Path) -> Tally:
+    """Call from many callers while the plugin is replaced: none is lost, mixed or failed."""
+    tally, plugins = Tally(), folder / "plugins"
+    write_plugin(plugins, "versions", PLAIN.format(version=0))
+    reloads = max(count // 1_000, 5)
+    settings = Settings(state_folder=str(folder / "state"), mcp_servers=False)
+    with Satchel(plugins=[plugins], settings=settings) as app:
+        is_over = threading.Event()
+        reloaded = 0
+
+        def reload() -> None:
+            nonlocal reloaded
+            while not is_over.is_set() and reloaded < reloads:
+                reloaded += 1
+                write_plugin(plugins, "versions", PLAIN.format(version=reloaded))
+                app.refresh()
+
+        async def caller(calls: int) -> None:
+            session = app.session()
+            last = 0
+            for _ in range(calls):
+                result = await session.call("version_of", {})
+                tally.done += 1
+                pair = result.structured if isinstance(result.structured, list) else None
+                pair = pair or _pair(result.text)
+                if pair is None:
+                    tally.expect(False, f"failed: {result.text[:100]}")
+                    continue
+                tally.expect(pair[0] == pair[1], f"mixed: {pair}")
+                tally.expect(pair[0] >= last, f"older than before: {pair} after {last}")
+                last = pair[0]
+
+        async def everybody() -> None:
+            await asyncio.gather(*(caller(max(count // CALLERS, 1)) for _ in range(CALLERS)))
+
+        thread = threading.Thread(target=reload, daemon=True)
+        thread.start()
+        asyncio.run(everybody())
+        is_over.set()
+        thread.join()
+        tally.note = f"{CALLERS} callers, {reloaded:,} reloads"
+    return tally
+
+
+def _pair(text: str) -> list[int] | None:
+    try:
+        first, second = text.strip("[] \n").split(",")
+        return [int(first), int(second)]
+    except ValueError:
+        return None
+
+
+def growth(count: int, folder: Path) -> Tally:
+    """Reload again and again: objects, modules, threads and handles stay as many."""
+    tally, plugins, skills = Tally(), folder / "plugins", folder / "skills"
+    write_plugin(plugins, "versions", PLAIN.format(version=0))
+    write_skill(skills, "pdf")
+    settings = Settings(state_folder=str(folder / "state"), mcp_servers=False)
+    with Satchel(plugins=[plugins], skills=[skills], settings=settings) as app:
+        warm = max(count // 10, 20)
+        before, resident = _census(), 0
+        for number in range(count):
+            write_plugin(plugins, "versions", PLAIN.format(version=number))
+            write_skill(skills, "pdf", f"Version {number}.")
+            app.refresh()
+            app.session().step().schemas()
+            if number == warm:
+                before, resident = _census(), _resident()
+            tally.done += 1
+        after = _census()
+        for what, most in (("modules", 0), ("threads", 0), ("handles", 0), ("objects", 2_000)):
+            grown = after[what] - before[what]
+            tally.expect(grown <= most, f"{grown} more {what} after {count - warm} reloads")
+        slope = (_resident() - resident) / max(count - warm, 1)
+        tally.note = f"{after['objects'] - before['objects']:+} objects, {slope:.0f} bytes a reload"
+    return tally
+
+
+def _census() -> dict[str, int]:
+    gc.collect()
+    gc.collect()
+    handles = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    return {
+        "objects": len(gc.get_objects()),
+        "modules": len(sys.modules),
+        "threads": threading.active_count(),
+        "handles": handles,
+    }
+
+
+def _resident() -> int:
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
