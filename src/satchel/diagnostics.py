@@ -338,6 +338,11 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "choices-unknown": DiagnosticRule(
             "A satchel.toml has an unknown key; it is ignored.", _W, _W
         ),
+        # The lock file
+        "lock-new": DiagnosticRule("It is not in the lock file; it is not used.", _E, _E),
+        "lock-changed": DiagnosticRule(
+            "It differs from the lock file; this version is not used.", _E, _E
+        ),
         # Sessions
         "saved-group-missing": DiagnosticRule(
             "A saved session names a group that no longer exists.", _W, _W

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
         Change,
     )
     from satchel.contracts import PlanPolicy, ToolContract
+    from satchel.formats.lock_file import Lock
+    from satchel.loader.lock_guard import LockGuard
     from satchel.mcp_servers import DeclaredServer, Pin, RemoteClient, RemoteServer
     from satchel.providers import Provider, Skill
     from satchel.runtime import Middleware
@@ -87,7 +89,9 @@ class Satchel:
     fields of tools, by plugin; they win over the environment and all files. With `run_code=False`
     no plugin is imported: everything is listed, nothing can be called. `errors` says what the model
     reads of an unexpected exception: an id of the log, its type and text without secrets, or what a
-    function of the tool's name and the exception returns.
+    function of the tool's name and the exception returns. `locked` is the path of a lock file:
+    raises `SatchelError` if anything differs from it, and never serves what differs later. With
+    `frozen` as well, only something missing raises, and nothing is watched.
 
     Problems on disk never raise; they are in `catalog.diagnostics`.
     """
@@ -106,6 +110,8 @@ class Satchel:
         settings: Settings | None = None,
         run_code: bool = True,
         errors: ErrorText = "summary",
+        locked: PathLike | None = None,
+        frozen: bool = False,
     ) -> None:
         if errors not in {"summary", "message"} and not callable(errors):
             raise DefinitionError(
@@ -113,6 +119,8 @@ class Satchel:
                 fix="a function takes the tool's name and the exception, and returns a text",
             )
         settings = settings or Settings()
+        if locked is not None:
+            settings = replace(settings, cache=False)  # what is compared must be read
         self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
         style = (skill_style or SkillPrompt()).within(self._settings.limits)
         self._workers = WorkerPool(self._settings.limits, self._weak_refresh_callback())
@@ -132,6 +140,7 @@ class Satchel:
             plugin_values={name: _values(name, given) for name, given in (config or {}).items()},
             workers=self._workers,
             project_selection=project_selection_path(project) if project is not None else "",
+            lock=_lock_guard(locked, is_frozen=frozen),
         )
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style, errors)
@@ -146,6 +155,8 @@ class Satchel:
         self._registrations = itertools.count(1)
         self._is_batching = self._is_closed = False
         self._reconcile(ReconcileOptions(retry=True))
+        if self._config.lock is not None:
+            self._require_locked(self._config.lock)
 
     @property
     def catalog(self) -> Catalog:
@@ -700,6 +711,35 @@ class Satchel:
         for lifecycle in lifecycles:
             lifecycle.end()
 
+    def lock_contents(self, file: PathLike = "satchel.lock") -> Lock:
+        """Return what a lock file at this path would contain now; its `text` is the file.
+
+        Tools of MCP servers are in it if they are connected.
+        """
+        # Lazy: needed only with a lock file.
+        from satchel.loader.lock_entries import lock_of, lock_places
+
+        guard = self._config.lock
+        with self._lock:
+            declared = guard.declared if guard else self._cache.declared
+            return lock_of(self._cache, declared, lock_places(file))
+
+    def require_locked(self) -> None:
+        """Compare everything with the lock file again, with the tools of MCP servers.
+
+        Raises `SatchelError` for a difference; if frozen, only for something that is missing.
+        """
+        if (guard := self._config.lock) is not None:
+            guard.require(self.lock_contents(guard.file), with_tools=True)
+
+    def _require_locked(self, guard: LockGuard) -> None:
+        """Compare everything but the tools of servers with the lock file."""
+        try:
+            guard.require(self.lock_contents(guard.file))
+        except BaseException:
+            self.close()
+            raise
+
     def _require_open(self) -> None:
         if self._is_closed:
             raise ConflictError("this satchel is closed", fix="create a new one")
@@ -819,6 +859,10 @@ class Satchel:
     def _events(self, stop: threading.Event) -> Iterable[ChangeEvent]:
         from satchel.sources import change_events  # lazy: needed only by a watch
 
+        if self._config.lock is not None and self._config.lock.is_frozen:
+            from satchel.sources.watcher import no_events  # lazy: as above
+
+            return no_events(stop)
         polling = self._settings.polling or bool(os.environ.get("WATCHFILES_FORCE_POLLING"))
         pace = self._settings.pace
         return change_events(self._watch_targets, stop, pace, polling=polling)
@@ -882,6 +926,16 @@ class Satchel:
                 import logging
 
                 logging.getLogger("satchel").exception("a listener failed on %s", change)
+
+
+def _lock_guard(path: PathLike | None, *, is_frozen: bool) -> LockGuard | None:
+    if path is None:
+        if is_frozen:
+            raise DefinitionError("frozen=True needs a lock file", fix='pass locked="satchel.lock"')
+        return None
+    from satchel.loader.lock_guard import load_guard  # lazy: needed only with a lock file
+
+    return load_guard(path, is_frozen=is_frozen)
 
 
 def _values(plugin: str, given: Any) -> dict[str, Any]:

@@ -28,6 +28,7 @@ COMMANDS = {
     "disable": "Disable skills, tools, groups or plugins.",
     "install": "Install a plugin: a folder, a project or a package.",
     "uninstall": "Remove an installed plugin.",
+    "lock": "Write down what is loaded, and find what differs later.",
     "mcp": "List MCP servers, their tools and skills; call and approve tools.",
     "config": "Show and change the configuration of plugins.",
 }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from satchel.catalog import PluginContribution
     from satchel.diagnostics import Diagnostic
     from satchel.formats import ConfigField
+    from satchel.loader.lock_guard import LockGuard
     from satchel.mcp_servers import ServerOffer
     from satchel.plugins import HostContract
     from satchel.providers import Provided
@@ -63,6 +64,8 @@ class LoaderConfig:
     """The paths that providers watch."""
     workers: WorkerPool | None = None
     """The processes of isolated plugins."""
+    lock: LockGuard | None = None
+    """Compares everything with a lock file, if the application has one."""
     project_selection: str = ""
     """Path of the `satchel.toml` of a trusted project, or `""`."""
 

@@ -16,6 +16,7 @@ from satchel.session.builtin_context import (
 from satchel.session.loaded_skills import LoadedSkill, page_length
 from satchel.session.skill_fetching import fetch_skill
 from satchel.settings import Limits
+from satchel.sources.locked_skill_reader import LockedSkillReader
 from satchel.sources.skill_files import ServedFile, file_text, locate_skill_file, media_type_of
 from satchel.sources.skill_scan import SKILL_FILE
 from satchel.text import one_line, shorten, visible
@@ -107,6 +108,8 @@ async def run_skill_script(
     # A symbolic link must not lead out of the scripts folder.
     scripts = f"{loaded.folder}/{SCRIPTS_FOLDER}"
     path = locate_skill_file(scripts, scripts, name.removeprefix(f"{SCRIPTS_FOLDER}/"))
+    if isinstance(reader := entry.reader, LockedSkillReader):
+        await in_thread(reader.verify)
     seconds = _context.conversation.shared.limits.tool_call
     result = await run_script(path, loaded.folder, args or (), seconds)
     return {key: visible(v) if isinstance(v, str) else v for key, v in result.items()}

@@ -84,8 +84,8 @@ class UnitFile:
 
 
 def digest_of(data: bytes) -> str:
-    """Return a short digest of some bytes."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    """Return the SHA-256 of some bytes; a lock file has it, too."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def is_inside(path: str, root: str) -> bool:
