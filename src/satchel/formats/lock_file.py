@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from satchel.errors import SatchelError
+from satchel.formats.toml_tables import toml_table
 from satchel.lazy_dataclass import dataclass
-from satchel.text import one_line, replace_hidden, shorten
+from satchel.text import one_line, shorten
 
 LOCK_FILE = "satchel.lock"
 _VERSION = 1
@@ -161,15 +162,7 @@ def _entry(kind: str, place: str, item: Any) -> LockEntry:
 def _table(entry: LockEntry) -> str:
     lines = {"name": entry.name, _PLACES[entry.kind]: entry.place}
     lines.update(sorted(entry.values.items()))
-    fields = "".join(f"{key} = {_quoted(value)}\n" for key, value in lines.items())
-    return f"\n[[{entry.kind}]]\n{fields}"
-
-
-def _quoted(text: str) -> str:
-    """Return a TOML string; invisible characters are escapes, so that a reviewer sees them."""
-    text = text.encode("utf-8", "replace").decode().replace("\\", "\\\\").replace('"', '\\"')
-    shown = replace_hidden(text, lambda letter: f"\\U{ord(letter):08x}")
-    return '"' + shown.replace("\n", "\\n").replace("\t", "\\t") + '"'
+    return toml_table(entry.kind, lines)
 
 
 def _rank(key: tuple[str, str, str], order: list[str]) -> tuple[int, str, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from satchel.formats.lock_file import Lock, LockEntry
 from satchel.lazy_dataclass import dataclass
+from satchel.setup.source_records import origins
 from satchel.sources import PackageFinding, PluginFinding, Precedence
 from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.search_roots import full_path
@@ -48,7 +49,8 @@ class LockPlaces:
 
 def lock_places(file: str | os.PathLike[str]) -> LockPlaces:
     """Return the places of a lock file at a path."""
-    return LockPlaces(base=os.path.dirname(full_path(file)), home=full_path("~"))
+    base = os.path.dirname(full_path(file))
+    return LockPlaces(base=base, home=full_path("~"), origins=origins())
 
 
 def skill_entry(found: SkillFinding, places: LockPlaces) -> LockEntry | None:
@@ -96,7 +98,8 @@ def server_entry(server: DeclaredServer, places: LockPlaces) -> LockEntry:
 def lock_of(cache: ScanCache, declared: Iterable[DeclaredServer], places: LockPlaces) -> Lock:
     """Return the lock of everything that a pass found."""
     packages = (package for package in cache.scan.packages.values() if cache.uses(package))
-    plugins = (found for scan in cache.scan.folders.values() for found in scan.findings.values())
+    folders = (found for scan in cache.scan.folders.values() for found in scan.findings.values())
+    found_plugins: tuple[PluginFinding | PackageFinding, ...] = (*folders, *packages)
     skills = (
         skill_entry(found, places)
         for scan in cache.skills.values()
@@ -104,7 +107,7 @@ def lock_of(cache: ScanCache, declared: Iterable[DeclaredServer], places: LockPl
     )
     entries = [
         *filter(None, skills),
-        *(entry for found in (*plugins, *packages) for entry in plugin_entries(found, places)),
+        *(entry for found in found_plugins for entry in plugin_entries(found, places)),
     ]
     for server in declared:
         entry = server_entry(server, places)
