@@ -32,6 +32,8 @@ class UnitPlacer:
         require_valid(unit)
         self.folder.require_own()
         target = self.folder.target(unit.kind, unit.name)
+        with as_placed(unit) as copy:
+            digest = folder_digest(copy)  # a setup may write into the folder later
         if unit.plugin is not None and not self.folder.is_project:
             # It may need values, and have a setup: that is what the installer is for.
             terminal = Terminal(self.console, no_input=False)
@@ -55,7 +57,7 @@ class UnitPlacer:
                 name=unit.name,
                 source=source.address.text,
                 version=source.version,
-                digest=folder_digest(target),
+                digest=digest,
             )
         )
 

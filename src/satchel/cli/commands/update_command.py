@@ -80,7 +80,7 @@ def _update(
     try:
         unit = _newest(record, target, units)
         with as_placed(unit) as new:
-            if folder_digest(new) == folder_digest(target):
+            if folder_digest(new) in {folder_digest(target), record.digest}:
                 console.out(f"{title} is up to date")
                 return 0
             _show(console, record, source, unit, (target, new))
