@@ -26,14 +26,19 @@ def _same_sentence(*parts: str, letters: int = 80) -> str:
 # ---- code ----------------------------------------------------------------------------------------
 
 _FILE = r"[\"']?(\$\{?\w+\}?|[\w./~$-]{3,})[\"']?"
-_SHELL_RUNS = r"(?:sudo\s+)?(?:ba|z|da)?sh|python3?|node|perl|ruby|source|exec|nohup|chmod\s+\S+"
+_SHELL_RUNS = r"(?:sudo\s+)?(?:ba|z|da)?sh|python3?|node|perl|ruby|source|\.|exec|nohup|chmod\s+\S+"
 _FETCHES = _any(
     r"urlretrieve\(", r"urlopen\(", r"requests\.get\(", r"httpx\.get\(", r"https?\.get\(",
     r"\bfetch\(", r"axios\.get\(", r"Invoke-WebRequest",
 )  # fmt: skip
 _EVALUATES = _any(
     r"exec_module\(", r"runIn(?:This|New)Context\(", r"vm\.Script\(", r"import\(\s*[\"'`]data:",
-    r"_compile\(", r"(?<![.\w])execScript\(",
+    r"_compile\(",
+    r"run_path\(",
+    r"runpy\.",
+    r"execfile\(",
+    r"load_source\(",
+    r"SourceFileLoader", r"(?<![.\w])execScript\(",
 )  # fmt: skip
 _DECODES = _any(
     r"\w*b(?:16|32|64|85)decode\(", r"a85decode\(", r"\batob\(", r"unhexlify\(", r"fromhex\(",
@@ -47,7 +52,9 @@ _SECRET_NAMES = _any(
 _HOME = r"(?:~|\$HOME|/home\b|/Users\b|homedir\(\)|\.home\(\)|expanduser|/root\b|\s/(?=\s))"
 _PRINTS_SECRETS = _any(
     r"gh\s+auth\s+token", r"aws\s+configure\s+get\s+\S*(?:secret|token)", r"git\s+credential\s+fill",
-    r"gcloud\s+auth\s+print-\S+", r"az\s+account\s+get-access-token", r"npm\s+token\s+list",
+    r"gcloud\s+auth\s+print-\S+",
+    r"aws\s+sts\s+(?:get-session-token|assume-role)",
+    r"aws\s+configure\s+export-credentials", r"az\s+account\s+get-access-token", r"npm\s+token\s+list",
     r"vault\s+(?:kv\s+get|token\s+lookup)\S*", r"op\s+(?:read|item\s+get)", r"pass\s+show",
 )  # fmt: skip
 _WHO = r"\$\(\s*(?:whoami|hostname|id|uname|ifconfig|ip\s+a|pwd|env|printenv)\b"
@@ -107,7 +114,7 @@ _SECRETS = (
     r"|secrets?|credentials?|recovery\s+(?:codes?|phrases?))"
 )
 _OUTSIDE = (
-    r"(?:parent\s+(?:directories|folders)|home\s+(?:directory|folder)|whole\s+(?:disk|machine|system)"
+    r"(?:parent\s+(?:directories|folders)|home\s+(?:directory|folder)|user(?:'s)?\s+home|whole\s+(?:disk|machine|system)"
     r"|other\s+(?:projects|repositories|directories|folders)|outside\s+(?:of\s+)?the\s+(?:project"
     r"|repository|workspace)|up\s+to\s+the\s+root)"
 )
@@ -134,12 +141,25 @@ _NOT_KNOWN = r"(?!(?:www\.)?(?:github\.com|gitlab\.com|nodejs\.org|python\.org|g
 LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "fetch-and-run": (
+            _near(r"https?://", _EVALUATES, 500),
+            r"https?://\S{1,200}[\s\S]{0,150}?(?<![.\w])(?:exec|eval)\(\s*[a-z_]\w*[.,)\[]",
+            r"\b(?:curl|wget)\b[\s\S]{0,250}?\bchmod\s+\S{2,6}\s+[\"']?([\w./~$-]{3,})[\"']?\s*(?:&&|;|\n)\s*"
+            r"(?:sudo\s+|nohup\s+)?(?:\./)?[\"']?\1",
+            rf"{_FETCHES}[\s\S]{{0,300}}?(?:subprocess\.\w+|popen|execFile\w*|spawn\w*)\([^\n]{{0,80}}[\"']-[ce][\"']"
+            rf"\s*,\s*\w",
+            r"\.then\(\s*(?:eval\b|new\s+Function\()",
+            r"\bdownload\w*\b[^\n]{0,80}\bfrom\s+<?[`\"']?https?://\S{1,200}[^.\n]{0,60}\b(?:and|then)\s+(?:run|execute"
+            r"|start|launch)\s+(?:it|the)\b",
+            r"\b(?:curl|wget)\b[^\n]{0,200}\|\s*(?:sudo\s+)?tar\b[^\n]{0,80}(?:&&|;)\s*(?:cd\s+\S+\s*(?:&&|;)\s*)?"
+            r"(?:\./|/tmp/|(?:ba)?sh\s)",
+            r"\b(?:import|require)\(\s*[\"'`]https?://(?!(?:deno\.land|esm\.sh|cdn\.jsdelivr\.net|unpkg\.com"
+            r"|cdnjs\.|cdn\.skypack))",
             r"\b(?:python3?|node|perl|ruby|php|(?:ba|z|da)?sh)\s+-\w*[ce]\s*\\?[\"'`]?\s*(?:\$\(|`)\s*"
             r"(?:curl|wget)",
             r"\b(?:eval|instance_eval|system|shell_exec|passthru)\b\s*\(?\s*(?:Net::HTTP|URI\.(?:open|parse)"
             r"|open\([\"']https?|LWP|file_get_contents\([\"']https?)",
             r"[\"'](?:pre|post)?install[\"']\s*:\s*[\"'][^\n]{0,120}(?:curl|wget|https?\b|node\s+-e|eval)",
-            rf"\b(?:curl|wget)\b[^\n]{{0,200}}?(?:\s-o|\s-O|--output(?:-document)?|>)[\s=]*{_FILE}"
+            rf"\b(?:curl|wget)\b[^\n]{{0,200}}?(?:\s-\w{{0,6}}o|\s-\w{{0,6}}O|--output(?:-document)?|>)[\s=]*{_FILE}"
             rf"[\s\S]{{0,200}}?{_RUNS_FILE}\1",
             r"DownloadFile\([^,\n]{1,100},\s*[\"']?([^\"')\n]{3,100})[\"']?\)[\s\S]{0,100}?\1",
             rf"{_FETCHES}[\s\S]{{0,400}}?new\s+Function\(",
@@ -147,7 +167,7 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             r"\bpaste\b[^.\n]{0,80}\b(?:https?://\S+)[^\n]{0,80}\b(?:terminal|shell|powershell|console)\b"
             r"|\b(?:terminal|shell|powershell|console)\b[^.\n]{0,60}\bpaste\b[^.\n]{0,80}\bhttps?://",
             # A file is fetched by a shell, and run by the name that it was given.
-            rf"\b(?:curl|wget)\b[^\n]{{0,200}}?(?:\s-o|\s-O|--output(?:-document)?|>)[\s=]*{_FILE}"
+            rf"\b(?:curl|wget)\b[^\n]{{0,200}}?(?:\s-\w{{0,6}}o|\s-\w{{0,6}}O|--output(?:-document)?|>)[\s=]*{_FILE}"
             rf"[\s\S]{{0,120}}?(?:^|\n|;|&&)\s*(?:{_SHELL_RUNS})\s+[\"']?\1",
             # The text of a script for an interpreter is itself fetched.
             r"(?:(?:ba|z|da)?sh|python3?|node|perl|ruby)\b[^\n]{0,60}<<[\s\S]{0,200}?\$\(\s*"
@@ -159,6 +179,12 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             rf"{_PROGRAM_FILE}\b[\s\S]{{0,120}}?\b(?:run|start|execute|launch|double-click|open)\b",
         ),
         "obfuscated-code": (
+            r"fromCharCode\(\s*(?:0x)?\w{1,4}\s*(?:,\s*(?:0x)?\w{1,4}\s*){3,40}\)|(?:\[char\]\s*(?:0x)?\w{2,4}\s*\+?\s*){2,}",
+            rf"\w\[\s*{_DECODES}",
+            r"(?:%[67][0-9a-f]){5,60}",
+            r"\$\(\s*echo\s+[\"']?[A-Za-z0-9+/=]{4,200}[\"']?\s*\|\s*base64\s+-\w*[dD]",
+            r"\b(?:perl|python3?|ruby|node|php|awk)\s+-\w*[ecr]\b[^\n]{0,200}\|\s*(?:ba|z|da)?sh\b",
+            r"\[\s*[\"'`]\w{1,10}[\"'`]\s*\+\s*[\"'`]\w{1,12}[\"'`]\s*\]",
             r"\b(?:shell_exec|system|exec|run|popen)\s*\(\s*(?:\[\s*)?bytes\(\s*\[",
             r"[\"'][\w.]{2,20}[\"']\[::-1\]",
             # A word in pieces that are joined without anything between them.
@@ -181,6 +207,13 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             r"(?:\b(?:9[7-9]|1[01]\d|12[0-2])\s*,\s*){6,60}",
         ),
         "credential-access": (
+            r"\b(?:print|show|list|output|log|write|echo|display|dump)\w*\b[^.\n]{0,40}\benvironment\s+variables\b"
+            r"[^.\n]{0,60}\b(?:KEY|SECRET|TOKEN|PASSWORD)",
+            r"\b(?:tokens?|keys?|secrets?|passwords?|credentials)\b[^.\n]{0,30}\bfrom\s+(?:the\s+|your\s+)?environment\b"
+            r"[^.\n]{0,60}\b(?:write|save|print|list|store|put|log|output)\b",
+            r"\bkeychain\b[^.\n]{0,40}\b(?:fetch|get|read|take|extract|dump|pull)\b|\b(?:fetch|take|extract|dump"
+            r"|pull)\b[^.\n]{0,60}\bkeychain\b",
+            r"\.mozilla/firefox|\bcookies\.sqlite\b",
             r"(?:rglob|glob|walk|find)\b[^\n]{0,40}\*\.(?:kdbx|p12|pfx|ovpn|keystore|jks|wallet|ppk)\b",
             _same_sentence(
                 r"\b(?:find|look|search|check|get|take|copy|extract|retrieve)\w*\b", _SECRETS,
@@ -217,6 +250,27 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             r"(?:directory|folder)\b",
         ),
         "sends-data-out": (
+            r"JSON\.stringify\(\s*process\.env\s*[,)]|json\.dumps\(\s*(?:dict\(\s*)?os\.environ\b(?!\.get|\[)",
+            r"\b(?:header|parameter|field|query|body)\b[^.\n]{0,40}\b(?:with|contain\w*|includ\w*)\s+(?:the\s+)?(?:user"
+            r"(?:'s)?|conversation|chat)\b[^.\n]{0,40}\b(?:prompt|message|history|input)\b",
+            rf"(?:open|readFile\w*|Path)\(\s*[\"'`](?:\./)?\.env\b[\s\S]{{0,200}}?{_SENDS}",
+            r"\b(?:send|post|upload|report|submit|transmit)\w*\b[^\n]{0,160}\b(?:what\s+the\s+user|user's|conversation"
+            r"|file\s?names|working\s+on|hostname|session\s+\w+|prompts?)\b[^\n]{0,80}\bto\s+<?[`\"']?https?://",
+            r"\bcurl\b[^\n]{0,200}\$\{?\w*(?:KEY|TOKEN|SECRET|PASSWORD)\w*\}?[^\n]{0,60}\$\{?\w*(?:KEY|TOKEN|SECRET"
+            r"|PASSWORD)",
+            r"!\[[^\]\n]{0,80}\]\(\s*https?://[^)\s]{1,200}[?&]\w{1,30}=\$?\{",
+            r"(?:--post-file[\s=]|(?:-d|--data(?:-\w+)?|-F|--form)\s+[\"']?(?:\w+=)?@)[\"']?(?:\.env\b|~|/home|/etc"
+            r"|\$HOME|\S{0,60}(?:secret|token|cred|\.pem|id_rsa))|[\"'](?:-F|-T|-d)[\"']\s*,[^\n]{0,40}@",
+            _same_sentence(
+                r"\b(?:put|write|include|add|encode|embed|append|insert|place)\b", _SECRETS,
+                r"\b(?:branch\s+name|commit\s+\w+|title|comment|file\s?name|issue|pull\s+request|changelog)\b",
+            ),
+            r"\b(?:rclone\s+(?:copy|sync|move)|aws\s+s3\s+(?:cp|sync)|gsutil\s+(?:-m\s+)?(?:cp|rsync)|azcopy\s+copy)"
+            r"\s+(?:-\S+\s+)*[\"']?(?:~|\$HOME|/home|/etc|/Users|/root)",
+            _near(r"https?://", r"\b(?:what|text|words)\s+(?:that\s+)?(?:the\s+)?(?:user|human|person)\s+(?:wrote|said"
+            r"|typed|asked|entered|sent)\b", 200),
+            rf"(?:glob\.glob|rglob|os\.walk|readdir\w*)\([\s\S]{{0,300}}?(?:requests\.post|httpx\.post|axios\.post)\(",
+            rf"\.read\(\)\s+for\s[\s\S]{{0,200}}?(?:requests\.post|httpx\.post|axios\.post|urlopen)\(",
             rf"\be-?mail\w*\b[^.\n]{{0,40}}\b(?:chat|conversation|transcript|documents?|attachments?|history"
             rf"|logs?|source\s+code)\b[^.\n]{{0,60}}\bto\s+\S{{1,60}}@\w",
             _same_sentence(
@@ -254,6 +308,37 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             _near(r"\bsmtplib\b", r"(?:glob\(|/home/|expanduser|environ|\.kdbx)", 400),
         ),
         "overrides-instructions": (
+            r"\b(?:user|author|sender|caller|reader)\s+is\s+(?:a\s+|an\s+|the\s+)?(?:verified|trusted|authenticated)\s+"
+            r"(?:administrator|admin|developer|operator|owner|root)\b",
+            r"\b(?:AI|model|agent|assistant|LLM)\s+(?:that\s+is\s+)?(?:reading|processing|parsing)\s+this\b",
+            r"\b(?:reviewed|approved|certified|audited|verified|endorsed)\s+by\s+(?:Anthropic|OpenAI|Google|Microsoft)\b",
+            r"\b(?:comply|agree)\s+with\s+(?:everything|all|any\s+request|whatever)\b",
+            r"<!--[^>]{0,80}?\b(?:AI|LLM|assistants?|agents?|language\s+models?)\b[^>]{0,40}?\b(?:must|should|shall|need"
+            r"\s+to|have\s+to)\b",
+            r"\byou\s+are\s+no\s+longer\s+(?:Claude|ChatGPT|GPT|Gemini|Copilot|an?\s+(?:AI\s+)?assistant|bound|restricted"
+            r"|limited|required)\b",
+            r"\b(?:agent|assistant|model|AI|bot)\s+(?:without|with\s+no)\s+(?:any\s+)?(?:limits|restrictions|rules|filters)",
+            r"\bbefore\s+(?:any|every|each|all)\s+(?:other\s+)?tool\s*(?:calls?|uses?|invocations?|s)?\b[^.\n]{0,20}\b"
+            r"(?:call|run|execute|invoke|send)\b",
+            r"\b(?:user|human|operator)\s+has\s+already\s+(?:approved|agreed|consented)\b",
+            r"\b(?:priority|precedence|authority)\s+(?:than|over)\s+(?:the\s+|any\s+|all\s+|your\s+|every\s+)*(?:system"
+            r"|developer|operator|safety)\b",
+            r"\b(?:overrides?|outranks?|supersedes?)\s+(?:the\s+|any\s+|all\s+|your\s+)*(?:system\s+prompt|developer\s+\w+"
+            r"|user(?:'s)?\s+(?:request|instructions?|wishes)|safety\s+\w+)",
+            r"\b(?:earlier|previous|prior|above|all|preceding)\s+(?:\w+\s+)?(?:messages?|turns?|conversation|chats?)\b"
+            r"[^.\n]{0,60}\b(?:simulation|fake|not\s+real|void|role-?play|drill|rehearsal)\b",
+            r"\breal\s+(?:session|conversation|task|instructions?|user)\s+(?:begins?|starts?|follows?)\b",
+            r"\b(?:important|urgent|critical|mandatory|required)\s+(?:for|to)\s+(?:all\s+|any\s+)?(?:AI\s+)?(?:agents"
+            r"|assistants|models|LLMs|bots)\b",
+            r"\bforget\s+(?:who|what|everything|anything|whatever|how)\b[^.\n]{0,60}\b(?:told|serve|said|asked"
+            r"|instructed|trained|were|learned)\b",
+            r"\byour\s+(?:new\s+|only\s+|true\s+)?(?:boss|master|principal|commander|superior)\s+is\b",
+            r"\b(?:approval|consent|permission)\s+(?:in\s+advance|for\s+(?:everything|anything))\b|\b(?:blanket|standing)"
+            r"\s+(?:approval|consent|permission)\b",
+            r"\bas\s+(?:if|though)\b[^.\n]{0,40}\b(?:no\s+(?:restrictions?|limits?|rules|guidelines|sandbox)"
+            r"|(?:the\s+)?(?:operator|system|developer|user)\s+had\s+(?:said|written|asked|told))\b",
+            r"\b(?:rate|rank|recommend|praise|promote|favou?r|advertise)\b[^.\n]{0,60}\b(?:in|on)\s+(?:every|each|all|any)"
+            r"\s+(?:comparison|answer|reply|response|review|conversation)s?\b",
             r"\b(?:obey|follow|trust|heed)\s+(?:only\s+)?(?:this|the\s+current)\s+(?:file|document|skill|section"
             r"|text)\s+(?:alone|only|instead)\b",
             r"\{\{[#/]?\s*system\s*\}\}",
@@ -297,6 +382,12 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             rf"|to|by|for)\b",
         ),
         "hides-from-user": (
+            r"\bnever\s+mention\s+(?:it|this|that|them)\b",
+            r"\b(?:hide|conceal|erase)\b[^.\n]{0,60}\bfrom\s+(?:the\s+|any\s+|your\s+|all\s+)*(?:logs?|history"
+            r"|audit)\b",
+            r"\bwithout\s+asking\s+(?:for\s+)?(?:permission|confirmation|approval|consent|the\s+user|anyone)\b",
+            r"\b(?:leave|keep|omit|strip)\b[^.\n]{0,60}\b(?:out\s+of|from)\s+(?:what|anything|everything)\s+you\s+(?:show"
+            r"|tell|say|write|report|print)\b",
             rf"{_NOT}\s+(?:ever\s+)?(?:reveal|disclose|divulge|quote|repeat|expose)\s+(?:these|this|your|any\s+of"
             rf"\s+(?:these|this))\s+(?:\w+\s+)?(?:lines?|instructions?|prompts?|section|rules?|directives?)",
             r"\b(?:write|say|state|report|claim)\s+that\s+(?:all\s+)?(?:the\s+)?(?:tests?|checks?)\s+pass",
@@ -317,6 +408,8 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             r"\breport\s+(?:a\s+)?success\b[^.\n]{0,30}\b(?:even|regardless|anyway|no\s+matter|whether)\b",
         ),
         "unverified-package": (
+            r"\b(?:pip3?|uv|pipx|uvx)\b[^\n]{0,60}git\+https?://(?!(?:www\.)?(?:github|gitlab|bitbucket|codeberg"
+            r"|huggingface)\.)",
             r"index-url[\s=,\"']{1,8}http://(?!localhost|127\.)",
         ),
         "removes-safeguards": (
@@ -326,6 +419,11 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             r"\b(?:enabled?|turn\w*\s+on|activate)\s+(?:the\s+)?auto-?\s?(?:approv\w+|accept\w*|confirm\w*)\b",
         ),
         "remote-instructions": (
+            r"https?://\S{1,200}[^.\n]{0,60}\b(?:do|follow|carry\s+out|execute|perform|obey)\b[^.\n]{0,30}\b"
+            r"(?:what|whatever|exactly|everything)\b",
+            r"https?://\S{1,200}[\s\S]{0,120}?\b(?:read|open|load|fetch|visit)\b[^.\n]{0,40}\b(?:page|url|link"
+            r"|address|document|it)\b[^.\n]{0,60}\b(?:treat|follow|as\s+part\s+of|as\s+if|obey|authoritative"
+            r"|overrides?)\b",
             r"https?://\S{1,200}[^.\n]{0,60}\b(?:carry\s+out|perform|apply|act\s+on|execute|obey|comply\s+with)\b"
             r"[^.\n]{0,40}\b(?:every|each|all|whatever|what|its|it)\b",
         ),
@@ -335,6 +433,14 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             r"docker\s+run\b[^\n]{0,120}(?:-v\s+/:|--privileged\b[^\n]{0,60}--pid[= ]host|--pid[= ]host)",
         ),
         "stays-on-machine": (
+            r"(?-i:\bPATH)=[\"']?(?:/tmp|/var/tmp|/dev/shm)\b",
+            r"\b(?:put|copy|place|save|duplicate)\b[^.\n]{0,60}\b(?:this|these|it|itself)\b[^\n]{0,40}(?:~|\$HOME)/\."
+            r"(?:claude|codex|cursor|gemini|agents|config)\b[^\n]{0,100}\b(?:next\s+time|every\s+session|other\s+projects"
+            r"|stays|permanent|survives?)\b",
+            r"(?:writeFile\w*|write_text|open|copy\w*)\([^\n]{0,100}(?:systemd/user|/etc/cron|autostart|LaunchAgents"
+            r"|rc\.local|init\.d)",
+            r"\b(?:whenever|every\s+time|each\s+time|always)\b[^.\n]{0,80}\b(?:load|activate)\s+this\s+(?:skill|tool"
+            r"|plugin)\b[^.\n]{0,60}\b(?:first|before|never)\b",
             r"\b(?:PROMPT_COMMAND|LD_PRELOAD|DYLD_INSERT_LIBRARIES|PYTHONSTARTUP|BASH_ENV)=[^\n]{0,80}"
             r"(?:>>|/tmp|~/|\$HOME)|NODE_OPTIONS[\"']?\s*[=:]\s*[\"']?--require\b",
             r"[\"']runOn[\"']\s*:\s*[\"']folderOpen[\"']",
