@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from satchel.errors import SatchelError
@@ -12,13 +13,15 @@ from satchel.text import one_line, shorten
 LOCK_FILE = "satchel.lock"
 _VERSION = 1
 _TOO_NEW = "it was written by a newer version of Satchel"
-_PLACES = {
-    "skill": "path",
-    "plugin": "path",
-    "server": "declared",
-    "tool": "server",
-    "group": "plugin",
-}
+_PLACES: Mapping[str, str] = MappingProxyType(
+    {
+        "skill": "path",
+        "plugin": "path",
+        "server": "declared",
+        "tool": "server",
+        "group": "plugin",
+    }
+)
 """The kinds in the order of the file, each with the field that says where such a thing is."""
 _INFORMATION = frozenset({"from"})
 """Fields for the reader of the file; a difference does not change what is served."""

@@ -8,11 +8,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 
-def _any(*parts: str) -> str:
-    """Return a pattern for one of several texts."""
-    return f"(?:{'|'.join(parts)})"
-
-
 def _near(first: str, second: str, letters: int = 300) -> str:
     """Return a pattern for a text that is soon followed by another, also on other lines."""
     return rf"{first}[\s\S]{{0,{letters}}}?{second}"
@@ -27,71 +22,71 @@ def _same_sentence(*parts: str, letters: int = 80) -> str:
 
 _FILE = r"[\"']?(\$\{?\w+\}?|[\w./~$-]{3,})[\"']?"
 _SHELL_RUNS = r"(?:sudo\s+)?(?:ba|z|da)?sh|python3?|node|perl|ruby|source|\.|exec|nohup|chmod\s+\S+"
-_FETCHES = _any(
-    r"urlretrieve\(",
-    r"urlopen\(",
-    r"requests\.get\(",
-    r"httpx\.get\(",
-    r"https?\.get\(",
-    r"\bfetch\(",
-    r"axios\.get\(",
-    r"Invoke-WebRequest",
+_FETCHES = (
+    r"(?:urlretrieve\("
+    r"|urlopen\("
+    r"|requests\.get\("
+    r"|httpx\.get\("
+    r"|https?\.get\("
+    r"|\bfetch\("
+    r"|axios\.get\("
+    r"|Invoke-WebRequest)"
 )
-_EVALUATES = _any(
-    r"exec_module\(",
-    r"runIn(?:This|New)Context\(",
-    r"vm\.Script\(",
-    r"import\(\s*[\"'`]data:",
-    r"_compile\(",
-    r"run_path\(",
-    r"runpy\.",
-    r"execfile\(",
-    r"load_source\(",
-    r"SourceFileLoader",
-    r"(?<![.\w])execScript\(",
+_EVALUATES = (
+    r"(?:exec_module\("
+    r"|runIn(?:This|New)Context\("
+    r"|vm\.Script\("
+    r"|import\(\s*[\"'`]data:"
+    r"|_compile\("
+    r"|run_path\("
+    r"|runpy\."
+    r"|execfile\("
+    r"|load_source\("
+    r"|SourceFileLoader"
+    r"|(?<![.\w])execScript\()"
 )
-_DECODES = _any(
-    r"\w*b(?:16|32|64|85)decode\(",
-    r"a85decode\(",
-    r"\batob\(",
-    r"unhexlify\(",
-    r"fromhex\(",
-    r"base64_decode\(",
-    r"decode64\(",
-    r"unpack1?\([\"']m",
-    r"fromCharCode",
-    r"from\([^)\n]{1,60},\s*[\"'](?:base64|hex)[\"']\)",
-    r"rot_?13",
+_DECODES = (
+    r"(?:\w*b(?:16|32|64|85)decode\("
+    r"|a85decode\("
+    r"|\batob\("
+    r"|unhexlify\("
+    r"|fromhex\("
+    r"|base64_decode\("
+    r"|decode64\("
+    r"|unpack1?\([\"']m"
+    r"|fromCharCode"
+    r"|from\([^)\n]{1,60},\s*[\"'](?:base64|hex)[\"']\)"
+    r"|rot_?13)"
 )
 _RUNS_TEXT = r"(?<![.\w])(?:exec|eval|Function|compile)\s*\(\s*(?![\"'])"
-_SECRET_NAMES = _any(
-    r"token",
-    r"secret",
-    r"credential",
-    r"passw",
-    r"\.pem\b",
-    r"\.key\b",
-    r"id_\*",
-    r"id_[re]",
-    r"\.env\b",
-    r"\.kdbx",
-    r"wallet",
-    r"\.p12\b",
-    r"\.ovpn",
+_KEY_NAMES = (
+    r"(?:token"
+    r"|secret"
+    r"|credential"
+    r"|passw"
+    r"|\.pem\b"
+    r"|\.key\b"
+    r"|id_\*"
+    r"|id_[re]"
+    r"|\.env\b"
+    r"|\.kdbx"
+    r"|wallet"
+    r"|\.p12\b"
+    r"|\.ovpn)"
 )
 _HOME = r"(?:~|\$HOME|/home\b|/Users\b|homedir\(\)|\.home\(\)|expanduser|/root\b|\s/(?=\s))"
-_PRINTS_SECRETS = _any(
-    r"gh\s+auth\s+token",
-    r"aws\s+configure\s+get\s+\S*(?:secret|token)",
-    r"git\s+credential\s+fill",
-    r"gcloud\s+auth\s+print-\S+",
-    r"aws\s+sts\s+(?:get-session-token|assume-role)",
-    r"aws\s+configure\s+export-credentials",
-    r"az\s+account\s+get-access-token",
-    r"npm\s+token\s+list",
-    r"vault\s+(?:kv\s+get|token\s+lookup)\S*",
-    r"op\s+(?:read|item\s+get)",
-    r"pass\s+show",
+_PRINTS_SECRETS = (
+    r"(?:gh\s+auth\s+token"
+    r"|aws\s+configure\s+get\s+\S*(?:secret|token)"
+    r"|git\s+credential\s+fill"
+    r"|gcloud\s+auth\s+print-\S+"
+    r"|aws\s+sts\s+(?:get-session-token|assume-role)"
+    r"|aws\s+configure\s+export-credentials"
+    r"|az\s+account\s+get-access-token"
+    r"|npm\s+token\s+list"
+    r"|vault\s+(?:kv\s+get|token\s+lookup)\S*"
+    r"|op\s+(?:read|item\s+get)"
+    r"|pass\s+show)"
 )
 _WHO = r"\$\(\s*(?:whoami|hostname|id|uname|ifconfig|ip\s+a|pwd|env|printenv)\b"
 _WEB = r"\b(?:curl|wget|nc|ncat)\b"
@@ -107,30 +102,30 @@ _RUNS_FILE = (
     r"|&|\./)[^\n]{0,40}?"
 )
 _TEMPORARY = r"(?:/tmp|/var/tmp|/dev/shm|\$\{?TMPDIR\}?|\$env:TEMP|%TEMP%|~/\.cache)[/\\]"
-_IDENTIFIES = _any(
-    r"getpass\.getuser\(\)",
-    r"platform\.node\(\)",
-    r"gethostname\(\)",
-    r"os\.hostname\(\)",
-    r"os\.userInfo\(\)",
-    r"uuid\.getnode\(\)",
-    r"os\.getlogin\(\)",
-    r"/etc/passwd\b",
+_IDENTIFIES = (
+    r"(?:getpass\.getuser\(\)"
+    r"|platform\.node\(\)"
+    r"|gethostname\(\)"
+    r"|os\.hostname\(\)"
+    r"|os\.userInfo\(\)"
+    r"|uuid\.getnode\(\)"
+    r"|os\.getlogin\(\)"
+    r"|/etc/passwd\b)"
 )
-_SENDS = _any(
-    r"requests?\.(?:post|put|get)\(",
-    r"httpx\.\w+\(",
-    r"urlopen\(",
-    r"\bfetch\(",
-    r"axios\.\w+\(",
-    r"net\.(?:connect|createConnection|Socket)",
-    r"create_connection\(",
-    r"\.sendall\(",
-    r"\.connect\(\(",
-    r"https?\.request\(",
-    r"\bcurl\s",
-    r"\bwget\s",
-    r"Invoke-RestMethod",
+_SENDS = (
+    r"(?:requests?\.(?:post|put|get)\("
+    r"|httpx\.\w+\("
+    r"|urlopen\("
+    r"|\bfetch\("
+    r"|axios\.\w+\("
+    r"|net\.(?:connect|createConnection|Socket)"
+    r"|create_connection\("
+    r"|\.sendall\("
+    r"|\.connect\(\("
+    r"|https?\.request\("
+    r"|\bcurl\s"
+    r"|\bwget\s"
+    r"|Invoke-RestMethod)"
 )
 _KEY_FILES = (
     r"(?:id_(?:rsa|ed25519|ecdsa)|\.npmrc|\.pypirc|\.netrc|\.git-credentials|\.aws|\.kube|\.docker"
@@ -326,7 +321,7 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             ),
             (
                 rf"(?:glob|find|rglob|walk|grep|rg|locate|scandir)\b[^\n]{{0,60}}{_HOME}[^\n]{{0,80}}?"
-                rf"{_SECRET_NAMES}"
+                rf"{_KEY_NAMES}"
             ),
             (
                 r"(?:homedir\(\)|\.home\(\)|~|\$HOME|expanduser)[^\n]{0,30}(?:\.npmrc|\.yarnrc|\.pgpass"
