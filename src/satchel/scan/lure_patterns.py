@@ -252,6 +252,9 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             ),
         ),
         "obfuscated-code": (
+            r"\bdecode\b[^.\n]{0,40}\b(?:and|then)\s+(?:run|execute|eval|pipe)\b",
+            r"\bmarshal\.loads\(|\btypes\.CodeType\(",
+            r"(?:window|globalThis|self|global|this)\[\s*\w{1,20}\s*\+\s*\w{1,20}\s*\]\s*\(",
             r"fromCharCode\(\s*(?:0x)?\w{1,4}\s*(?:,\s*(?:0x)?\w{1,4}\s*){3,40}\)|(?:\[char\]\s*(?:0x)?\w{2,4}\s*\+?\s*){2,}",
             rf"\w\[\s*{_DECODES}",
             r"(?:%[67][0-9a-f]){5,60}",
@@ -286,6 +289,8 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             r"(?:\b(?:9[7-9]|1[01]\d|12[0-2])\s*,\s*){6,60}",
         ),
         "credential-access": (
+            r"\b(?:printenv|env|set)\s*\|\s*e?grep\b[^\n]{0,60}(?:key|secret|token|pass)",
+            r"\bpasswords?\b[^.\n]{0,40}\b(?:saved|stored)\b[^.\n]{0,20}\bbrowser",
             (
                 r"\b(?:print|show|list|output|log|write|echo|display|dump)\w*\b[^.\n]{0,40}\benvironment\s+variables\b"
                 r"[^.\n]{0,60}\b(?:KEY|SECRET|TOKEN|PASSWORD)"
@@ -348,6 +353,19 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             ),
         ),
         "sends-data-out": (
+            r"\bgit\s+(?:diff|log|show|archive|bundle)\b[^\n]{0,80}\|\s*(?:curl|nc|wget)\b",
+            (
+                r"\b(?:encode|append|add|put)\b[^.\n]{0,40}\b(?:question|message|prompt|answer"
+                r"|conversation|chat|reply)\b[^.\n]{0,60}https?://"
+            ),
+            (
+                rf"{_SENDS}[\s\S]{{0,200}}?(?:open|readFile\w*|Path)\(\s*[\"'`](?:\./)?"
+                rf"\.env(?:\.\w{{1,12}})?[\"'`]"
+            ),
+            (
+                r"\b(?:forward|send|copy|redirect|bcc)\b[^.\n]{0,20}\b(?:every|all|each|any)\b"
+                r"[^\n]{0,80}\bto\s+\S{1,60}@\w"
+            ),
             r"JSON\.stringify\(\s*process\.env\s*[,)]|json\.dumps\(\s*(?:dict\(\s*)?os\.environ\b(?!\.get|\[)",
             (
                 r"\b(?:header|parameter|field|query|body)\b[^.\n]{0,40}\b(?:with|contain\w*|includ\w*)\s+(?:the\s+)?(?:user"
@@ -437,6 +455,21 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             _near(r"\bsmtplib\b", r"(?:glob\(|/home/|expanduser|environ|\.kdbx)", 400),
         ),
         "overrides-instructions": (
+            (
+                r"\b(?:forget|ignore|disregard|drop)\s+(?:all\s+|any\s+|every\s+|the\s+|your\s+"
+                r"|of\s+)*(?:rules|instructions|guidelines|guidance)\s+(?:from\s+before|above"
+                r"|so\s+far|you\s+(?:were|have|got))"
+            ),
+            r"<system-reminder>",
+            (
+                r"\b(?:refusals?|silence|denials?|objections?)\b[^.\n]{0,40}\b(?:as|means?"
+                r"|counts?\s+as)\b[^.\n]{0,20}\b(?:yes|consent|approval|agreement|permission)\b"
+            ),
+            r"\b(?:true|real|actual)\s+(?:policy|system\s+prompt|instructions?)\b[^.\n]{0,60}\b(?:is|are)\b",
+            (
+                r"\b(?:text|content|messages?|instructions?|prompt)\s+(?:above|before)\b[^.\n]{0,40}"
+                r"\b(?:attacker|malicious|fake|forged|injected)\b"
+            ),
             (
                 r"\b(?:user|author|sender|caller|reader)\s+is\s+(?:a\s+|an\s+|the\s+)?(?:verified|trusted|authenticated)\s+"
                 r"(?:administrator|admin|developer|operator|owner|root)\b"
@@ -561,6 +594,13 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             ),
         ),
         "hides-from-user": (
+            (
+                rf"\b(?:under\s+no\s+circumstances|in\s+no\s+case|at\s+no\s+time|by\s+no\s+means)\b"
+                rf"[^.\n]{{0,40}}\b{_PEOPLE}\b[^.\n]{{0,20}}\b(?:find\s+out|learn|know|see|notice"
+                rf"|hear|be\s+told)\b"
+            ),
+            rf"{_NOT}\s+(?:list|name|mention|cite|credit)\s+this\s+(?:skill|tool|plugin|step|file)\b",
+            rf"{_NOT}\s+(?:mention|say|admit|note)\s+that\s+(?:you|it\s+was|this\s+was)\b",
             r"\bnever\s+mention\s+(?:it|this|that|them)\b",
             (
                 r"\b(?:hide|conceal|erase)\b[^.\n]{0,60}\bfrom\s+(?:the\s+|any\s+|your\s+|all\s+)*(?:logs?|history"
@@ -619,6 +659,10 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "remote-instructions": (
             (
+                r"https?://\S{1,200}[^\n]{0,80}\b(?:is|are|be|must\s+be)\s+(?:to\s+be\s+)?"
+                r"(?:followed|obeyed|executed|carried\s+out)\b"
+            ),
+            (
                 r"https?://\S{1,200}[^.\n]{0,60}\b(?:do|follow|carry\s+out|execute|perform|obey)\b[^.\n]{0,30}\b"
                 r"(?:what|whatever|exactly|everything)\b"
             ),
@@ -638,6 +682,7 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             r"docker\s+run\b[^\n]{0,120}(?:-v\s+/:|--pid[= ]host)",
         ),
         "stays-on-machine": (
+            r"\btee\s+(?:-a\s+)?/etc/(?:cron|profile|rc\.local|ld\.so|sudoers|hosts|init\.d)",
             r"(?-i:\bPATH)=[\"']?(?:/tmp|/var/tmp|/dev/shm)\b",
             (
                 r"\b(?:put|copy|place|save|duplicate)\b[^.\n]{0,60}\b(?:this|these|it|itself)\b[^\n]{0,40}(?:~|\$HOME)/\."
