@@ -378,6 +378,11 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "source-nested-repository": DiagnosticRule(
             "A repository inside a project is not loaded with the project.", _W, _W
         ),
+        # The lock file
+        "lock-new": DiagnosticRule("It is not in the lock file; it is not used.", _E, _E),
+        "lock-changed": DiagnosticRule(
+            "It differs from the lock file; this version is not used.", _E, _E
+        ),
         # Sessions
         "saved-group-missing": DiagnosticRule(
             "A saved session names a group that no longer exists.", _W, _W

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
         Change,
     )
     from satchel.contracts import PlanPolicy, ToolContract
+    from satchel.formats.lock_file import Lock
+    from satchel.loader.lock_guard import LockGuard
     from satchel.mcp_servers import (
         DeclaredServer,
         Pin,
@@ -105,6 +107,9 @@ class Satchel:
     function of the tool's name and the exception returns. `on_elicit` and `on_sample` answer MCP
     servers that ask for input of the user, or for a message of a model: each gets the server's name
     and the parameters of `elicitation/create` or `sampling/createMessage`, and returns the result.
+    `runner` runs scripts of skills and commands of the built-in tools. `locked` is the path of a
+    lock file: raises `SatchelError` if anything differs from it, and never serves what differs
+    later. With `frozen` as well, only something missing raises, and nothing is watched.
 
     Problems on disk never raise; they are in `catalog.diagnostics`.
     """
@@ -126,6 +131,8 @@ class Satchel:
         on_elicit: AskHost | None = None,
         on_sample: AskHost | None = None,
         runner: ProgramRunner | None = None,
+        locked: PathLike | None = None,
+        frozen: bool = False,
     ) -> None:
         if errors not in {"summary", "message"} and not callable(errors):
             raise DefinitionError(
@@ -133,6 +140,8 @@ class Satchel:
                 fix="a function takes the tool's name and the exception, and returns a text",
             )
         settings = settings or Settings()
+        if locked is not None:
+            settings = replace(settings, cache=False)  # what is compared must be read
         self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
         style = (skill_style or SkillPrompt()).within(self._settings.limits)
         self._workers = WorkerPool(self._settings.limits, self._weak_refresh_callback(), errors)
@@ -153,6 +162,7 @@ class Satchel:
             workers=self._workers,
             project=_project(project),
             owners=NameOwners(self._settings.state_folder),
+            lock=_lock_guard(locked, is_frozen=frozen),
         )
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style, errors)
@@ -182,6 +192,8 @@ class Satchel:
         wait = settings.plugin_wait
         until = None if wait is None else time.monotonic() + wait
         self._reconcile(ReconcileOptions(retry=True, wait_until=until))
+        if self._config.lock is not None:
+            self._require_locked(self._config.lock)
 
     @property
     def catalog(self) -> Catalog:
@@ -803,6 +815,35 @@ class Satchel:
         for lifecycle in lifecycles:
             lifecycle.end()
 
+    def lock_contents(self, file: PathLike = "satchel.lock") -> Lock:
+        """Return what a lock file at this path would contain now; its `text` is the file.
+
+        Tools of MCP servers are in it if they are connected.
+        """
+        # Lazy: needed only with a lock file.
+        from satchel.loader.lock_entries import lock_of, lock_places
+
+        guard = self._config.lock
+        with self._lock:
+            declared = guard.declared if guard else self._cache.declared
+            return lock_of(self._cache, declared, lock_places(file))
+
+    def require_locked(self) -> None:
+        """Compare everything with the lock file again, with the tools of MCP servers.
+
+        Raises `SatchelError` for a difference; if frozen, only for something that is missing.
+        """
+        if (guard := self._config.lock) is not None:
+            guard.require(self.lock_contents(guard.file), with_tools=True)
+
+    def _require_locked(self, guard: LockGuard) -> None:
+        """Compare everything but the tools of servers with the lock file."""
+        try:
+            guard.require(self.lock_contents(guard.file))
+        except BaseException:
+            self.close()
+            raise
+
     def _require_open(self) -> None:
         if self._is_closed:
             raise ConflictError("this satchel is closed", fix="create a new one")
@@ -927,6 +968,10 @@ class Satchel:
     def _events(self, stop: threading.Event) -> Iterable[ChangeEvent]:
         from satchel.sources import change_events  # lazy: needed only by a watch
 
+        if self._config.lock is not None and self._config.lock.is_frozen:
+            from satchel.sources.watcher import no_events  # lazy: as above
+
+            return no_events(stop)
         polling = self._settings.polling or bool(os.environ.get("WATCHFILES_FORCE_POLLING"))
         pace = self._settings.pace
         return change_events(self._watch_targets, stop, pace, polling=polling)
@@ -1007,6 +1052,16 @@ class Satchel:
 
 def _project(given: Project | PathLike | None) -> Project | None:
     return given if given is None or isinstance(given, Project) else Project(given)
+
+
+def _lock_guard(path: PathLike | None, *, is_frozen: bool) -> LockGuard | None:
+    if path is None:
+        if is_frozen:
+            raise DefinitionError("frozen=True needs a lock file", fix='pass locked="satchel.lock"')
+        return None
+    from satchel.loader.lock_guard import load_guard  # lazy: needed only with a lock file
+
+    return load_guard(path, is_frozen=is_frozen)
 
 
 def _values(plugin: str, given: Any) -> dict[str, Any]:

@@ -169,6 +169,17 @@ def last_good_one(world):
         yield from satchel.catalog.diagnostics
 
 
+def lock_file(world):
+    for name in ("changed", "new"):
+        write(world / "locked" / name, {"SKILL.md": GOOD.format(name=name)})
+    lock = world / "satchel.lock"
+    lock.write_text(Satchel(world / "locked/changed").lock_contents(lock).text)
+    write(world / "locked/changed", {"more.md": "more"})
+    skills = [world / "locked/changed", world / "locked/new"]
+    with Satchel(skills, locked=lock, frozen=True) as satchel:
+        yield from satchel.catalog.diagnostics
+
+
 def nothing_to_validate(world):
     from satchel.cli.commands.validate_command import check
 
@@ -339,6 +350,6 @@ def projects(world):
 
 
 WORLDS = [
-    *(files, limits, last_good_one, nothing_to_validate, saved_sessions, watches, host),
+    *(files, limits, last_good_one, lock_file, nothing_to_validate, saved_sessions, watches, host),
     *(servers_of_tools, servers_of_skills, providers, projects),
 ]

@@ -79,6 +79,10 @@ def test_only_entry_packages_import_the_public_names():
 
 
 LATE_IMPORTS = {
+    "satchel.py: satchel.loader.lock_entries.lock_of": "needed only with a lock file",
+    "satchel.py: satchel.loader.lock_entries.lock_places": "needed only with a lock file",
+    "satchel.py: satchel.loader.lock_guard.load_guard": "needed only with a lock file",
+    "satchel.py: satchel.sources.watcher.no_events": "needed only by a watch",
     "catalog/catalog.py: satchel.contracts.Contracts": "needed only with contracts",
     "catalog/catalog_entries.py: satchel.sources.skill_files.IN_FOLDER": "needed only with skills",
     "catalog/catalog_entries.py: satchel.sources.skill_files.LocalSkillReader": (

@@ -10,6 +10,7 @@ import click
 import satchel
 from satchel.cli.console import console, log_to_stderr, silence_sdk
 from satchel.errors import SatchelError
+from satchel.formats.lock_file import LOCK_FILE
 from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
@@ -43,6 +44,8 @@ class Sources:
     claude: bool = False
     find_folders: int | None = None
     no_cache: bool = False
+    locked: bool = False
+    frozen: bool = False
 
     def open(
         self,
@@ -80,11 +83,14 @@ class Sources:
                 plugin_wait=patience,
                 cache=not self.no_cache,
             ),
+            locked=LOCK_FILE if self.locked or self.frozen else None,
+            frozen=self.frozen,
             **options,
         )
         click.get_current_context().call_on_close(app.close)
         if servers:
             app.wait_for_mcp_servers(patience)
+            app.require_locked()
         _write_unread_folders(self, app, project)
         return app
 
@@ -284,11 +290,18 @@ class SourcesCommand(Command):
                 ["--no-cache"], is_flag=True,
                 help="Read every skill again, and keep nothing for the next start.",
             ),
+            click.Option(
+                ["--locked"], is_flag=True, help="Fail if anything differs from satchel.lock."
+            ),
+            click.Option(
+                ["--frozen"], is_flag=True,
+                help="Serve only what is in satchel.lock; fail if something is missing.",
+            ),
         ]  # fmt: skip
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command."""
-        values = {item.name: ctx.params.pop(item.name) for item in fields(Sources)}
+        values = {item.name: ctx.params.pop(item.name, item.default) for item in fields(Sources)}
         ctx.params["sources"] = sources = Sources(**values)
         sources.require_folders()
         super().invoke(ctx)

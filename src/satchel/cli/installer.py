@@ -111,7 +111,7 @@ class Installer:
             raise click.UsageError("--plugin is for the folder of a marketplace")
         if isinstance(source, PipPackage):
             return self._install_package(source)
-        return [self._install_folder(source)]
+        return [self.install_folder(source)]
 
     def _resolve(self, what: str) -> str | PluginFinding | PipPackage:
         """Return the folder of a plugin, a plugin of a marketplace, or a package for pip."""
@@ -164,7 +164,8 @@ class Installer:
             raise SatchelError("is ambiguous", where=what, fix=fix)
         return None
 
-    def _install_folder(self, source: str | PluginFinding) -> Installed:
+    def install_folder(self, source: str | PluginFinding) -> Installed:
+        """Install the plugin of a folder, or one of a marketplace. Raises `SatchelError`."""
         path = source if isinstance(source, str) else source.path
         plugin, manifest = self._read_valid(source)
         name, target = manifest.name, os.path.join(own_plugins(), manifest.name)

@@ -31,6 +31,10 @@ COMMANDS = {
     "disable": "Disable skills, tools, groups or plugins.",
     "install": "Install a plugin: a folder, a project or a package.",
     "uninstall": "Remove an installed plugin.",
+    "add": "Add skills and plugins from a repository, an archive or a folder.",
+    "update": "Bring what was added to the newest version of its source.",
+    "remove": "Remove a skill or plugin that was added.",
+    "lock": "Write down what is loaded, and find what differs later.",
     "mcp": "List MCP servers and what they offer; call and approve tools.",
     "config": "Show and change the configuration of plugins.",
     "completion": "Complete commands in your shell when you press Tab.",
@@ -133,7 +137,7 @@ def cli(debug: bool) -> None:
     """Manage an agent's skills and tools.
 
     Data goes to stdout, messages go to stderr. The exit code is 0 for success, 1 for a problem,
-    2 for wrong usage, and 3 if you did not agree.
+    2 for wrong usage, and 3 if you were asked and did not agree.
     """
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from satchel.catalog import PluginContribution
     from satchel.diagnostics import Diagnostic
     from satchel.formats import ConfigField
+    from satchel.loader.lock_guard import LockGuard
     from satchel.mcp_servers import ServerOffer
     from satchel.plugins import HostContract
     from satchel.providers import Provided
@@ -66,6 +67,8 @@ class LoaderConfig:
     """The paths that providers watch."""
     workers: WorkerPool | None = None
     """The processes of isolated plugins."""
+    lock: LockGuard | None = None
+    """Compares everything with a lock file, if the application has one."""
     owners: NameOwners | None = None
     """Who served which name first."""
     project: Project | None = None

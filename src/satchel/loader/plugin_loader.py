@@ -16,6 +16,7 @@ from satchel.loader.name_choices import held_newcomers
 from satchel.loader.scan_cache import Imported, PendingImport
 from satchel.loader.wanted_servers import with_servers
 from satchel.plugins import (
+    failed_contribution,
     fingerprint,
     is_isolated,
     read_folder,
@@ -141,8 +142,20 @@ def _folder_candidate(
     aliases = (f"{contribution.source}:{contribution.name}", contribution.source)
     if (reason := inputs.selection.disabled("plugin", contribution.name, aliases)) is not None:
         contribution = disabled_contribution(contribution, reason)
+    else:
+        contribution = _unless_it_differs(inputs, contribution, found)
     contribution = inputs.gate.guarded(found, unit, contribution, inputs.last_good(contribution))
     return Candidate(contribution=_or_settling(inputs, contribution, found), finding=found)
+
+
+def _unless_it_differs(
+    inputs: PassInputs, contribution: PluginContribution, found: PluginFinding | PackageFinding
+) -> PluginContribution:
+    """Return a plugin, failed if a lock file has another version: its code must not run."""
+    lock = inputs.config.lock
+    if lock is None or (reason := lock.plugin(found)) is None:
+        return contribution
+    return replace(failed_contribution(contribution, reason), state=Status.FAILED)
 
 
 def _package_candidates(
@@ -167,8 +180,10 @@ def _package_candidates(
         elif len(rivals) > 1:
             problem = _contested(found, rivals)
             contribution = replace(contribution, state=Status.REVOKED, diagnostics=(problem,))
-        elif package.part is not None:
-            contribution = _or_settling(inputs, contribution, package.part)
+        else:
+            contribution = _unless_it_differs(inputs, contribution, package)
+            if package.part is not None:
+                contribution = _or_settling(inputs, contribution, package.part)
         yield Candidate(contribution=contribution, finding=package)
 
 

@@ -74,17 +74,21 @@ def reconcile(
     bound = bind(inputs, imported.contributions.values())
     bound |= bind(inputs, _without_disabled(_provided(config), selection))
     servers = _servers(inputs, bound.plugins.values())
-    offered = (server.contribution for server in servers.values())
-    bound |= bind(inputs, _without_disabled(offered, selection))
+    bound |= bind(inputs, _without_disabled(_offered(inputs, servers), selection))
 
     contributions = [plugin.contribution for plugin in bound.plugins.values()]
     plugins = build_plugins(contributions, with_last_good(previous, bound.served_instead))
     declared, invalid_servers = declared_servers(selection, plugins, inputs.gate)
+    if config.lock is not None:
+        declared, unlocked = config.lock.servers(declared)
+        invalid_servers += unlocked
     rejected = frozenset(_skill_roots(inputs, _rejected_plugins(plugins, imported)))
     skills = _scan_skills(inputs, plugins, rejected)
     edited = _edited_skills(inputs, skills, plugins)
     ranked = tuple(_ranked(inputs, skills)) if edited is None else edited
     server_skills = _server_skills(config, ranked, plugins, previous)
+    if server_skills and config.lock is not None:
+        server_skills = config.lock.without_skills(server_skills)
     results = ScanCache(
         scan=scan,
         imported=imported,
@@ -163,7 +167,8 @@ def _edited_skills(
     """Return the skills that changed or are broken; `None` if something else changed as well."""
     cache = inputs.cache
     is_same = (
-        cache.scan.selection == inputs.selection
+        inputs.config.lock is None
+        and cache.scan.selection == inputs.selection
         and not inputs.config.servers
         and not cache.servers
         and inputs.config.host_skills is cache.host_skills
@@ -318,6 +323,8 @@ def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterab
 
 
 def _ranked_skill(inputs: PassInputs, order: int, found: SkillFinding) -> RankedSkill:
+    if inputs.config.lock is not None:
+        found = inputs.config.lock.skill(found)
     is_settling = found.manifest is None and inputs.may_be_half_written(found.folder)
     return RankedSkill(found, (order, found.is_hidden, found.key), is_settling)
 
@@ -353,6 +360,14 @@ def _servers(inputs: PassInputs, plugins: Iterable[BoundPlugin]) -> dict[str, Se
 def _owner_of(contribution: PluginContribution) -> str:
     is_host = contribution.source == HOST
     return "the application" if is_host else f"plugin {contribution.name!r}"
+
+
+def _offered(
+    inputs: PassInputs, servers: Mapping[str, ServerContribution]
+) -> Iterable[PluginContribution]:
+    if (lock := inputs.config.lock) is None:
+        return (server.contribution for server in servers.values())
+    return (lock.offer(server, inputs.cache.declared) for server in servers.values())
 
 
 def _without_disabled(

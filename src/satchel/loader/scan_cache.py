@@ -122,7 +122,7 @@ class ScanCache:
         from satchel.sources import WatchTargets  # lazy: needed only by a watch
 
         scans: list[PluginScan | SkillScan] = [*self.scan.folders.values(), *self.skills.values()]
-        packages = [package for package in self.scan.packages.values() if self._uses(package)]
+        packages = [package for package in self.scan.packages.values() if self.uses(package)]
         roots = {scan.place.path for scan in scans}.union(*(item.roots for item in packages))
         unreadable = {
             item.where.path
@@ -152,7 +152,8 @@ class ScanCache:
         stamps = (server.offered.verdict.stamp for server in self.servers.values())
         return (stamp for stamp in stamps if stamp is not None)
 
-    def _uses(self, package: PackageFinding) -> bool:
+    def uses(self, package: PackageFinding) -> bool:
+        """Return whether an installed plugin is enabled."""
         installed = package.installed
         name = f"{installed.distribution}:{installed.name}"
         contribution = self.imported.contributions.get(

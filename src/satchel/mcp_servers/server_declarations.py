@@ -55,6 +55,8 @@ class DeclaredServer:
     data: str = ""
     """The folder for its data, or `""`."""
     origin: ServerOrigin = field(default_factory=ServerOrigin)
+    passed: str = field(default="", repr=False)
+    """Its environment and headers as declared: variables are not filled in."""
 
 
 def plugin_server(
@@ -85,6 +87,7 @@ def plugin_server(
             as_name(server.name),
             _how_reached(lambda key: getattr(server, key)),
         ),
+        passed=_how_passed(server.env, server.headers),
     )
 
 
@@ -105,6 +108,10 @@ def required_timeout(given: Any) -> float | None:
 def _how_reached(declared: Callable[[str], Any]) -> str:
     """Return the command or address as declared, before placeholders are filled in."""
     return json.dumps([declared(key) for key in ("command", "args", "cwd", "url")], default=str)
+
+
+def _how_passed(env: Mapping[str, str], headers: Mapping[str, str]) -> str:
+    return json.dumps([dict(env), dict(headers)], sort_keys=True)
 
 
 def _placeholder_values(texts: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -180,6 +187,7 @@ def user_server(
         pin=pin,
         options=_options(table, given, os.path.dirname(path)),
         origin=ServerOrigin(path, name, _how_reached(table.get)),
+        passed=_how_passed(given.declared("env"), given.declared("headers")),
     )
 
 
@@ -251,10 +259,13 @@ class _Table:
         return tuple(map(self._filled, items))
 
     def mapping(self, key: str) -> dict[str, str]:
+        return {name: self._filled(text) for name, text in self.declared(key).items()}
+
+    def declared(self, key: str) -> Mapping[str, str]:
         value = self.values.get(key, {})
         if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
             raise DefinitionError(f"its {key} must be a table of strings")
-        return {name: self._filled(text) for name, text in value.items()}
+        return value
 
     def _filled(self, text: str) -> str:
         def value(match: re.Match[str]) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from satchel.plugins.hookspecs import hookimpl
     from satchel.plugins.manifest_contribution import is_isolated, not_isolated
     from satchel.plugins.package_loading import load_package
+    from satchel.plugins.plugin_diagnostics import failed_contribution
     from satchel.plugins.plugin_reading import read_folder, read_package
     from satchel.plugins.value_fingerprint import fingerprint
 else:
@@ -27,6 +28,7 @@ else:
             "hookspecs": "hookimpl",
             "manifest_contribution": "is_isolated not_isolated",
             "package_loading": "load_package",
+            "plugin_diagnostics": "failed_contribution",
             "plugin_reading": "read_folder read_package",
             "value_fingerprint": "fingerprint",
         },
@@ -38,6 +40,7 @@ __all__ = [
     "bind_config",
     "bind_state",
     "contract_without_tool",
+    "failed_contribution",
     "fingerprint",
     "hookimpl",
     "is_isolated",

@@ -42,7 +42,12 @@ _HIDDEN = re.compile(
 _LEFT_BY_EDITORS = re.compile("[\u00ad\u200b\u200e\u200f]")
 _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
 """The flag of a region, such as Scotland, is written with invisible characters."""
-_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}|(?:\\x[0-9a-fA-F]{2}){12,}|[0-9a-fA-F]{60,}")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{28,}={0,2}|(?:\\x[0-9a-fA-F]{2}){12,}|[0-9a-fA-F]{60,}")
+_SUM = re.compile(r"[\"'`]\s{0,9}\+\s{0,9}[\"'`]")
+_LIST = re.compile(r"[\"'`]\s{0,9},\s{0,9}[\"'`]")
+_PIECES = re.compile(rf"{_SUM.pattern}|{_LIST.pattern}")
+_LONGEST_PIECES = 2000
+"""Characters of a line whose pieces are joined."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _NAME_FIELD = re.compile(r"\s*[\"']?name[\"']?\s*:")
 
@@ -117,10 +122,30 @@ def _matches(readable: _ReadableText) -> Iterator[tuple[str, int, str]]:
     """Yield the rules that match a text, or a text that is encoded in it, with the line."""
     for rule, place, match in _matches_of_rules(readable.text):
         yield rule, readable.line_at(place), match
+    for rule, place, match in _matches_in_pieces(readable.text):
+        yield rule, readable.line_at(place), match
     for encoded in _ENCODED.finditer(readable.text):
         for decoded in _decode(encoded.group()):
             for rule, _, match in _matches_of_rules(_ReadableText(decoded).text):
                 yield rule, readable.line_at(encoded.start()), match
+
+
+def _matches_in_pieces(text: str) -> Iterator[tuple[str, int, str]]:
+    """Yield the rules that match a line after its pieces of text are joined: 'ev' + 'al'."""
+    for start, line in _lines(text):
+        if not _PIECES.search(line):
+            continue
+        joined = _SUM.sub("", line)
+        for between in ("/", " "):  # the parts of a path, or the arguments of a command
+            for rule, _, match in _matches_of_rules(_LIST.sub(between, joined)):
+                yield rule, start, match
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for line in text.split("\n"):
+        yield start, line[:_LONGEST_PIECES]
+        start += len(line) + 1
 
 
 def _matches_of_rules(text: str) -> Iterator[tuple[str, int, str]]:

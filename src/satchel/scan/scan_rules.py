@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from satchel.lazy_dataclass import dataclass
+from satchel.scan.lure_patterns import LURE_PATTERNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,8 @@ class ScanRule:
 
 
 def _rule(id: str, meaning: str, incident: str, *patterns: str) -> ScanRule:  # noqa: A002 - field
-    compiled = (re.compile(_bounded(it), re.IGNORECASE | re.VERBOSE) for it in patterns)
+    texts = (*patterns, *LURE_PATTERNS.get(id, ()))
+    compiled = (re.compile(_bounded(it), re.IGNORECASE | re.VERBOSE) for it in texts)
     return ScanRule(id=id, meaning=meaning, incident=incident, patterns=tuple(compiled))
 
 
@@ -80,12 +82,12 @@ _DECODE = r"""(?:
 )"""
 _SEND_WORDS = (
     r"(?:send|upload|post|e-?mail|transmit|exfiltrate|forward|submit|share|report"
-    r"|copy|append|attach|include|encode|paste|embed|put|write|leak|pass)"
+    r"|copy|append|attach|include|encode|paste|embed|put|write|leak|pass)(?:e?s|ing)?"
 )
 _READ_WORDS = (
     r"(?:read|cat|open|print|collect|gather|find|grab|steal|harvest|dump|extract"
     r"|archive|tar|zip|look\s+(?:in|for)|load|type|less|head|base64|get-content"
-    r"|cp|copy|fetch|search|list|view|scan)"
+    r"|cp|copy|fetch|search|list|view|scan)(?:e?s|ing)?"
 )
 
 SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(

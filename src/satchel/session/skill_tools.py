@@ -16,6 +16,7 @@ from satchel.session.builtin_context import (
 from satchel.session.loaded_skills import LoadedSkill, page_length
 from satchel.session.skill_fetching import fetch_skill
 from satchel.settings import Limits
+from satchel.sources.locked_skill_reader import LockedSkillReader
 from satchel.sources.skill_files import ServedFile, file_text, locate_skill_file, media_type_of
 from satchel.sources.skill_scan import SKILL_FILE
 from satchel.text import one_line, shorten, visible
@@ -111,6 +112,8 @@ async def run_skill_script(
     limits = _context.conversation.shared.limits
     if entry.access.is_compared:
         await _require_same(entry, name, limits)
+    if isinstance(reader := entry.reader, LockedSkillReader):
+        await in_thread(reader.verify)
     if locate_skill_file(loaded.root, loaded.folder, name) != path:
         raise ToolError(f"The script {script!r} was replaced just now; run it again.")
     runner, sandbox = _context.conversation.shared.programs or (None, None)

@@ -48,7 +48,7 @@ class Extraction:
             with open(self.archive, "rb") as file:
                 extract = self._unzip if file.read(4) in _ZIP_STARTS else self._untar
                 file.seek(0)
-                extract(file, _Members(staged, self.most_files, self.most_bytes))
+                extract(file, ExtractedMembers(staged, self.most_files, self.most_bytes))
             with Placement(staged, self.target) as placement:
                 placement.keep()
         except SatchelError as problem:
@@ -60,7 +60,7 @@ class Extraction:
         finally:
             removed(staged)
 
-    def _unzip(self, file: IO[bytes], members: "_Members") -> None:
+    def _unzip(self, file: IO[bytes], members: "ExtractedMembers") -> None:
         import zipfile  # lazy: most plugins extract no archives
 
         with zipfile.ZipFile(file) as archive:
@@ -72,9 +72,9 @@ class Extraction:
                 archive.extract(info, members.root)  # reads at most `file_size` bytes
                 if not info.is_dir() and os.path.getsize(path) != info.file_size:
                     raise _refused(info.filename, "is truncated")
-                _keep_executable(path, info.is_dir(), mode)
+                keep_executable(path, info.is_dir(), mode)
 
-    def _untar(self, file: IO[bytes], members: "_Members") -> None:
+    def _untar(self, file: IO[bytes], members: "ExtractedMembers") -> None:
         import tarfile  # lazy: most plugins extract no archives
 
         # Python 3.11.0 to 3.11.3 have no filter; the check of members is at least as strict.
@@ -90,7 +90,7 @@ class Extraction:
                     os.makedirs(path, exist_ok=True)
                 else:
                     archive.extract(info, members.root, set_attrs=False, **options)
-                _keep_executable(path, info.isdir(), info.mode)
+                keep_executable(path, info.isdir(), info.mode)
         bounded.require_end()
 
 
@@ -100,7 +100,7 @@ def stem_of(archive: str) -> str:
     return _ENDINGS.sub("", name) or name
 
 
-class _Members:
+class ExtractedMembers:
     """Checks the members of one archive before each is written below `root`."""
 
     def __init__(self, root: str, most_files: int, most_bytes: int) -> None:
@@ -139,7 +139,8 @@ def _checked(name: str) -> list[str]:
     return parts
 
 
-def _keep_executable(path: str, is_folder: bool, mode: int) -> None:
+def keep_executable(path: str, is_folder: bool, mode: int) -> None:
+    """Let all run a file that they can read, if its owner may run it."""
     if not is_folder and mode & stat.S_IXUSR:
         default = stat.S_IMODE(os.stat(path).st_mode)
         os.chmod(path, default | (default & 0o444) >> 2)  # executable for all who can read it

@@ -90,9 +90,9 @@ class UnitFile:
 
 
 def digest_of(data: bytes) -> str:
-    """Return a short digest of some bytes."""
+    """Return the SHA-256 of some bytes; a lock file has it, too."""
     # Processors compute this one much faster than others.
-    return hashlib.sha256(data).hexdigest()[:32]
+    return hashlib.sha256(data).hexdigest()
 
 
 def is_inside(path: str, root: str) -> bool:

@@ -68,6 +68,12 @@ def scan_marketplace(folder: str, limits: Limits) -> MarketplaceScan:
     )
 
 
+def read_listing(folder: str, limits: Limits) -> MarketplaceManifest | None:
+    """Return the list of a marketplace, `None` if it cannot be read."""
+    path = os.path.join(folder, *MARKETPLACE_FILE.split("/"))
+    return _read(folder, path, limits).value
+
+
 def _read(folder: str, path: str, limits: Limits) -> ReadResult[MarketplaceManifest]:
     try:
         data, _ = read_regular(path, limits.json_file + 1, real_path(folder))

@@ -98,6 +98,12 @@ def change_events(
             yield from watch.watch_events()
 
 
+def no_events(stop: threading.Event) -> Iterator[ChangeEvent]:
+    """Yield that nothing changed, once, and wait until `stop` is set."""
+    yield ChangeEvent(frozenset())
+    stop.wait()
+
+
 class _Watch:
     """Watches one set of roots, and recovers from failures of the backend; not thread-safe."""
 

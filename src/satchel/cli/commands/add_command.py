@@ -1,0 +1,159 @@
+"""`satchel add`: add skills and plugins from a repository, an archive or a folder."""
+
+import os
+from collections.abc import Iterable
+
+import click
+
+from satchel.cli.agreement import require_agreement
+from satchel.cli.base_command import Command, repeatable
+from satchel.cli.console import Console
+from satchel.cli.rendering import count
+from satchel.cli.terminal import Terminal
+from satchel.cli.unit_placement import UnitPlacer, require_valid
+from satchel.cli.unit_report import source_line, unit_lines
+from satchel.errors import NotFoundError, SatchelError
+from satchel.names import near_misses
+from satchel.setup.source_addresses import SourceAddress, read_address
+from satchel.setup.source_fetch import FetchedSource, address_of_entry, fetched
+from satchel.setup.source_records import AddedFolder
+from satchel.setup.source_units import SourceUnit, SourceUnits, find_units
+from satchel.text import one_line
+
+yes_option = click.option("--yes", is_flag=True, help="Do not ask; for scripts.")
+project_option = click.option(
+    "--project", is_flag=True, help="Use ./.satchel instead of ~/.satchel."
+)
+
+
+@click.command("add", cls=Command)
+@click.argument("source")
+@repeatable("--only", "only", "NAME", "Add this skill or plugin of the source.")
+@project_option
+@yes_option
+def command(
+    console: Console, *, source: str, only: tuple[str, ...], project: bool, yes: bool
+) -> None:
+    """Add skills and plugins from somewhere else.
+
+    SOURCE is git+https://...[@REV][#subdirectory=PATH], github:OWNER/REPO[/PATH][@REV], an archive,
+    a folder, or a marketplace in any of them. What it contains is shown, and nothing is placed or
+    run before you agree: exit code 3 means that you did not. It is copied to ~/.satchel/skills or
+    ~/.satchel/plugins, and recorded with its commit in ~/.satchel/sources.toml, for 'satchel
+    update'.
+    """
+    folder = AddedFolder(is_project=project)
+    folder.require_own()
+    terminal = Terminal(console, no_input=False)
+    _add(console, folder, read_address(source), only, yes=yes, terminal=terminal)
+
+
+def _add(
+    console: Console,
+    folder: AddedFolder,
+    address: SourceAddress,
+    only: tuple[str, ...],
+    *,
+    yes: bool,
+    terminal: Terminal,
+) -> None:
+    def progress(done: int, total: int | None) -> None:
+        terminal.progress(address.name, done, total)
+
+    with fetched(address, progress) as source:
+        found = find_units(source.top)
+        units, elsewhere = _chosen(found, only)
+        if units:
+            _add_units(console, folder, source, units, yes=yes, is_named=bool(only))
+    if not only and found.elsewhere:
+        names = ", ".join(entry.name for entry in found.elsewhere)
+        console.say(one_line(f"at other addresses, to be added with --only NAME: {names}"))
+    for entry in elsewhere:
+        other = address_of_entry(found.elsewhere[entry])
+        _add(console, folder, other, (), yes=yes, terminal=terminal)
+
+
+def _add_units(
+    console: Console,
+    folder: AddedFolder,
+    source: FetchedSource,
+    units: Iterable[SourceUnit],
+    *,
+    yes: bool,
+    is_named: bool,
+) -> None:
+    units = _usable(console, folder, source, tuple(units), is_named=is_named)
+    console.say(source_line(source))
+    for note in source.notes:
+        console.say(f"  {one_line(note)}")
+    for unit in units:
+        for line in unit_lines(unit, source.folder):
+            console.say(line)
+    kinds = [unit.kind for unit in units]
+    parts = [count(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
+    require_agreement(console, f"Add {' and '.join(parts)} to {folder.shown}?", yes=yes)
+    placer = UnitPlacer(console=console, folder=folder)
+    for unit in units:
+        placer.place(unit, source)
+
+
+def _usable(
+    console: Console,
+    folder: AddedFolder,
+    source: FetchedSource,
+    units: tuple[SourceUnit, ...],
+    *,
+    is_named: bool,
+) -> tuple[SourceUnit, ...]:
+    """Return the units that can be added. Raises `SatchelError` for one that was named, or all."""
+    usable: list[SourceUnit] = []
+    problems: list[SatchelError] = []
+    for unit in units:
+        try:
+            require_valid(unit)
+            _require_free(folder, unit, source.address)
+            usable.append(unit)
+        except SatchelError as problem:
+            problems.append(problem)
+    if problems and (is_named or not usable):
+        raise problems[0]
+    for reason in problems:
+        console.say(one_line(f"left out: {reason}"))
+    return tuple(usable)
+
+
+def _chosen(
+    found: SourceUnits, only: tuple[str, ...]
+) -> tuple[tuple[SourceUnit, ...], tuple[int, ...]]:
+    """Return the units to add, and the places in `elsewhere` of those to fetch."""
+    if not only:
+        if not found.units:
+            raise SatchelError(
+                "the source has neither a skill nor a plugin",
+                fix="name the folder inside it with #subdirectory=PATH, or --only NAME",
+            )
+        return found.units, ()
+    units = tuple(unit for unit in found.units if unit.name in only)
+    elsewhere = tuple(at for at, it in enumerate(found.elsewhere) if it.name in only)
+    known = {unit.name for unit in found.units} | {entry.name for entry in found.elsewhere}
+    for name in only:
+        if name not in known:
+            raise NotFoundError("skill or plugin of the source", name, near_misses(name, known))
+    return units, elsewhere
+
+
+def _require_free(folder: AddedFolder, unit: SourceUnit, address: SourceAddress) -> None:
+    """Refuse to replace what did not come from this source."""
+    target = folder.target(unit.kind, unit.name)
+    if not os.path.lexists(target):
+        return
+    for record in folder.records():
+        if (record.kind, record.name) == (unit.kind, unit.name):
+            if record.source == address.text:
+                fix = f"run 'satchel update {unit.name}'"
+                raise SatchelError("was added before", where=target, fix=fix)
+            fix = f"run 'satchel remove {unit.name}' first"
+            raise SatchelError(f"was added from {record.source}", where=target, fix=fix)
+    raise SatchelError(
+        "exists, and was not added by 'satchel add'", where=target, fix="move it away"
+    )

@@ -1,0 +1,105 @@
+"""`satchel lock`: write down what is loaded, and find what differs later."""
+
+import os
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+from satchel.cli.base_command import Sources, SourcesCommand
+from satchel.cli.console import Console
+from satchel.cli.rendering import count
+from satchel.errors import SatchelError
+from satchel.formats.lock_file import LOCK_FILE, Lock, read_lock
+from satchel.settings import MIB
+from satchel.sources.atomic_write import write_atomic
+from satchel.sources.file_reader import UnreadableFileError, read_regular
+
+if TYPE_CHECKING:
+    from satchel import Satchel
+
+
+class LockCommand(SourcesCommand):
+    """A command with sources, but without those options that read the lock file."""
+
+    def options(self) -> list[click.Option]:
+        """Return the options that select sources."""
+        return [item for item in super().options() if item.name not in {"locked", "frozen"}]
+
+
+@click.command("lock", cls=LockCommand)
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something differs.")
+@click.option("--diff", is_flag=True, help="Write nothing; print what differs.")
+@click.option(
+    "--no-connect", is_flag=True,
+    help="Import and start nothing; the tools of MCP servers stay as they are in the file.",
+)  # fmt: skip
+def command(
+    console: Console, *, sources: Sources, check: bool, diff: bool, no_connect: bool
+) -> int:
+    """Write what is loaded to satchel.lock in the current folder.
+
+    The file has the digest of each skill and plugin, the MCP servers with their tools, and the
+    notes of groups. MCP servers are connected to list their tools. Other commands compare with the
+    file: --locked fails if anything differs, --frozen serves nothing else.
+    """
+    before = _read() if check or diff or no_connect else None
+    is_reading = check or diff
+    if is_reading and before is None:
+        raise SatchelError("does not exist", where=LOCK_FILE, fix="run 'satchel lock'")
+    app = sources.open(run_code=not no_connect, servers=not no_connect)
+    now = app.lock_contents(LOCK_FILE)
+    if no_connect:
+        now = _with_tools_of(before, now)
+    else:
+        _require_connected(app)
+    _require_readable(now)
+    if is_reading:
+        differences = before.differences(now) if before else ()
+        for item in differences:
+            console.out(str(item))
+        console.say(count(len(differences), "difference"))
+        return 1 if check and differences else 0
+    write_atomic(os.path.abspath(LOCK_FILE), now.text.encode())
+    kinds = Counter(entry.kind for entry in now.entries.values())
+    parts = ", ".join(count(number, kind) for kind, number in kinds.items())
+    console.out(f"wrote {LOCK_FILE}: {parts or 'nothing is loaded'}")
+    return 0
+
+
+def _read() -> Lock | None:
+    """Return the lock file, or `None` if there is none. Raises `SatchelError`."""
+    if not os.path.lexists(LOCK_FILE):
+        return None
+    try:
+        data, _ = read_regular(LOCK_FILE, 64 * MIB)
+    except UnreadableFileError as problem:
+        raise SatchelError(f"cannot be read: {problem}", where=LOCK_FILE) from None
+    return read_lock(data, LOCK_FILE)
+
+
+def _with_tools_of(before: Lock | None, now: Lock) -> Lock:
+    """Return `now` with the tools that the lock file has of its servers."""
+    servers = {
+        f"{entry.name} of {entry.place}" for entry in now.entries.values() if entry.kind == "server"
+    }
+    known = before.entries.values() if before else ()
+    kept = (entry for entry in known if entry.kind == "tool" and entry.place in servers)
+    return Lock([*now.entries.values(), *kept])
+
+
+def _require_connected(app: "Satchel") -> None:
+    """Raise `SatchelError` for a server whose tools are unknown, because it is down."""
+    for plugin in app.catalog.all_plugins:
+        if plugin.source == "mcp" and not plugin.is_served:
+            reasons = "; ".join(item.message for item in plugin.diagnostics)
+            raise SatchelError(
+                f"the tools of {plugin.name} cannot be listed: {reasons}",
+                fix="start it, disable it, or use --no-connect",
+            )
+
+
+def _require_readable(now: Lock) -> None:
+    for entry in now.entries.values():
+        if not all(entry.served.values()):
+            raise SatchelError(f"{entry} cannot be read, or changes meanwhile", fix="try again")

@@ -1,0 +1,62 @@
+"""`satchel remove`: remove a skill or plugin that was added."""
+
+import os
+
+import click
+
+from satchel.cli.agreement import require_agreement
+from satchel.cli.base_command import Command
+from satchel.cli.commands.add_command import project_option, yes_option
+from satchel.cli.console import Console
+from satchel.cli.selection_editor import forget
+from satchel.errors import NotFoundError, SatchelError
+from satchel.names import near_misses
+from satchel.setup.folder_placement import removed
+from satchel.setup.install_lock import exclusive_change
+from satchel.setup.source_records import AddedFolder, SourceRecord
+from satchel.sources.tree_digest import folder_digest
+from satchel.text import one_line
+
+
+@click.command("remove", cls=Command)
+@click.argument("name")
+@project_option
+@yes_option
+def command(console: Console, *, name: str, project: bool, yes: bool) -> None:
+    """Remove a skill or plugin that 'satchel add' added.
+
+    NAME may be skill:NAME or plugin:NAME. You are asked only if its files were changed since then.
+    The configured values of a plugin stay; 'satchel uninstall NAME --purge' removes them.
+    """
+    folder = AddedFolder(is_project=project)
+    folder.require_own()
+    records = chosen_records(folder, (name,))
+    if len(records) > 1:
+        fix = "write skill:NAME or plugin:NAME"
+        raise SatchelError(f"{name!r} is a skill and a plugin", fix=fix)
+    for record in records:
+        target = folder.target(record.kind, record.name)
+        if os.path.isdir(target) and folder_digest(target) != record.digest:
+            question = f"{record.kind} {record.name} was changed since it was added. Remove it?"
+            require_agreement(console, question, yes=yes)
+        with exclusive_change(target, console.say):
+            removed(target)
+        if record.kind == "plugin" and not project:
+            forget([record.name])
+        folder.forget(record.kind, record.name)
+        console.out(one_line(f"removed {record.kind} {record.name}"))
+
+
+def chosen_records(folder: AddedFolder, names: tuple[str, ...]) -> tuple[SourceRecord, ...]:
+    """Return the records with these names, or all. Raises `NotFoundError`."""
+    records = folder.records()
+    if not names:
+        return records
+    chosen = []
+    for name in names:
+        matching = [it for it in records if name in {it.name, f"{it.kind}:{it.name}"}]
+        if not matching:
+            near = near_misses(name, [it.name for it in records])
+            raise NotFoundError("added skill or plugin", name, near)
+        chosen += matching
+    return tuple(dict.fromkeys(chosen))

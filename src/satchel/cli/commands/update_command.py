@@ -1,0 +1,123 @@
+"""`satchel update`: bring what was added to the newest version of its source."""
+
+import os
+from collections.abc import Iterable
+
+import click
+
+from satchel.cli.agreement import NOT_AGREED, NotAgreedError, require_agreement
+from satchel.cli.base_command import Command
+from satchel.cli.commands.add_command import project_option, yes_option
+from satchel.cli.commands.remove_command import chosen_records
+from satchel.cli.console import Console
+from satchel.cli.terminal import Terminal
+from satchel.cli.unit_placement import UnitPlacer, as_placed, require_valid
+from satchel.cli.unit_report import diff_lines, source_line, unit_lines
+from satchel.errors import SatchelError
+from satchel.setup.source_addresses import read_address
+from satchel.setup.source_fetch import FetchedSource, fetched
+from satchel.setup.source_records import AddedFolder, SourceRecord
+from satchel.setup.source_units import SourceUnit, find_units
+from satchel.sources.tree_digest import folder_digest
+from satchel.text import one_line
+
+
+@click.command("update", cls=Command)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@project_option
+@yes_option
+def command(console: Console, *, names: tuple[str, ...], project: bool, yes: bool) -> int:
+    """Update skills and plugins that were added, or only those named.
+
+    The newest version is fetched, and everything that would change is shown before you are asked.
+    A broken new version is not used: the old one stays. What was added at a commit stays there.
+    """
+    folder = AddedFolder(is_project=project)
+    by_source: dict[str, list[SourceRecord]] = {}
+    for record in chosen_records(folder, names):
+        by_source.setdefault(record.source, []).append(record)
+    codes = [
+        _update_source(console, folder, source, records, yes=yes)
+        for source, records in by_source.items()
+    ]
+    if not codes:
+        console.say("nothing was added")
+    return max(codes, default=0)
+
+
+def _update_source(
+    console: Console, folder: AddedFolder, text: str, records: Iterable[SourceRecord], *, yes: bool
+) -> int:
+    """Update what came from one source; return the exit code."""
+    terminal = Terminal(console, no_input=False)
+
+    def progress(done: int, total: int | None) -> None:
+        terminal.progress(text, done, total)
+
+    code = 0
+    try:
+        with fetched(read_address(text), progress) as source:
+            units = find_units(source.top).units
+            for record in records:
+                code = max(code, _update(console, folder, record, source, units, yes=yes))
+    except SatchelError as problem:
+        console.say(one_line(f"Error: {problem}"))
+        return 1
+    return code
+
+
+def _update(
+    console: Console,
+    folder: AddedFolder,
+    record: SourceRecord,
+    source: FetchedSource,
+    units: Iterable[SourceUnit],
+    *,
+    yes: bool,
+) -> int:
+    target = folder.target(record.kind, record.name)
+    title = one_line(f"{record.kind} {record.name}")
+    try:
+        unit = _newest(record, target, units)
+        with as_placed(unit) as new:
+            if folder_digest(new) in {folder_digest(target), record.digest}:
+                console.out(f"{title} is up to date")
+                return 0
+            _show(console, record, source, unit, (target, new))
+        require_agreement(console, f"Replace {title}?", yes=yes)
+        UnitPlacer(console=console, folder=folder).place(unit, source)
+    except NotAgreedError as refusal:
+        console.say(refusal.format_message())
+        return NOT_AGREED
+    except SatchelError as problem:
+        console.say(one_line(f"Error: {problem}"))
+        return 1
+    return 0
+
+
+def _newest(record: SourceRecord, target: str, units: Iterable[SourceUnit]) -> SourceUnit:
+    """Return the new version of what was added. Raises `SatchelError` if there is none."""
+    if not os.path.isdir(target):
+        raise SatchelError(f"is gone; run 'satchel remove {record.name}'", where=target)
+    for unit in units:
+        if (unit.kind, unit.name) == (record.kind, record.name):
+            require_valid(unit)
+            return unit
+    message = f"has no {record.kind} {record.name!r} any more; the old version stays"
+    raise SatchelError(message, where=record.source)
+
+
+def _show(
+    console: Console,
+    record: SourceRecord,
+    source: FetchedSource,
+    unit: SourceUnit,
+    folders: tuple[str, str],
+) -> None:
+    console.say(source_line(source))
+    for line in unit_lines(unit, source.folder):
+        console.say(line)
+    if folder_digest(folders[0]) != record.digest:
+        console.say("  it was changed here since it was added; these changes would be lost")
+    for line in diff_lines(*folders):
+        console.say(line)

@@ -1,0 +1,102 @@
+"""Show what a skill or plugin of a source contains, before it is used."""
+
+import os
+from collections.abc import Iterable, Iterator
+
+from satchel.cli.rendering import count
+from satchel.runtime.skill_scripts import scripts_of
+from satchel.scan import SCAN_RULES, scan_path
+from satchel.setup.folder_diff import folder_diff
+from satchel.setup.setup_hook import find_setup_hook
+from satchel.setup.source_fetch import FetchedSource
+from satchel.setup.source_units import SourceUnit
+from satchel.sources.folder_reader import list_folder
+from satchel.text import one_line, replace_hidden, shorten
+
+_MOST_NAMES = 20
+_MOST_FINDINGS = 30
+_MOST_LINES = 400
+_LONGEST_LINE = 300
+
+
+def source_line(source: FetchedSource) -> str:
+    """Return where something comes from, and that nobody signed it."""
+    address, version = source.address, source.version
+    kind = {"git": "commit", "archive": "archive", "folder": ""}[address.kind]
+    at = f", {kind} {version}" if version else ""
+    return one_line(f"from {address.text}{at} (no signature was checked)")
+
+
+def unit_lines(unit: SourceUnit, top: str) -> Iterator[str]:
+    """Yield what a unit contains: its text in short, its code, its commands and its lures."""
+    version = unit.plugin.manifest.version if unit.plugin and unit.plugin.manifest else ""
+    title = " ".join(part for part in (unit.kind, unit.name, version) if part)
+    yield one_line(f"{title}: {shorten(unit.description, 300)}")
+    parts = {
+        "in": [os.path.relpath(unit.folder, top)],
+        "skills": [] if unit.kind == "skill" else _names_of_skills(unit),
+        "code": list(_code(unit)),
+        "scripts": [
+            name for skill in unit.skills for name in scripts_of(file.name for file in skill.files)
+        ],
+        "commands": [os.path.basename(path) for path in _commands(unit)],
+    }
+    for label, names in parts.items():
+        if names:
+            yield f"  {label}: {one_line(_listed(names))}"
+    yield from _servers(unit)
+    findings = list(scan_path(unit.folder))
+    for item in findings[:_MOST_FINDINGS]:
+        path = os.path.relpath(item.path, unit.folder)
+        meaning = SCAN_RULES[item.rule].meaning
+        yield f"  {one_line(path)}:{item.line}: {item.rule}: {one_line(item.text)} ({meaning})"
+    if len(findings) > _MOST_FINDINGS:
+        yield f"  {count(len(findings) - _MOST_FINDINGS, 'more finding')}; see 'satchel scan'"
+
+
+def diff_lines(before: str, after: str) -> Iterator[str]:
+    """Yield what changes between two folders, with invisible characters as escapes."""
+    for number, line in enumerate(folder_diff(before, after)):
+        if number == _MOST_LINES:
+            yield "... more lines are not shown"
+            return
+        shown = replace_hidden(line, lambda letter: f"\\u{{{ord(letter):x}}}")
+        yield shorten(shown, _LONGEST_LINE)
+
+
+def _names_of_skills(unit: SourceUnit) -> list[str]:
+    return [it.manifest.name if it.manifest else it.folder_name for it in unit.skills]
+
+
+def _code(unit: SourceUnit) -> Iterator[str]:
+    """Yield the Python files of a plugin, and which of them runs when it is added."""
+    if unit.plugin is None:
+        return
+    hook = find_setup_hook(unit.plugin)
+    for name in sorted(unit.plugin.sources):
+        runs = hook is not None and hook.has_setup and hook.file == name
+        yield f"{name} (run when it is installed)" if runs else name
+
+
+def _commands(unit: SourceUnit) -> Iterable[str]:
+    for path in unit.plugin.command_paths if unit.plugin else ():
+        yield from (
+            (entry.name for entry in list_folder(path, [])) if os.path.isdir(path) else [path]
+        )
+
+
+def _servers(unit: SourceUnit) -> Iterator[str]:
+    for server in unit.plugin.servers if unit.plugin else ():
+        verb, reached = "starts", " ".join((server.command, *server.args))
+        if not server.command:
+            verb, reached = "connects to", server.url
+        yield f"  server {one_line(server.name)} {verb}: {shorten(one_line(reached), 500)}"
+        if server.env or server.headers:
+            passed = [f"{key}={value}" for key, value in {**server.env, **server.headers}.items()]
+            yield f"    with {shorten(one_line(', '.join(passed)), 500)}"
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMES])
+    rest = len(names) - _MOST_NAMES
+    return f"{shown} and {rest} more" if rest > 0 else shown

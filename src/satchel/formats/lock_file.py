@@ -1,0 +1,176 @@
+"""A lock file: what was loaded when somebody looked at it, as TOML that is read in reviews."""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from satchel.errors import SatchelError
+from satchel.formats.toml_tables import toml_table
+from satchel.lazy_dataclass import dataclass
+from satchel.text import one_line, shorten
+
+LOCK_FILE = "satchel.lock"
+_VERSION = 1
+_TOO_NEW = "it was written by a newer version of Satchel"
+_PLACES: Mapping[str, str] = MappingProxyType(
+    {
+        "skill": "path",
+        "plugin": "path",
+        "server": "declared",
+        "tool": "server",
+        "group": "plugin",
+    }
+)
+"""The kinds in the order of the file, each with the field that says where such a thing is."""
+_INFORMATION = frozenset({"from"})
+"""Fields for the reader of the file; a difference does not change what is served."""
+_HEAD = (
+    "# Written by 'satchel lock': what may be served. Review changes here as you review code.\n"
+    f"version = {_VERSION}\n"
+)
+_SHOWN = 200
+_DIGEST = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockEntry:
+    """One thing that is locked. Place and name tell it from others of its kind."""
+
+    kind: str
+    place: str
+    """Where it is; never an absolute path, so that the file is the same on every machine."""
+    name: str
+    values: Mapping[str, str]
+    """What must be equal, such as its digest."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return what tells it from all others."""
+        return self.kind, self.place, self.name
+
+    @property
+    def served(self) -> dict[str, str]:
+        """Return the values without those that only inform the reader."""
+        return {key: text for key, text in self.values.items() if key not in _INFORMATION}
+
+    def __str__(self) -> str:
+        return f"{self.kind} {_shown(self.name)} ({_PLACES[self.kind]} {_shown(self.place)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockDifference:
+    """An entry that is new, gone or changed."""
+
+    before: LockEntry | None = None
+    now: LockEntry | None = None
+
+    @property
+    def verb(self) -> str:
+        """Return `added`, `removed` or `changed`."""
+        if self.before is None:
+            return "added"
+        return "removed" if self.now is None else "changed"
+
+    @property
+    def entry(self) -> LockEntry:
+        """Return the entry that exists now, else the locked one."""
+        entry = self.now or self.before
+        assert entry is not None
+        return entry
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.entry}{''.join(self._changes())}"
+
+    def _changes(self) -> Iterator[str]:
+        if self.before is None or self.now is None:
+            return
+        before, now = self.before.values, self.now.values
+        for index, key in enumerate(sorted(before.keys() | now.keys())):
+            if before.get(key) != now.get(key):
+                old, new = _shown(before.get(key, "")), _shown(now.get(key, ""))
+                yield f"{';' if index else ':'} {key} {old or 'nothing'} -> {new or 'nothing'}"
+
+
+class Lock:
+    """What is locked: skills, plugins, servers with their tools, and the notes of groups."""
+
+    def __init__(self, entries: Iterable[LockEntry]) -> None:
+        self.entries: Mapping[tuple[str, str, str], LockEntry] = {
+            entry.key: entry for entry in entries
+        }
+
+    @property
+    def text(self) -> str:
+        """Return the content of the lock file; the same things give the same text."""
+        order = list(_PLACES)
+        entries = sorted(
+            self.entries.values(), key=lambda it: (order.index(it.kind), it.place, it.name)
+        )
+        return "".join((_HEAD, *map(_table, entries)))
+
+    def differences(self, now: "Lock") -> tuple[LockDifference, ...]:
+        """Return how `now` differs, in the order of the file."""
+        order = list(_PLACES)
+        keys = sorted(self.entries.keys() | now.entries.keys(), key=lambda it: _rank(it, order))
+        pairs = ((self.entries.get(key), now.entries.get(key)) for key in keys)
+        return tuple(
+            LockDifference(before=before, now=after) for before, after in pairs if before != after
+        )
+
+
+def read_lock(data: bytes, path: str) -> Lock:
+    """Read a lock file. Raises `SatchelError` that says what is wrong and how to replace it."""
+    try:
+        table = tomllib.loads(data.decode("utf-8-sig"))
+        return Lock(_entries(table))
+    except (ValueError, RecursionError) as problem:  # also `UnicodeDecodeError`, `TOMLDecodeError`
+        reason = shorten(one_line(str(problem)), 200)
+        raise SatchelError(
+            f"is not a lock file: {reason}",
+            where=path,
+            fix="restore it, or review what is loaded and run 'satchel lock'",
+        ) from None
+
+
+def _entries(table: Mapping[str, Any]) -> Iterator[LockEntry]:
+    version = table.get("version")
+    if version != _VERSION:
+        is_newer = isinstance(version, int) and version > _VERSION
+        raise ValueError(_TOO_NEW if is_newer else "it has no version")
+    if unknown := table.keys() - {"version", *_PLACES}:
+        raise ValueError(f"it has an unknown part {min(unknown)!r}")
+    seen: set[tuple[str, str, str]] = set()
+    for kind, place in _PLACES.items():
+        items = table.get(kind, [])
+        if not isinstance(items, list):
+            raise ValueError(f"{kind!r} is not a list of tables")  # noqa: TRY004 - a broken file
+        for item in items:
+            entry = _entry(kind, place, item)
+            if entry.key in seen:
+                raise ValueError(f"{entry} is in it twice")
+            seen.add(entry.key)
+            yield entry
+
+
+def _entry(kind: str, place: str, item: Any) -> LockEntry:
+    if not isinstance(item, dict) or not all(isinstance(value, str) for value in item.values()):
+        raise ValueError(f"a {kind} is not a table of strings")
+    if not {place, "name"} <= item.keys():
+        raise ValueError(f"a {kind} has no {place} or no name")
+    values = {key: value for key, value in item.items() if key not in {place, "name"}}
+    return LockEntry(kind=kind, place=item[place], name=item["name"], values=values)
+
+
+def _table(entry: LockEntry) -> str:
+    lines = {"name": entry.name, _PLACES[entry.kind]: entry.place}
+    lines.update(sorted(entry.values.items()))
+    return toml_table(entry.kind, lines)
+
+
+def _rank(key: tuple[str, str, str], order: list[str]) -> tuple[int, str, str]:
+    return order.index(key[0]), key[1], key[2]
+
+
+def _shown(text: str) -> str:
+    return shorten(one_line(text), _DIGEST if text.startswith("sha256:") else _SHOWN)

@@ -1,0 +1,156 @@
+"""What a lock file says about the things that were found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from satchel.formats.lock_file import Lock, LockEntry
+from satchel.lazy_dataclass import dataclass
+from satchel.setup.source_records import origins
+from satchel.sources import PackageFinding, PluginFinding, Precedence
+from satchel.sources.file_reader import UnreadableFileError
+from satchel.sources.search_roots import full_path
+from satchel.sources.tree_digest import digest_of_package, digest_of_plugin, digest_of_skill
+
+if TYPE_CHECKING:
+    from satchel.formats import PluginManifest
+    from satchel.loader.scan_cache import ScanCache
+    from satchel.mcp_servers import DeclaredServer
+    from satchel.mcp_servers.tool_definitions import ToolDefinition
+    from satchel.sources import SkillFinding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockPlaces:
+    """Names paths without the parts that differ between machines."""
+
+    base: str
+    """The folder of the lock file, without links."""
+    home: str
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where added folders came from, by their path."""
+
+    def of(self, path: str) -> str:
+        """Return a path relative to the lock file or the home folder; else its last two parts."""
+        for folder, prefix in ((self.base, ""), (self.home, "~/")):
+            below = os.path.relpath(path, folder)
+            if not below.startswith(os.pardir) and not os.path.isabs(below):
+                return prefix + below.replace(os.sep, "/")
+        return "/".join(path.replace(os.sep, "/").split("/")[-2:])
+
+    def origin(self, path: str) -> dict[str, str]:
+        """Return where a folder came from, as a field of its entry."""
+        return {"from": self.origins[path]} if path in self.origins else {}
+
+
+def lock_places(file: str | os.PathLike[str]) -> LockPlaces:
+    """Return the places of a lock file at a path."""
+    base = os.path.dirname(full_path(file))
+    return LockPlaces(base=base, home=full_path("~"), origins=origins())
+
+
+def skill_entry(found: SkillFinding, places: LockPlaces) -> LockEntry | None:
+    """Return the entry of a skill or command; `None` if it is broken."""
+    if found.manifest is None:
+        return None
+    root = found.place
+    if root.scope is Precedence.PLUGIN:
+        below = os.path.join(os.path.basename(root.path), *found.key.split("/"))
+        place = f"plugin {root.source}/{below.replace(os.sep, '/').rstrip('/')}"
+    else:
+        place = places.of(found.path)
+    values = {"digest": _digest(found), **places.origin(found.path)}
+    return LockEntry(kind="skill", place=place, name=found.manifest.name, values=values)
+
+
+def plugin_entries(
+    found: PluginFinding | PackageFinding, places: LockPlaces
+) -> tuple[LockEntry, ...]:
+    """Return the entries of a plugin and of the notes of its groups; none if it is broken."""
+    if isinstance(found, PackageFinding):
+        installed, part = found.installed, found.part
+        values = {"version": installed.version, "digest": _digest(found)}
+        place = f"distribution {installed.distribution}"
+        entry = LockEntry(kind="plugin", place=place, name=installed.name, values=values)
+        return entry, *_group_entries(installed.name, part.manifest if part else None)
+    manifest = found.manifest
+    if manifest is None or not found.is_valid:
+        return ()
+    values = {"digest": _digest(found), **places.origin(found.path)}
+    if manifest.version:
+        values["version"] = manifest.version
+    place = places.of(found.path)
+    entry = LockEntry(kind="plugin", place=place, name=manifest.name, values=values)
+    return entry, *_group_entries(manifest.name, manifest)
+
+
+def server_entry(server: DeclaredServer, places: LockPlaces) -> LockEntry:
+    """Return the entry of a declared MCP server, with its command or address as declared."""
+    values = {"reached": server.origin.reached, "passed": _hash(server.passed)}
+    place = declared_in(server.owner, server.path, places)
+    return LockEntry(kind="server", place=place, name=server.name, values=values)
+
+
+def lock_of(cache: ScanCache, declared: Iterable[DeclaredServer], places: LockPlaces) -> Lock:
+    """Return the lock of everything that a pass found."""
+    packages = (package for package in cache.scan.packages.values() if cache.uses(package))
+    folders = (found for scan in cache.scan.folders.values() for found in scan.findings.values())
+    found_plugins: tuple[PluginFinding | PackageFinding, ...] = (*folders, *packages)
+    skills = (
+        skill_entry(found, places)
+        for scan in cache.skills.values()
+        for found in scan.findings.values()
+    )
+    entries = [
+        *filter(None, skills),
+        *(entry for found in found_plugins for entry in plugin_entries(found, places)),
+    ]
+    for server in declared:
+        entry = server_entry(server, places)
+        entries.append(entry)
+        for item in cache.servers.values():
+            if item.offered.config.origin == server.origin and item.offered.snapshot.is_up:
+                entries += (tool_entry(entry, tool) for tool in item.offered.wanted)
+    return Lock(entries)
+
+
+def declared_in(plugin: str, path: str, places: LockPlaces) -> str:
+    """Return where a server is declared: in a plugin or in a file."""
+    return f"plugin {plugin}" if plugin else places.of(path)
+
+
+def tool_entry(server: LockEntry, tool: ToolDefinition) -> LockEntry:
+    """Return the entry of a tool of an MCP server."""
+    place = f"{server.name} of {server.place}"
+    return LockEntry(kind="tool", place=place, name=tool.name, values={"digest": _hash(tool.text)})
+
+
+def _group_entries(plugin: str, manifest: PluginManifest | None) -> Iterable[LockEntry]:
+    if manifest is None:
+        return
+    notes = {manifest.name or plugin: manifest.notes}
+    notes |= {group.name: group.notes for group in manifest.groups}
+    for group, text in notes.items():
+        if text:
+            values = {"notes": _hash(text)}
+            yield LockEntry(kind="group", place=plugin, name=group, values=values)
+
+
+def _digest(found: SkillFinding | PluginFinding | PackageFinding) -> str:
+    """Return the digest of its content; `""` if that cannot be read, or changes meanwhile."""
+    try:
+        if isinstance(found, PackageFinding):
+            return digest_of_package(found)
+        if isinstance(found, PluginFinding):
+            return digest_of_plugin(found)
+        return digest_of_skill(found)
+    except UnreadableFileError:
+        return ""
+
+
+def _hash(text: str) -> str:
+    return f"sha256:{sha256(text.encode(errors='replace')).hexdigest()}"

@@ -1,0 +1,183 @@
+"""Serve only what a lock file has: each thing is compared as it was read, before it is used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from satchel.catalog import Status
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.errors import SatchelError
+from satchel.formats.lock_file import Lock, read_lock
+from satchel.loader.lock_entries import (
+    LockPlaces,
+    lock_places,
+    plugin_entries,
+    server_entry,
+    skill_entry,
+    tool_entry,
+)
+from satchel.settings import MIB
+from satchel.sources import PluginFinding
+from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.locked_skill_reader import LockedSkillReader
+from satchel.sources.search_roots import full_path
+
+if TYPE_CHECKING:
+    from satchel.catalog import PluginContribution, ToolContribution
+    from satchel.diagnostics import Diagnostic
+    from satchel.formats.lock_file import LockEntry
+    from satchel.mcp_servers import DeclaredServer, ServerContribution, ServerSkills
+    from satchel.mcp_servers.tool_definitions import ToolDefinition
+    from satchel.sources import PackageFinding, SkillFinding
+
+_MOST_SHOWN = 10
+_LARGEST = 64 * MIB
+_NOT_LOCKED = "skills of MCP servers cannot be locked; it is not used"
+
+
+class LockGuard:
+    """Compares what was found with a lock. Findings that did not change are compared once."""
+
+    def __init__(self, lock: Lock, file: str, places: LockPlaces, *, is_frozen: bool) -> None:
+        self.lock, self.file, self.is_frozen = lock, file, is_frozen
+        self._places = places
+        self.declared: tuple[DeclaredServer, ...] = ()
+        """All servers that were declared in the last pass, also those that may not be used."""
+        self._seen: dict[tuple[str, str], tuple[Any, Any]] = {}
+
+    def plugin(self, found: PluginFinding | PackageFinding) -> Diagnostic | None:
+        """Return why a plugin may not be used, or `None`."""
+        unit = found.unit if isinstance(found, PluginFinding) else found.installed.name
+        reason: Diagnostic | None = self._once("plugin", unit, found, self._judge_plugin)
+        return reason
+
+    def skill(self, found: SkillFinding) -> SkillFinding:
+        """Return a skill whose files are read as they are locked, or a broken one with a reason."""
+        judged: SkillFinding = self._once("skill", found.path, found, self._judge_skill)
+        return judged
+
+    def servers(
+        self, declared: Iterable[DeclaredServer]
+    ) -> tuple[tuple[DeclaredServer, ...], tuple[Diagnostic, ...]]:
+        """Return the servers that may be connected, and why others may not."""
+        self.declared = tuple(declared)
+        kept, problems = [], []
+        for server in self.declared:
+            reason = self._drift([server_entry(server, self._places)], server.path)
+            if reason is None:
+                kept.append(server)
+            else:
+                problems.append(reason)
+        return tuple(kept), tuple(problems)
+
+    def without_skills(self, found: ServerSkills) -> ServerSkills:
+        """Return no skills of servers: their files stay there, so they cannot be locked."""
+        problems = [
+            make_diagnostic("lock-new", Where(item.path), _NOT_LOCKED, "copy it into a folder")
+            for item in found.findings
+        ]
+        return replace(found, findings=(), diagnostics=(*found.diagnostics, *problems))
+
+    def offer(
+        self, server: ServerContribution, declared: Iterable[DeclaredServer]
+    ) -> PluginContribution:
+        """Return what a server contributes; tools that differ are held."""
+        contribution, config = server.contribution, server.offered.config
+        owner = next((item for item in declared if item.origin == config.origin), None)
+        if owner is None:
+            return contribution  # the host connects it in code
+        entry = server_entry(owner, self._places)
+        judged = [self._judge_tool(entry, tool) for tool in contribution.tools]
+        tools = tuple(tool for tool in judged if tool.state is not Status.HELD)
+        held = tuple(tool for tool in judged if tool.state is Status.HELD)
+        return replace(contribution, tools=tools, unusable=(*contribution.unusable, *held))
+
+    def require(self, now: Lock, *, with_tools: bool = False) -> None:
+        """Raise `SatchelError` for a difference; if frozen, only for something that is missing."""
+        drift = [
+            item
+            for item in self.lock.differences(now)
+            if (with_tools or item.entry.kind != "tool")
+            and (item.now is None or not self.is_frozen)
+            and (item.before is None or item.now is None or item.before.served != item.now.served)
+        ]
+        if self.is_frozen:
+            held = tuple(f"plugin {name}" for name in self._held_plugins(now))
+            drift = [item for item in drift if not _is_part_of(item.entry.place, held)]
+        if not drift:
+            return
+        shown = "; ".join(map(str, drift[:_MOST_SHOWN]))
+        more = f"; {len(drift) - _MOST_SHOWN} more" if len(drift) > _MOST_SHOWN else ""
+        raise SatchelError(
+            f"does not fit what is there: {shown}{more}",
+            where=self.file,
+            fix="review it with 'satchel lock --diff', then run 'satchel lock'",
+        )
+
+    def _held_plugins(self, now: Lock) -> Iterable[str]:
+        """Yield the plugins that are there with other content; their parts are held with them."""
+        for item in self.lock.differences(now):
+            if item.now is not None and item.now.kind in {"plugin", "group"}:
+                yield item.now.name if item.now.kind == "plugin" else item.now.place
+
+    def _once(self, kind: str, path: str, found: Any, judge: Any) -> Any:
+        before = self._seen.get((kind, path))
+        if before is None or before[0] is not found:
+            self._seen[kind, path] = before = found, judge(found)
+        return before[1]
+
+    def _judge_plugin(self, found: PluginFinding | PackageFinding) -> Diagnostic | None:
+        path = found.path if isinstance(found, PluginFinding) else found.installed.path
+        return self._drift(plugin_entries(found, self._places), path)
+
+    def _judge_skill(self, found: SkillFinding) -> SkillFinding:
+        entry = skill_entry(found, self._places)
+        if entry is None:
+            return found
+        if reason := self._drift([entry], found.path):
+            return replace(found, manifest=None, diagnostics=(*found.diagnostics, reason))
+        if found.remote is not None:
+            return found  # a command, whose only file is in memory
+        return replace(found, remote=LockedSkillReader.of(found))
+
+    def _judge_tool(self, server: LockEntry, tool: ToolContribution) -> ToolContribution:
+        definition: ToolDefinition | None = getattr(tool.tool, "definition", None)
+        if definition is None:
+            return tool
+        reason = self._drift([tool_entry(server, definition)], tool.path)
+        if reason is None:
+            return tool
+        return replace(tool, tool=None, state=Status.HELD, diagnostics=(*tool.diagnostics, reason))
+
+    def _drift(self, entries: Iterable[LockEntry], path: str) -> Diagnostic | None:
+        """Return the first difference between what was found and the lock."""
+        for entry in entries:
+            locked = self.lock.entries.get(entry.key)
+            if locked is None:
+                message = f"{entry} is not in {self.file}; it is not used"
+                return make_diagnostic("lock-new", Where(path), message, _FIX)
+            if locked.served != entry.served or not all(entry.served.values()):
+                message = f"{entry} differs from {self.file}; this version is not used"
+                return make_diagnostic("lock-changed", Where(path), message, _FIX)
+        return None
+
+
+def load_guard(path: str | os.PathLike[str], *, is_frozen: bool) -> LockGuard:
+    """Read a lock file. Raises `SatchelError` if it is missing or broken."""
+    file = os.fspath(path)
+    try:
+        data, _ = read_regular(full_path(file), _LARGEST)
+    except UnreadableFileError as problem:
+        fix = "run 'satchel lock' where it should be"
+        raise SatchelError(f"cannot be read: {problem}", where=file, fix=fix) from None
+    return LockGuard(read_lock(data, file), file, lock_places(file), is_frozen=is_frozen)
+
+
+def _is_part_of(place: str, owners: Iterable[str]) -> bool:
+    return any(place == owner or place.startswith(f"{owner}/") for owner in owners)
+
+
+_FIX = "undo the change, or review it with 'satchel lock --diff', then run 'satchel lock'"

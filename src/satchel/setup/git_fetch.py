@@ -1,0 +1,257 @@
+"""Fetch one commit of a git repository, and write its files without running anything of it.
+
+The installed `git` only transfers and unpacks objects. The files are written here, from the
+objects, so no hook, filter, attribute, submodule or setting of the repository has an effect.
+The user's own configuration of git is not read either: it can name programs to run.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from satchel.errors import SatchelError
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import MIB
+from satchel.setup.archive_extraction import ExtractedMembers, keep_executable
+from satchel.setup.folder_placement import climbs_out
+from satchel.setup.source_addresses import SourceAddress
+from satchel.text import one_line, shorten
+
+MOST_FILES = 50_000
+MOST_BYTES = 512 * MIB
+_SECONDS = 300.0
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_FILE_MODES = frozenset({"100644", "100755", "100664"})
+_LINK = "120000"
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.askPass=",
+    "core.sshCommand=ssh -oBatchMode=yes",
+    "credential.helper=",
+    "fetch.recurseSubmodules=false",
+    "submodule.recurse=false",
+    "fetch.writeCommitGraph=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "http.followRedirects=initial",
+    "init.defaultBranch=main",
+    "protocol.version=2",
+)
+_MANY = ("+refs/heads/*:refs/remotes/it/*", "+refs/tags/*:refs/tags/*")
+_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "SSH_AUTH_SOCK", "SSL_CERT_FILE")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TreeFile:
+    """One file of a commit."""
+
+    mode: str
+    blob: str
+    path: str
+
+
+def fetch_commit(address: SourceAddress, target: str) -> tuple[str, tuple[str, ...]]:
+    """Write the files of a commit to the new folder `target`.
+
+    Returns the commit, and notes about what was left out. Raises `SatchelError`.
+    """
+    with tempfile.TemporaryDirectory(prefix="satchel-git-") as folder:
+        git = _Git(os.path.join(folder, "repository"), address)
+        git.run("init", "--quiet", "--bare", "--template=", git.folder)
+        commit = git.fetch()
+        notes = _Writer(target, git, address).write(commit)
+    return commit, notes
+
+
+class _Git:
+    """Runs git in an environment of its own."""
+
+    def __init__(self, folder: str, address: SourceAddress) -> None:
+        self.folder, self._address = folder, address
+        scheme = address.location.partition(":")[0]
+        names = {*_KEPT, *_PROXIES, *map(str.upper, _PROXIES)}
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if name in names},
+            "GIT_ALLOW_PROTOCOL": scheme,
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "LC_ALL": "C",
+        }
+
+    def fetch(self) -> str:
+        """Fetch the wanted commit, and return its name."""
+        rev, url = self._address.rev, self._address.location
+        one = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1", "--", url)
+        try:
+            self._git(*one, rev or "HEAD")
+            commit = self._commit_of("FETCH_HEAD")
+        except SatchelError:
+            if not rev:
+                raise
+            # An old server, or the beginning of a commit's name: look through everything.
+            self._git("fetch", "--quiet", "--no-recurse-submodules", "--", url, *_MANY)
+            names = (f"refs/tags/{rev}", f"refs/remotes/it/{rev}", rev)
+            commit = next(filter(None, map(self._found, names)), "")
+        if not commit or (_COMMIT.fullmatch(rev) and commit != rev):
+            raise SatchelError(f"has no branch, tag or commit {rev!r}", where=self._shown)
+        return commit
+
+    def files(self, commit: str) -> Iterator[_TreeFile]:
+        """Yield the files of a commit."""
+        data = self._git("ls-tree", "-r", "-z", "--full-tree", commit)
+        for line in data.split(b"\0")[:-1]:
+            head, _, path = line.partition(b"\t")
+            mode, _, blob = head.decode().split(" ")
+            yield _TreeFile(mode=mode, blob=blob, path=path.decode("utf-8", "surrogateescape"))
+
+    @contextmanager
+    def blobs(self) -> Iterator["_Blobs"]:
+        """Yield a reader of the contents of files."""
+        with self._start("cat-file", "--batch") as process:
+            try:
+                assert process.stdin is not None
+                assert process.stdout is not None
+                yield _Blobs(process.stdin, process.stdout)
+            finally:
+                process.kill()
+
+    def run(self, *arguments: str) -> bytes:
+        """Run git, and return what it prints. Raises `SatchelError`."""
+        try:
+            process = subprocess.run(  # noqa: S603 - the arguments are checked, or ours
+                self._command(arguments), check=False, capture_output=True,
+                stdin=subprocess.DEVNULL, env=self._environment, timeout=_SECONDS,
+                start_new_session=True,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            message = f"git took more than {_SECONDS:.0f} seconds"
+            raise SatchelError(message, where=self._shown) from None
+        except OSError as problem:
+            raise _no_git(problem) from None
+        if process.returncode:
+            said = shorten(one_line(process.stderr.decode(errors="replace")), 400)
+            raise SatchelError(f"git failed: {said}", where=self._shown)
+        return process.stdout
+
+    @property
+    def _shown(self) -> str:
+        return one_line(self._address.text)
+
+    def _git(self, *arguments: str) -> bytes:
+        return self.run(f"--git-dir={self.folder}", *arguments)
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        command = self._command((f"--git-dir={self.folder}", *arguments))
+        try:
+            return subprocess.Popen(  # noqa: S603 - as above
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, env=self._environment, start_new_session=True,
+            )  # fmt: skip
+        except OSError as problem:
+            raise _no_git(problem) from None
+
+    def _command(self, arguments: Iterable[str]) -> list[str]:
+        settings = (part for setting in _SETTINGS for part in ("-c", setting))
+        return ["git", "--no-pager", "--no-replace-objects", *settings, *arguments]
+
+    def _commit_of(self, name: str) -> str:
+        arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        commit = self._git(*arguments).decode().strip()
+        return commit if _COMMIT.fullmatch(commit) else ""
+
+    def _found(self, name: str) -> str:
+        try:
+            return self._commit_of(name)
+        except SatchelError:
+            return ""
+
+
+class _Blobs:
+    """Reads the contents of files from a running `git cat-file --batch`."""
+
+    def __init__(self, asked: IO[bytes], answered: IO[bytes]) -> None:
+        self._asked, self._answered = asked, answered
+
+    def read(self, blob: str, most_bytes: int) -> bytes:
+        """Return the content of a file. Raises `SatchelError`."""
+        self._asked.write(blob.encode() + b"\n")
+        self._asked.flush()
+        _, kind, size = (*self._answered.readline().split(), b"", b"")[:3]
+        if kind != b"blob":
+            raise SatchelError("the repository is damaged")
+        if int(size) > most_bytes:
+            raise SatchelError(f"has more than {MOST_BYTES // MIB} MiB of files")
+        data = self._answered.read(int(size))
+        self._answered.read(1)
+        return data
+
+
+class _Writer:
+    """Writes the wanted files of a commit into a new folder."""
+
+    def __init__(self, target: str, git: _Git, address: SourceAddress) -> None:
+        self._target, self._git, self._address = target, git, address
+        self._members = ExtractedMembers(target, MOST_FILES, MOST_BYTES)
+        self._left = MOST_BYTES
+        self._notes: list[str] = []
+
+    def write(self, commit: str) -> tuple[str, ...]:
+        """Write all files, and return notes about what was left out. Raises `SatchelError`."""
+        below = self._address.subdirectory
+        prefix = f"{below}/" if below else ""
+        files = [item for item in self._git.files(commit) if item.path.startswith(prefix)]
+        if not files:
+            raise SatchelError(f"has no folder {below!r}", where=one_line(self._address.text))
+        os.makedirs(self._target)
+        links: list[tuple[str, str]] = []
+        with self._git.blobs() as blobs:
+            for item in files:
+                name = item.path.removeprefix(prefix)
+                if item.mode not in {*_FILE_MODES, _LINK}:
+                    self._notes.append(f"left out the submodule {one_line(name)}")
+                    continue
+                data = blobs.read(item.blob, self._left)
+                self._left -= len(data)
+                if item.mode == _LINK:
+                    links.append((name, data.decode("utf-8", "surrogateescape")))
+                else:
+                    self._write_file(name, data, int(item.mode, 8))
+        self._write_links(links)
+        return tuple(self._notes)
+
+    def _write_file(self, name: str, data: bytes, mode: int) -> None:
+        path = self._members.add(name, len(data), is_folder=False, is_plain=True)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "xb") as file:
+            file.write(data)
+        keep_executable(path, is_folder=False, mode=mode)
+
+    def _write_links(self, links: Iterable[tuple[str, str]]) -> None:
+        """Write the links after all folders exist, so that nothing is written through a link."""
+        kept = []
+        for name, text in links:
+            if climbs_out(text, name.count("/")) or "\0" in text:
+                self._notes.append(f"left out the link {one_line(name)}, which leads out")
+            else:
+                path = self._members.add(name, 0, is_folder=False, is_plain=True)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                kept.append((path, text))
+        for path, text in kept:
+            try:
+                os.symlink(text, path)
+            except FileExistsError:
+                raise SatchelError("the repository has a name twice") from None
+
+
+def _no_git(problem: OSError) -> SatchelError:
+    return SatchelError(f"cannot run git: {problem.strerror}", fix="install git")

@@ -1,0 +1,130 @@
+"""The record of what was added and where it came from: `sources.toml`, beside the folders."""
+
+import os
+import tomllib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from satchel.errors import SatchelError
+from satchel.formats.toml_tables import toml_table
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import MIB
+from satchel.setup.source_units import UnitKind
+from satchel.sources import own_plugins
+from satchel.sources.atomic_write import file_lock, write_atomic
+from satchel.sources.file_reader import UnreadableFileError, is_inside, read_regular
+from satchel.text import one_line, shorten
+
+RECORD_FILE = "sources.toml"
+_HEAD = "# Written by 'satchel add': where these skills and plugins came from.\n"
+_FIELDS = ("name", "source", "version", "digest")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRecord:
+    """One skill or plugin that was added."""
+
+    kind: UnitKind
+    name: str
+    source: str
+    """What was given to `satchel add`."""
+    version: str
+    """The commit, or the digest of the archive; `""` for a folder."""
+    digest: str
+    """The digest of its folder when it was added."""
+
+    @property
+    def origin(self) -> str:
+        """Return the source with the version, for a lock file."""
+        return f"{self.source} {self.version}".strip()
+
+
+class AddedFolder:
+    """The folder that `satchel add` writes to: the user's, or that of a project."""
+
+    def __init__(self, *, is_project: bool) -> None:
+        own = os.path.dirname(own_plugins())
+        self.is_project = is_project
+        self.path = os.path.abspath(".satchel") if is_project else own
+        self.shown = "./.satchel" if is_project else "~/.satchel"
+        self._file = os.path.join(self.path, RECORD_FILE)
+
+    def require_own(self) -> None:
+        """Raise `SatchelError` if a project's folder leads out of the project."""
+        here = os.path.realpath(".")
+        for name in ("", "skills", "plugins", RECORD_FILE):
+            path = os.path.join(self.path, name)
+            if self.is_project and not is_inside(os.path.realpath(path), here):
+                raise SatchelError("leads out of the project", where=path, fix="remove the link")
+
+    def target(self, kind: UnitKind, name: str) -> str:
+        """Return the folder of a skill or plugin."""
+        return os.path.join(self.path, f"{kind}s", name)
+
+    def records(self) -> tuple[SourceRecord, ...]:
+        """Return what was added. Raises `SatchelError` if the record cannot be read."""
+        try:
+            data, _ = read_regular(self._file, 16 * MIB)
+        except UnreadableFileError as problem:
+            if not os.path.lexists(self._file):
+                return ()
+            raise SatchelError(f"cannot be read: {problem}", where=self._file) from None
+        try:
+            table = tomllib.loads(data.decode())
+            return tuple(
+                _record(kind, item) for kind in ("skill", "plugin") for item in table.get(kind, ())
+            )
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as problem:
+            reason = shorten(one_line(str(problem)), 200)
+            raise SatchelError(
+                f"is not a record of sources: {reason}",
+                where=self._file,
+                fix="restore or remove it",
+            ) from None
+
+    def keep(self, record: SourceRecord) -> None:
+        """Add a record, in place of one of the same kind and name."""
+        self._change(lambda records: [*_others(records, record.kind, record.name), record])
+
+    def forget(self, kind: UnitKind, name: str) -> None:
+        """Remove a record."""
+        self._change(lambda records: list(_others(records, kind, name)))
+
+    def _change(self, change: Callable[[Iterable[SourceRecord]], list[SourceRecord]]) -> None:
+        with file_lock(self._file):
+            records = sorted(change(self.records()), key=lambda it: (it.kind, it.name))
+            tables = (
+                toml_table(item.kind, {key: getattr(item, key) for key in _FIELDS})
+                for item in records
+            )
+            write_atomic(self._file, "".join((_HEAD, *tables)).encode())
+
+
+def origins() -> dict[str, str]:
+    """Return where folders of the user and of this project came from, by path."""
+    found: dict[str, str] = {}
+    for folder in (AddedFolder(is_project=False), AddedFolder(is_project=True)):
+        try:
+            records = folder.records()
+        except SatchelError:
+            continue
+        found |= {folder.target(item.kind, item.name): item.origin for item in records}
+    return found
+
+
+def _others(records: Iterable[SourceRecord], kind: str, name: str) -> Iterable[SourceRecord]:
+    return (item for item in records if (item.kind, item.name) != (kind, name))
+
+
+def _record(kind: UnitKind, item: Any) -> SourceRecord:
+    values = {key: item[key] for key in _FIELDS}
+    if not all(isinstance(value, str) for value in values.values()):
+        raise ValueError(f"a {kind} is not a table of strings")
+    # A name from the file becomes a path.
+    if (
+        not values["name"]
+        or {"/", "\\", "\0"} & {*values["name"]}
+        or values["name"].startswith(".")
+    ):
+        raise ValueError(f"a {kind} has an invalid name")
+    return SourceRecord(kind=kind, **values)

@@ -1,0 +1,119 @@
+"""The skills and plugins in the content of a source."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import field
+from typing import Literal
+
+from satchel.diagnostics import Diagnostic, Severity
+from satchel.formats import ListedPlugin
+from satchel.lazy_dataclass import dataclass
+from satchel.names import plugin_name_fault, skill_name_fault
+from satchel.settings import Limits
+from satchel.sources import (
+    PluginFinding,
+    RootKind,
+    SkillFinding,
+    scan_plugins,
+    scan_skills,
+    search_root,
+    skills_of_plugin,
+)
+from satchel.sources.file_reader import is_inside, real_path
+from satchel.sources.marketplaces import is_marketplace, read_listing
+
+UnitKind = Literal["skill", "plugin"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceUnit:
+    """A skill or plugin of a source."""
+
+    kind: UnitKind
+    name: str
+    folder: str
+    description: str
+    problems: tuple[Diagnostic, ...] = ()
+    plugin: PluginFinding | None = None
+    skills: tuple[SkillFinding, ...] = ()
+    """The skill itself, or the skills of the plugin."""
+
+    @property
+    def fault(self) -> str:
+        """Return why it cannot be added, or `""`."""
+        for item in self.problems:
+            if item.severity is Severity.ERROR:
+                where = os.path.relpath(item.where.path, self.folder)
+                return f"{where}:{item.where.line or 0}: {item.message}"
+        fault = skill_name_fault if self.kind == "skill" else plugin_name_fault
+        return f"its name {reason}" if (reason := fault(self.name)) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceUnits:
+    """All skills and plugins of a source."""
+
+    units: tuple[SourceUnit, ...] = ()
+    elsewhere: tuple[ListedPlugin, ...] = field(default=())
+    """The plugins that a marketplace lists at other addresses."""
+
+
+def find_units(folder: str) -> SourceUnits:
+    """Return the skills and plugins in a folder; a skill of a plugin comes with the plugin."""
+    plugins = {found.unit: found for found in _plugins(folder)}.values()
+    inside = [real_path(found.path) for found in plugins]
+    scan = scan_skills(search_root(folder, RootKind.SKILLS), Limits())
+    alone = [
+        found
+        for found in scan.findings.values()
+        if not any(is_inside(real_path(found.path), path) for path in inside)
+    ]
+    units = [*map(_plugin, plugins), *map(_skill, _distinct(alone))]
+    listing = read_listing(folder, Limits()) if is_marketplace(folder) else None
+    return SourceUnits(units=tuple(units), elsewhere=listing.remote if listing else ())
+
+
+def _plugins(folder: str) -> Iterator[PluginFinding]:
+    for path in (folder, os.path.join(folder, "plugins")):
+        if os.path.isdir(path):
+            yield from scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
+
+
+def _distinct(found: Iterable[SkillFinding]) -> Iterator[SkillFinding]:
+    """Yield one skill of each name: hidden folders often mirror visible ones."""
+    seen: set[str] = set()
+    for item in sorted(found, key=lambda it: (it.is_hidden, it.key)):
+        if (name := _name_of(item)) not in seen:
+            seen.add(name)
+            yield item
+
+
+def _name_of(found: SkillFinding) -> str:
+    return found.manifest.name if found.manifest else found.folder_name
+
+
+def _skill(found: SkillFinding) -> SourceUnit:
+    return SourceUnit(
+        kind="skill",
+        name=_name_of(found),
+        folder=found.path,
+        description=found.manifest.description if found.manifest else "",
+        problems=found.problems,
+        skills=(found,),
+    )
+
+
+def _plugin(found: PluginFinding) -> SourceUnit:
+    manifest = found.manifest
+    is_own = manifest is not None and found.listed is None
+    roots = [skills_of_plugin(path, found.path, found.policy, "") for path in found.skills]
+    skills = (it for root in roots for it in scan_skills(root, Limits()).findings.values())
+    return SourceUnit(
+        kind="plugin",
+        name=manifest.name if manifest is not None and is_own else found.folder_name,
+        folder=found.path,
+        description=manifest.description if manifest else "",
+        problems=(*found.diagnostics, *found.folder.diagnostics),
+        plugin=found,
+        skills=tuple(skills),
+    )

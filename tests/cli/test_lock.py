@@ -1,0 +1,143 @@
+"""`lock`, `--locked` and `--frozen`."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+PLAIN = Path(__file__).parents[1] / "mcp_servers" / "plain.py"
+
+
+@pytest.fixture
+def locked(run, here, toolkit, write_skill):
+    """A folder of skills and one of plugins, locked; return the options that name them."""
+    write_skill(here / "skills", "greet")
+    options = ("--skills", "skills", "--plugins", "plugins")
+    result = run("lock", *options)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == "wrote satchel.lock: 1 skill, 1 plugin, 1 group\n"
+    return options
+
+
+def test_the_file_is_the_same_each_time_and_nothing_differs(run, here, locked):
+    before = (here / "satchel.lock").read_bytes()
+    (here / "plugins/demo/was-run").unlink(missing_ok=True)
+    run("lock", *locked)
+    assert str(here) not in before.decode()
+    result = run("lock", "--check", *locked)
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_check_fails_with_what_differs_and_diff_only_prints_it(run, here, locked, write_skill):
+    write_skill(here / "skills", "newer")
+    with (here / "skills/greet/SKILL.md").open("a") as file:
+        file.write("More.\n")
+    result = run("lock", "--check", *locked)
+    assert result.exit_code == 1
+    changed, added = result.stdout.splitlines()
+    assert changed.startswith("changed skill greet (path skills/greet): digest sha256:")
+    assert added == "added skill newer (path skills/newer)"
+    assert run("lock", "--diff", *locked).exit_code == 0
+
+
+def test_nothing_is_imported_with_no_connect(run, here, toolkit):
+    assert run("lock", "--no-connect", "--plugins", "plugins").exit_code == 0
+    assert not (toolkit / "demo/was-run").exists()
+
+
+def test_check_without_a_file_and_with_a_broken_one_says_so(run, here):
+    result = run("lock", "--check")
+    assert result.exit_code == 1
+    assert "satchel.lock: does not exist (run 'satchel lock')" in result.stderr
+    (here / "satchel.lock").write_text("version = 99\n")
+    for options in (("lock", "--check"), ("list", "--locked"), ("list", "--frozen")):
+        result = run(*options)
+        assert result.exit_code == 1
+        assert "is not a lock file: it was written by a newer version" in result.stderr
+
+
+def test_locked_refuses_a_change_and_frozen_leaves_it_out(run, here, locked, write_skill):
+    write_skill(here / "skills", "newer")
+    result = run("list", "--locked", *locked)
+    assert result.exit_code == 1
+    assert "satchel.lock: does not fit what is there: added skill newer" in result.stderr
+    listed = json.loads(run("list", "--frozen", "--json", *locked).stdout)
+    assert {item["name"]: item["state"] for item in listed["skills"]} == {
+        "greet": "ok",
+        "newer": "failed",
+    }
+    prompt = run("prompt", "--frozen", *locked).stdout
+    assert "greet" in prompt
+    assert "newer" not in prompt
+
+
+def test_frozen_refuses_what_is_missing(run, here, locked):
+    (here / "skills/greet/SKILL.md").unlink()
+    result = run("prompt", "--frozen", *locked)
+    assert result.exit_code == 1
+    assert "removed skill greet" in result.stderr
+
+
+def test_changed_code_is_not_imported(run, here, locked):
+    mark = here / "plugins/demo/was-run"
+    mark.unlink()
+    tools = here / "plugins/demo/tools.py"
+    tools.write_text(tools.read_text() + "\n# changed\n")
+    result = run("call", "--frozen", "echo", '{"text": "x"}', *locked)
+    assert result.exit_code != 0
+    assert not mark.exists()
+
+
+@pytest.fixture
+def offers(here, a_config_folder_of_its_own):
+    """Let the user's file name a server that offers these tools."""
+    a_config_folder_of_its_own.mkdir()
+
+    def write(*, env: str = "{}", **tools: str) -> None:
+        schema = {"type": "object", "properties": {}}
+        book = [
+            {"name": name, "description": words, "inputSchema": schema}
+            for name, words in tools.items()
+        ]
+        (here / "book.json").write_text(json.dumps(book))
+        (a_config_folder_of_its_own / "satchel.toml").write_text(
+            f"[mcp.box]\ncommand = {sys.executable!r}\npin = 'off'\nenv = {env}\n"
+            f"args = [{str(PLAIN)!r}, {str(here / 'book.json')!r}]\n"
+        )
+
+    return write
+
+
+def test_a_changed_tool_of_a_server_is_drift_and_held(run, here, offers):
+    offers(one="First.", two="Second.")
+    assert "1 server, 2 tools" in run("lock").stdout
+    offers(one="Changed.", two="Second.", three="New.")
+    result = run("lock", "--check")
+    assert result.exit_code == 1
+    assert "changed tool one" in result.stdout
+    assert "added tool three" in result.stdout
+    assert run("prompt", "--locked").exit_code == 1
+    schemas = run("schema", "--frozen", "--group", "box").stdout
+    assert '"two"' in schemas
+    assert '"one"' not in schemas
+    assert '"three"' not in schemas
+
+
+def test_a_server_with_another_command_or_environment_is_not_started(run, here, offers):
+    offers(one="First.")
+    run("lock")
+    offers(one="First.", env='{ NODE_OPTIONS = "--require evil" }')
+    result = run("lock", "--check", "--no-connect")
+    assert result.exit_code == 1
+    assert "changed server box" in result.stdout
+    assert '"one"' not in run("schema", "--frozen", "--group", "box").stdout
+
+
+def test_a_server_that_is_down_is_not_locked_unseen(run, here, a_config_folder_of_its_own):
+    a_config_folder_of_its_own.mkdir()
+    (a_config_folder_of_its_own / "satchel.toml").write_text('[mcp.box]\ncommand = "missing-x"\n')
+    result = run("lock")
+    assert result.exit_code == 1
+    assert "the tools of mcp:box cannot be listed" in result.stderr
+    assert not (here / "satchel.lock").exists()

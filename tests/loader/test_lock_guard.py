@@ -1,0 +1,172 @@
+"""With a lock file, only the bytes that were locked are served."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from satchel import DefinitionError, Satchel, SatchelError, Settings, ToolCall
+from satchel.catalog import Status
+
+
+@pytest.fixture
+def here(tmp_path, write_skill, write_plugin) -> Path:
+    skill = write_skill(tmp_path / "skills", "greet")
+    (skill / "notes.md").write_text("Notes.")
+    (skill / "scripts").mkdir()
+    (skill / "scripts/run.py").write_text("import helper")
+    (skill / "scripts/helper.py").write_text("print('ran')")
+    write_plugin(
+        tmp_path / "plugins", "demo",
+        tools="from satchel import tool\n\n@tool\ndef echo(text: str) -> str:\n    'Say.'\n"
+        "    return text\n",
+    )  # fmt: skip
+    return tmp_path
+
+
+@pytest.fixture
+def opened(here, request):
+    """Open the folders, locked."""
+
+    def opened(**options) -> Satchel:
+        app = Satchel(here / "skills", here / "plugins", settings=Settings(cache=False), **options)
+        request.addfinalizer(app.close)
+        return app
+
+    return opened
+
+
+@pytest.fixture
+def file(here, opened) -> Path:
+    path = here / "satchel.lock"
+    path.write_text(opened().lock_contents(path).text)
+    return path
+
+
+def codes(app: Satchel) -> list[str]:
+    return sorted(item.code for item in app.catalog.diagnostics if item.code.startswith("lock-"))
+
+
+def append(path: Path) -> None:
+    path.write_text(path.read_text() + "\n# changed\n")
+
+
+def test_what_is_locked_is_served(opened, file):
+    for options in ({}, {"frozen": True}):
+        app = opened(locked=file, **options)
+        assert (set(app.catalog.skills), codes(app)) == ({"greet"}, [])
+        assert app.session(enable=["echo"]).step().call_sync("echo", {"text": "a"}).text == "a"
+
+
+def test_frozen_without_a_file_and_a_missing_file_are_errors(opened, here):
+    with pytest.raises(DefinitionError, match="needs a lock file"):
+        opened(frozen=True)
+    with pytest.raises(SatchelError, match="cannot be read"):
+        opened(locked=here / "none.lock")
+
+
+@pytest.mark.parametrize(
+    "name", ["skills/greet/SKILL.md", "skills/greet/scripts/helper.py", "plugins/demo/tools.py"]
+)
+def test_a_change_is_an_error_and_with_frozen_it_is_not_served(opened, file, here, name):
+    append(here / name)
+    with pytest.raises(SatchelError, match="changed"):
+        opened(locked=file)
+    app = opened(locked=file, frozen=True)
+    assert codes(app)[0] == "lock-changed"
+    is_skill = name.startswith("skills")
+    assert ("greet" in app.catalog.skills, "echo" in app.catalog.tools) == (not is_skill, is_skill)
+
+
+def test_a_data_file_of_a_plugin_counts_too(opened, file, here):
+    (here / "plugins/demo/table.json").write_text("{}")
+    assert "echo" not in opened(locked=file, frozen=True).catalog.tools
+
+
+def test_something_missing_is_an_error_also_with_frozen(opened, file, here):
+    shutil.rmtree(here / "skills/greet")
+    for options in ({}, {"frozen": True}):
+        with pytest.raises(SatchelError, match="removed skill greet"):
+            opened(locked=file, **options)
+
+
+def test_after_the_start_a_change_keeps_the_last_good_version(opened, file, here):
+    app = opened(locked=file)
+    append(here / "skills/greet/SKILL.md")
+    append(here / "plugins/demo/tools.py")
+    app.refresh()
+    assert app.catalog.skills["greet"].state is Status.STALE
+    assert app.catalog.tools["echo"].state is Status.STALE
+    assert codes(app) == ["lock-changed"] * len(codes(app))
+
+
+@pytest.mark.parametrize("name", ["notes.md", "SKILL.md"])
+def test_a_file_that_changes_after_it_was_compared_is_not_served(opened, file, here, name):
+    session = opened(locked=file, frozen=True).session()
+    session.step().call_sync("load_skill", {"name": "greet"})
+    append(here / "skills/greet" / name)
+    call = ToolCall(name="read_skill_file", arguments={"skill": "greet", "path": name})
+    (result,) = session.step().execute_sync([call])
+    assert result.is_error
+    assert f"'{name}' changed since the skill was locked" in result.text
+
+
+@pytest.mark.parametrize("name", ["scripts/run.py", "scripts/helper.py", "scripts/new.py"])
+def test_no_script_runs_in_a_folder_that_changed(opened, file, here, name):
+    session = opened(locked=file, frozen=True).session(scripts=True)
+    session.step().call_sync("load_skill", {"name": "greet"})
+    call = ToolCall(
+        name="run_skill_script", arguments={"skill": "greet", "script": "scripts/run.py"}
+    )
+    (result,) = session.step().execute_sync([call])
+    assert "ran" in result.text
+    path = here / "skills/greet" / name
+    path.write_text("print('evil')")
+    (result,) = session.step().execute_sync([call])
+    assert result.is_error
+    assert f"'{name}' changed" in result.text
+
+
+def test_frozen_watches_nothing(opened, file, here, monkeypatch):
+    watched = []
+    monkeypatch.setattr("satchel.sources.watcher._Watch", lambda *_: watched.append(1))
+    app = opened(locked=file, frozen=True)
+    generation = app.catalog.generation
+    with app.watching():
+        append(here / "skills/greet/SKILL.md")
+    assert (watched, app.catalog.generation) == ([], generation)
+
+
+def test_a_link_that_is_swapped_counts_by_its_content(opened, file, here):
+    skill = here / "skills/greet"
+    (skill / "notes.md").rename(skill / "real.md")
+    (skill / "notes.md").symlink_to("real.md")
+    assert "greet" not in opened(locked=file, frozen=True).catalog.skills
+
+
+def test_times_modes_and_the_place_of_the_folder_do_not_count(opened, file, here, tmp_path):
+    moved = tmp_path / "elsewhere"
+    for name in ("skills", "plugins", "satchel.lock"):
+        source = here / name
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        moved.mkdir(exist_ok=True)
+        copy(source, moved / name)
+    (moved / "skills/greet/notes.md").chmod(0o600)
+    (moved / "plugins/demo/__pycache__").mkdir(exist_ok=True)
+    (moved / "plugins/demo/__pycache__/x.pyc").write_bytes(b"x")
+    app = Satchel(moved / "skills", moved / "plugins", locked=moved / "satchel.lock")
+    assert codes(app) == []
+    app.close()
+
+
+def test_anybody_can_compute_the_digest_with_sha256sum(file, here):
+    line = (
+        "find . -type f -not -path '*/__pycache__/*' -printf '%P\\0' | LC_ALL=C sort -z"
+        " | xargs -0 sha256sum -z | sha256sum"
+    )
+    for folder in ("skills/greet", "plugins/demo"):
+        done = subprocess.run(
+            ["/bin/sh", "-c", line], cwd=here / folder, check=True, capture_output=True, text=True
+        )
+        assert done.stdout.split()[0] in file.read_text()

@@ -1,0 +1,88 @@
+"""What a source may be, and what is refused before git sees it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from satchel.errors import SatchelError
+from satchel.setup.source_addresses import read_address
+
+
+def test_github_is_a_repository_with_a_folder_and_a_revision():
+    found = read_address("github:acme/skills/pdf/forms@v2")
+    assert (found.kind, found.location) == ("git", "https://github.com/acme/skills.git")
+    assert (found.subdirectory, found.rev, found.name) == ("pdf/forms", "v2", "forms")
+    assert read_address("github:acme/skills.git").location == "https://github.com/acme/skills.git"
+
+
+def test_an_address_of_git_has_a_revision_and_a_folder():
+    found = read_address("git+ssh://git@example.org:22/a/b.git@feature/x#subdirectory=./s//t")
+    assert found.location == "ssh://git@example.org:22/a/b.git"
+    assert (found.rev, found.subdirectory) == ("feature/x", "s/t")
+    assert read_address("git+https://example.org/a/b").name == "b"
+
+
+def test_a_folder_and_an_archive_are_found_on_disk(tmp_path):
+    (tmp_path / "skills.tar.gz").touch()
+    assert read_address(str(tmp_path)).kind == "folder"
+    found = read_address(str(tmp_path / "skills.tar.gz"))
+    assert (found.kind, found.name) == ("archive", "skills")
+    digest = "a" * 64
+    found = read_address(f"https://example.org/x.zip#sha256={digest}")
+    assert (found.kind, found.sha256) == ("archive", digest)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "missing",
+        "git+ext::sh -c id",
+        "git+http://example.org/x",
+        "git+git://example.org/x",
+        "git+ssh://-oProxyCommand=id/x",
+        "git+ssh://-oProxyCommand=id@example.org/x",
+        "git+ssh://example.org/-x",
+        "git+file://--upload-pack=id",
+        "git+https://example.org/x@--upload-pack=id",
+        "git+https://example.org/x@a..b",
+        "git+https://example.org/x@HEAD:evil",
+        "git+https://example.org/x@v1^{commit}",
+        "git+https://example.org/x#subdirectory=../y",
+        "git+https://example.org/x#egg=x",
+        "git+https://example.org/x\n",
+        "git+https://exa mple.org/x",
+        "git+https://example.org:port/x",
+        "github:acme",
+        "github:acme/..",
+        "github:-acme/x",
+        "github:acme/x/../../y",
+        "git@example.org:acme/x",
+        "https://example.org/page.html",
+        "ftp://example.org/x.zip",
+    ],
+)
+def test_anything_else_is_refused(text):
+    with pytest.raises(SatchelError):
+        read_address(text)
+
+
+def test_a_password_is_refused_and_not_repeated():
+    for text in ("git+https://me:hunter2@example.org/x", "https://me:hunter2@example.org/x.zip"):
+        with pytest.raises(SatchelError, match="has a password") as caught:
+            read_address(text)
+        assert "hunter2" not in str(caught.value)
+
+
+@given(st.text(max_size=40), st.sampled_from(["git+https://h/", "git+ssh://", "github:a/", "git+"]))
+def test_what_is_accepted_can_be_no_option_of_git(rest, start):
+    try:
+        found = read_address(start + rest)
+    except SatchelError:
+        return
+    assert found.location.startswith(("https://", "ssh://", "file:///"))
+    assert not found.rev.startswith("-")
+    assert ".." not in found.subdirectory.split("/")
+    host = found.location.partition("://")[2].partition("/")[0]
+    assert not host.startswith("-")
+    assert "@-" not in host
