@@ -12,14 +12,15 @@ from satchel.catalog import SkillEntry, ToolEntry
 from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
 from satchel.cli.console import Console
-from satchel.cli.rendering import count, status_label, table
-from satchel.cli.serializer import listed, remote_tool_json, server_json
+from satchel.cli.rendering import table
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
 from satchel.mcp_servers import DeclaredServer, HttpServer, RemoteTool, StdioServer
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
 from satchel.names import near_misses
+from satchel.reports.serializer import listed, remote_tool_json, server_json
+from satchel.reports.short_texts import count, status_label
 from satchel.sources.selection import SELECTION_FILE
 from satchel.sources.state_files import make_folder, state_folder
 from satchel.text import one_line, visible

@@ -21,14 +21,15 @@ from satchel.cli.mcp_client_config import (
     to_connect,
     to_start,
 )
-from satchel.cli.rendering import count, summary
+from satchel.cli.rendering import summary
 from satchel.errors import SatchelError
+from satchel.http.listen_address import Address, is_number, origin_of
 from satchel.mcp.bearer_tokens import BearerTokens
-from satchel.mcp.listen_address import Address, is_number, origin_of
 from satchel.mcp.sdk_check import require_sdk
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import NESTED
 from satchel.names import SESSION_TOOLS, fits
+from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
     import satchel
@@ -209,7 +210,8 @@ def _serve_http(
     address = _parse_address(where, token_file)
     tokens = BearerTokens(token_file) if token_file else None
     require_sdk()
-    from satchel.mcp.http_server import listen, serve_http
+    from satchel.http.quiet_server import listen
+    from satchel.mcp.http_server import serve_http
 
     try:
         listening = listen(address)

@@ -5,13 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry, PluginEntry, SkillEntry, ToolEntry
-    from satchel.cli.commands.doctor_command import DoctorCase
-    from satchel.cli.commands.test_command import PluginTestResult
-    from satchel.cli.installer import Installed
-    from satchel.cli.machine_checks import MachineCheck
     from satchel.formats import McpServerManifest
     from satchel.mcp_servers import DeclaredServer
     from satchel.prompt import PromptListing
+    from satchel.reports.doctor_cases import DoctorCase
     from satchel.search import SearchHit
     from satchel.tools import ToolResult
 
@@ -129,7 +126,7 @@ def hit_json(hit: "SearchHit", entry: "Entry") -> Json:
     }
 
 
-def check_json(check: "MachineCheck") -> Json:
+def check_json(check: Any) -> Json:
     """Return the result of one check of the machine."""
     return _pick(check, "name", "severity", "message", "command")
 
@@ -151,7 +148,7 @@ def case_json(case: "DoctorCase") -> list[Json]:
 _NO_OWNER = {"name": "", "source": "", "state": ""}
 
 
-def installed_json(plugin: "Installed") -> Json:
+def installed_json(plugin: Any) -> Json:
     """Return an installed plugin."""
     return {
         **_pick(plugin, "name", "version", "kind", "path"),
@@ -169,7 +166,7 @@ def result_json(result: "ToolResult") -> Json:
     }
 
 
-def outcome_json(outcome: "PluginTestResult") -> Json:
+def outcome_json(outcome: Any) -> Json:
     """Return the result of testing a plugin."""
     plugin = outcome.plugin
     return {

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from satchel.cli.rendering import relative
 from satchel.diagnostics import Diagnostic
 from satchel.names import skill_name_fault
+from satchel.reports.short_texts import relative
 from satchel.text import one_line
 
 if TYPE_CHECKING:
