@@ -25,10 +25,11 @@ def entries_of(catalog: "Catalog", kind: str) -> "tuple[Entry, ...]":
 
 def listed(catalog: "Catalog", kind: str) -> list[Json]:
     """Return the JSON of `list` for one kind."""
-    return [_entry(kind, entry) for entry in entries_of(catalog, kind)]
+    return [entry_json(kind, entry) for entry in entries_of(catalog, kind)]
 
 
-def _entry(kind: str, entry: "Entry") -> Json:
+def entry_json(kind: str, entry: "Entry") -> Json:
+    """Return the JSON of `list` for one entry."""
     return {
         **_pick(entry, "name", "description", "path", "source", "state", "generation"),
         "diagnostics": _diagnostics(entry),
@@ -48,7 +49,7 @@ def shown(
     kind: str, entry: Any, signature: str | None = None, parameters: Sequence[Json] = ()
 ) -> Json:
     """Return the JSON of `show` for one entry; the last two are of a tool."""
-    record = {"kind": kind, **_entry(kind, entry)}
+    record = {"kind": kind, **entry_json(kind, entry)}
     if kind == "skill":
         record |= _skill_details(entry)
     elif kind == "tool":
@@ -104,7 +105,7 @@ def plugin_in_full(plugin: "PluginEntry", catalog: "Catalog") -> Json:
     contribution = plugin.contribution
     skills = [entry.name for entry in catalog.all_skills if entry.source == plugin.name]
     return {
-        **_entry("plugin", plugin),
+        **entry_json("plugin", plugin),
         "tools": _names(contribution.tools),
         "groups": _names(contribution.groups),
         "skills": skills if plugin.is_served else [],
