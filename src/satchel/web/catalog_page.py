@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from satchel.catalog import Status
 from satchel.catalog.catalog_changes import entry_kind
 from satchel.reports.serializer import KINDS, entries_of, entry_json
 from satchel.reports.short_texts import status_label, worst_first
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 _PER_PAGE = 100
 _MOST_PER_PAGE = 2_000
 _MOST_HITS = 500
+_FIRST = frozenset({Status.FAILED, Status.REVOKED, Status.STALE, Status.DEGRADED, Status.HELD})
+_LAST = frozenset({Status.DISABLED, Status.SHADOWED})
 
 
-def routes(pages: PageRoutes) -> list[Route]:
+def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
     """Return the routes of the page."""
     return pages.page("/", catalog)
 
@@ -79,8 +82,12 @@ def catalog_row(entry: Entry) -> dict[str, Any]:
 
 
 def _matching(workbench: Workbench, snapshot: Catalog, words: str) -> list[Entry]:
-    """Return the entries that match: first those of the search index, then those by name."""
+    """Return the entries that match: first those of the search index, then those by name.
+
+    Without a text, what is broken or waits comes first.
+    """
     entries = [entry for kind in reversed(KINDS) for entry in entries_of(snapshot, kind)]
+    entries.sort(key=lambda entry: (entry.state in _LAST) - (entry.state in _FIRST))
     if not words:
         return entries
     hits = workbench.search(words, limit=_MOST_HITS)

@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from satchel.web import catalog_page
+from satchel.web import catalog_page, problems_page, prompt_page, tool_page
 from satchel.web.page_routes import PageRoutes
 from satchel.web.page_security import PageKeys, secured
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from satchel.http.listen_address import Address
     from satchel.web.workbench import Workbench
 
-_PAGES = (catalog_page,)
+_PAGES = (catalog_page, prompt_page, problems_page, tool_page)
 
 
 def dev_app(workbench: Workbench, keys: PageKeys, address: Address) -> ASGIApp:
     """Return the application for one address."""
     pages = PageRoutes(workbench, keys.csrf)
-    routes = [route for module in _PAGES for route in module.routes(pages)]
+    routes = [route for module in _PAGES for route in module.routes(pages, workbench)]
     app = Starlette(
         routes=[
             Mount("/static", StaticFiles(packages=[("satchel.web", "static")])),

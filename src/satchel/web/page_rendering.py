@@ -84,7 +84,7 @@ class PageRenderer:
     def html(self, page: Page, shared: Mapping[str, Any]) -> Response:
         """Return a page as HTML."""
         template = self._environment.get_template(page.template)
-        text = template.render(page=page, **shared, **page.record, **page.extra)
+        text = template.render({**page.record, **page.extra, **shared, "page": page})
         return HTMLResponse(text, page.status)
 
 

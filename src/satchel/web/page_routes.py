@@ -84,7 +84,7 @@ class PageRoutes:
         options, catalog = self._workbench.options, self._workbench.catalog
         return {
             "navigation": _NAVIGATION,
-            "path": request.url.path,
+            "address_now": request.url.path,
             "csrf": self._csrf,
             "read_only": options.read_only,
             "generation_now": catalog.generation,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from satchel.satchel import Satchel
     from satchel.search import SearchHit
+    from satchel.session import Session
 
 # A catalog without a changed entry, such as for a missing folder, sends no change: look for it.
 _POLL_SECONDS = 0.4
@@ -57,6 +58,8 @@ class Workbench:
         self.stream = EventStream(self._state)
         self.timeline = Timeline(self.wake)
         self.conversations: dict[int, Conversation] = {}
+        self.running: dict[str, Session] = {}
+        """The sessions of running calls, by the id of the call."""
         self._index, self._index_lock = SearchIndex(), Lock()
         self._indexed: Catalog | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
