@@ -13,6 +13,7 @@ from satchel.session.recording import describe_step
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from satchel.catalog import ToolEntry
     from satchel.session import Session, Step
     from satchel.tools import ToolCall, ToolResult
 
@@ -76,6 +77,11 @@ class Conversation:
             )
         )
         return step
+
+    def newest_view(self) -> Sequence[ToolEntry]:
+        """Return the tools that the calls of a plan may use now."""
+        # Not a new step: reading a page must not change what the next step reports.
+        return (self._step.view if self._step else self.session.step().view).sent_tools
 
     def step(self, number: int) -> StepRecord | None:
         """Return a step by its number, if it is still known."""

@@ -622,3 +622,68 @@ function toolPage(form) {
 
 if ($("#call-form")) toolPage($("#call-form"));
 for (const button of $$("[data-copy-of]")) button.addEventListener("click", () => copy(document.getElementById(button.dataset.copyOf).textContent));
+
+// ---- session ------------------------------------------------------------------------------------
+
+const diffBlock = (lines, label) => make("pre", { class: "diff", tabindex: "0", "aria-label": label }, ...lines.map((line) => make("span", { class: line.kind }, `${line.text}\n`)));
+
+function sessionPage(root) {
+  const path = `/sessions/${root.dataset.session}`;
+  const say_ = (place, ...parts) => $(place).replaceChildren(...parts);
+  root.addEventListener("change", async (event) => {
+    const group = event.target.dataset.group;
+    if (group === undefined) return;
+    if (!await act(`${path}/groups`, { group, on: event.target.checked })) event.target.checked = !event.target.checked;
+    refresh();
+  });
+  $("#load-skill").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const skill = await act(`${path}/skills`, { skill: $("#skill").value, arguments: $("#skill-arguments").value });
+    if (!skill) return;
+    say_("#skill-text", make("details", { open: true }, make("summary", {}, `What the model reads of ${skill.name}`), make("pre", { tabindex: "0" }, skill.text)));
+    $("#skill").value = "";
+    refresh();
+  });
+  $("#take-step").addEventListener("click", async () => { if (await act(`${path}/steps`)) refresh(); });
+  $("#new-turn").addEventListener("click", async () => { if (await act(`${path}/turn`)) { say("A new turn began"); refresh(); } });
+  const showVerdicts = (verdicts) => verdicts.map((one) => make("div", { class: "verdict" },
+    make("p", {}, make("span", { class: `chip ${one.kind === "corrected" ? "changed" : one.kind === "pruned" ? "stale" : "failed"}` }, one.kind), ` call ${one.index + 1}, ${one.name}${one.rules.length ? ` by ${one.rules.join(", ")}` : ""}`),
+    one.message ? make("p", {}, one.message) : null, one.problem ? make("p", { class: "reason error" }, one.problem) : null,
+    one.kind === "corrected" ? make("pre", {}, `${JSON.stringify(one.sent)}\n${JSON.stringify(one.now)}`) : null));
+  const plan = async (name) => {
+    let calls;
+    try { calls = JSON.parse($("#plan").value); } catch (problem) { say(`The plan is not JSON: ${problem.message}`); return; }
+    say_("#plan-result", make("p", { class: "muted" }, "…"));
+    const answer = await act(`${path}/${name}`, { calls });
+    say_("#plan-result");
+    if (!answer) return;
+    const shown = showVerdicts(answer.verdicts);
+    if (name === "check" && !shown.length) shown.push(make("p", {}, make("span", { class: "chip ok" }, "ok"), " All calls would run as sent."));
+    (answer.results ?? []).forEach((result, at) => shown.push(make("h3", {}, `Call ${at + 1}`), ...showResult(result)));
+    say_("#plan-result", ...shown);
+    refresh();
+  };
+  $("#run-plan").addEventListener("click", () => plan("run"));
+  $("#check-plan").addEventListener("click", () => plan("check"));
+  $("#save-state").addEventListener("click", async () => { await refresh(); $("#state").value = $("#state-now pre").textContent; });
+  $("#restore-state").addEventListener("click", async () => {
+    let state;
+    try { state = JSON.parse($("#state").value); } catch (problem) { say(`The state is not JSON: ${problem.message}`); return; }
+    const answer = await act(`${path}/state`, { state });
+    if (answer) { say(answer.diagnostics.map((one) => one.message).join("; ") || "Restored"); refresh(); }
+  });
+  $("#replay").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const answer = await act(`${path}/replay`, { recording: await $("#recording").files[0].text(), calls: $("#replay-calls").checked });
+    if (!answer) return;
+    say_("#replay-result", make("p", {}, make("span", { class: `chip ${answer.differences.length ? "changed" : "ok"}` }, answer.differences.length ? `${answer.differences.length} differences` : "the same"), ` ${answer.entries} entries replayed`),
+      ...answer.differences.map((one) => make("div", { class: "verdict" }, make("p", {}, make("span", { class: "chip plain" }, one.kind), ` entry ${one.entry}: ${one.message}`), one.diff.length ? diffBlock(one.diff, one.message) : null)));
+  });
+}
+
+document.addEventListener("click", async (event) => {
+  if (!event.target.closest("[data-new-session]")) return;
+  const answer = await act("/sessions");
+  if (answer) location.href = `/sessions/${answer.number}`;
+});
+if ($("#session")) sessionPage($("#session"));
