@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from satchel.diagnostics import Diagnostic
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers import (
     DeclaredServer,
     RemoteClient,
@@ -26,6 +28,20 @@ from satchel.names import near_misses, plugin_name_fault
 from satchel.settings import Settings
 from satchel.sources.state_files import make_folder, state_folder
 from satchel.tools.empty_mapping import NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerState:
+    """What is known of one MCP server now."""
+
+    name: str
+    server: RemoteServer
+    is_known: bool
+    """Whether the first connection succeeded or failed."""
+    outage: Diagnostic | None
+    """Why it is unavailable, or `None` while it is up."""
+    log: str
+    """The end of what its process wrote to its standard error."""
 
 
 class ServerRegistry:
@@ -176,6 +192,19 @@ class ServerRegistry:
             verdict = self._pins_of(config).compare(snapshot.listing.tools)
         return ServerOffer(
             config=config, snapshot=snapshot, begin=handle.call, verdict=verdict, read=handle.read
+        )
+
+    def states(self) -> tuple[ServerState, ...]:
+        """Return the state of each server, in the order in which they were added."""
+        return tuple(
+            ServerState(
+                name=config.name,
+                server=config.server,
+                is_known=handle.is_settled,
+                outage=handle.snapshot.outage,
+                log=handle.log,
+            )
+            for config, handle in tuple(self._handles.values())
         )
 
     def approve(

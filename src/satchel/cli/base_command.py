@@ -35,11 +35,13 @@ class Sources:
     find_folders: int | None = None
     no_cache: bool = False
 
-    def open(self, *, run_code: bool, servers: bool = False, **options: Any) -> "satchel.Satchel":
+    def open(
+        self, *, run_code: bool, servers: bool = False, wait: bool = True, **options: Any
+    ) -> "satchel.Satchel":
         """Return a `Satchel` of these sources; it is closed when the command ends.
 
         Plugins are imported only with `run_code`. With `servers`, the declared MCP servers are
-        connected first.
+        connected first, or with `wait=False` in the background.
         """
         if run_code:
             log_to_stderr()
@@ -57,7 +59,7 @@ class Sources:
             **options,
         )
         click.get_current_context().call_on_close(app.close)
-        if servers:
+        if servers and wait:
             app.wait_for_mcp_servers()
         _write_unread_folders(self, app, {root.path for root in roots})
         return app

@@ -8,7 +8,17 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from satchel.web import catalog_page, problems_page, prompt_page, session_page, tool_page
+from satchel.web import (
+    catalog_page,
+    plugins_page,
+    problems_page,
+    prompt_page,
+    servers_page,
+    session_page,
+    skill_page,
+    timeline_page,
+    tool_page,
+)
 from satchel.web.page_routes import PageRoutes
 from satchel.web.page_security import PageKeys, secured
 
@@ -18,7 +28,17 @@ if TYPE_CHECKING:
     from satchel.http.listen_address import Address
     from satchel.web.workbench import Workbench
 
-_PAGES = (catalog_page, prompt_page, problems_page, tool_page, session_page)
+_PAGES = (
+    catalog_page,
+    prompt_page,
+    problems_page,
+    tool_page,
+    session_page,
+    skill_page,
+    timeline_page,
+    servers_page,
+    plugins_page,
+)
 
 
 def dev_app(workbench: Workbench, keys: PageKeys, address: Address) -> ASGIApp:

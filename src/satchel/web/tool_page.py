@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing
 from dataclasses import replace
 from shlex import join
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from starlette.routing import Route
 from satchel.errors import NotFoundError
 from satchel.reports.serializer import shown
 from satchel.reports.short_texts import status_label
+from satchel.runtime.stream_opening import close
 from satchel.tools import ToolCall, ToolChunk, ToolContext
 from satchel.tools.dialects import DIALECTS
 from satchel.web.call_records import SHOWN_MEDIA, result_record
@@ -138,21 +138,22 @@ async def _lines(
     yield _line({"call": wish.id})
     workbench.running[wish.id] = session
     start = time.monotonic()
+    items = plan.stream(0, approved=is_approved)
     try:
-        # Leaving early, because the page was closed, ends the tool.
-        async with aclosing(plan.stream(0, approved=is_approved)) as items:
-            async for item in items:
-                blocks = workbench.calls.add(wish.id, item.content)
-                if isinstance(item, ToolChunk):
-                    yield _line({"chunk": {"blocks": blocks, "structured": item.structured}})
-                    continue
-                result = await _finished(session, item)
-                if result is not item:
-                    blocks = workbench.calls.add(wish.id, result.content)
-                seconds = round(time.monotonic() - start, 3)
-                yield _line({"result": {**result_record(result, blocks), "seconds": seconds}})
+        async for item in items:
+            blocks = workbench.calls.add(wish.id, item.content)
+            if isinstance(item, ToolChunk):
+                yield _line({"chunk": {"blocks": blocks, "structured": item.structured}})
+                continue
+            result = await _finished(session, item)
+            if result is not item:
+                blocks = workbench.calls.add(wish.id, result.content)
+            seconds = round(time.monotonic() - start, 3)
+            yield _line({"result": {**result_record(result, blocks), "seconds": seconds}})
     finally:
         workbench.running.pop(wish.id, None)
+        # Leaving early, because the page was closed, ends the tool.
+        await close(items)
 
 
 async def _finished(session: Session, result: ToolResult) -> ToolResult:

@@ -90,7 +90,7 @@ def command(
     with listening:
         address = replace(address, port=listening.getsockname()[1])
         token = token or kept_token(address.port)
-        app = sources.open(run_code=True, servers=True)
+        app = sources.open(run_code=True, servers=True, wait=False)
         summary(app.catalog, console)
         workbench = Workbench(
             app,

@@ -16,10 +16,10 @@ from satchel.cli.rendering import table
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
-from satchel.mcp_servers import DeclaredServer, HttpServer, RemoteTool, StdioServer
+from satchel.mcp_servers import RemoteTool
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
 from satchel.names import near_misses
-from satchel.reports.serializer import listed, remote_tool_json, server_json
+from satchel.reports.serializer import listed, remote_tool_json, server_json, transport_of
 from satchel.reports.short_texts import count, status_label
 from satchel.sources.selection import SELECTION_FILE
 from satchel.sources.state_files import make_folder, state_folder
@@ -48,7 +48,7 @@ def list_(console: Console, sources: Sources, as_json: bool) -> None:
     app = sources.open(run_code=False)
     servers = app.declared_mcp_servers
     _say_diagnostics(app, console)
-    records = [server_json(name, item, _transport(item)) for name, item in servers.items()]
+    records = [server_json(name, item, transport_of(item.server)) for name, item in servers.items()]
     if as_json:
         console.json(records)
         return
@@ -263,12 +263,6 @@ def _tool_of(app: "satchel.Satchel", name: str) -> ToolEntry:
 def _server_name(entry: ToolEntry) -> str:
     """Return the name of a tool at its server."""
     return entry.tool.definition.name if isinstance(entry.tool, RemoteTool) else entry.name
-
-
-def _transport(item: DeclaredServer) -> str:
-    if isinstance(item.server, StdioServer):
-        return "stdio"
-    return "streamable-http" if isinstance(item.server, HttpServer) else "sse"
 
 
 def _tool_json(entry: ToolEntry) -> dict[str, Any]:

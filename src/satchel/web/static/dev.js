@@ -200,6 +200,7 @@ $("#catalog-search")?.addEventListener("submit", (event) => { event.preventDefau
 $("#q")?.addEventListener("input", filterCatalog);
 for (const part of $$("[data-live]")) part.dataset.html = part.innerHTML;
 enliven(document);
+$("nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 connect();
 
 // ---- a form from a JSON Schema ------------------------------------------------------------------
@@ -687,3 +688,87 @@ document.addEventListener("click", async (event) => {
   if (answer) location.href = `/sessions/${answer.number}`;
 });
 if ($("#session")) sessionPage($("#session"));
+
+// ---- servers ------------------------------------------------------------------------------------
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-approve]");
+  if (!button) return;
+  const { server, name, digest } = button.dataset;
+  if (await act("/approvals", { server, tool: name, digest })) { say(`${name} is approved`); refresh(); }
+});
+
+// ---- skill --------------------------------------------------------------------------------------
+
+function skillPage(area) {
+  let onDisk = area.value, digest = area.dataset.digest, checking = 0;
+  const isEdited = () => area.value !== onDisk;
+  const showState = () => {
+    $("#save").disabled = !isEdited();
+    const changed = JSON.parse($("#on-disk p").dataset.text) !== onDisk;
+    $("#revert").hidden = !changed;
+    $("#edit-state").textContent = changed ? "the file changed on disk" : isEdited() ? "not saved" : "";
+  };
+  const showLint = (diagnostics) => $("#lint").replaceChildren(...diagnostics.map((one) => make("div", { class: `diagnostic ${one.severity}` },
+    make("p", {}, make("span", { class: `chip ${one.severity}` }, one.severity), ` ${one.message} `, one.line ? make("button", { type: "button", class: "quiet mini", onclick: () => goTo(one.line) }, `line ${one.line}`) : null),
+    one.fix ? make("p", { class: "fix" }, make("span", { class: "muted" }, "fix "), one.fix) : null)));
+  const goTo = (line) => {
+    const lines = area.value.split("\n"), start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+    area.focus();
+    area.setSelectionRange(start, start + lines[line - 1].length);
+  };
+  const check = async () => {
+    const mine = ++checking;
+    await new Promise((resolve) => { setTimeout(resolve, 150); });
+    if (mine !== checking || document.body.dataset.readOnly !== undefined) return;
+    const answer = await act("/lint", { skill: area.dataset.skill, text: area.value });
+    if (!answer || mine !== checking) return;
+    showLint(answer.diagnostics);
+    // Rendered and escaped by the server.
+    const html = new DOMParser().parseFromString(answer.html, "text/html").body;
+    $("#rendered").replaceChildren(...document.importNode(html, true).childNodes);
+    delete $("#rendered").dataset.html;
+  };
+  const takeFile = () => {
+    onDisk = JSON.parse($("#on-disk p").dataset.text);
+    area.value = onDisk;
+    onDisk = area.value;
+    digest = $("#on-disk p").dataset.now;
+    showLint(JSON.parse($("#on-disk p").dataset.lint));
+    showState();
+  };
+  const save = async () => {
+    const text = area.value;
+    const answer = await act("/save", { skill: area.dataset.skill, text, digest });
+    if (!answer) return;
+    ({ digest } = answer);
+    onDisk = text;
+    $("#on-disk p").dataset.text = JSON.stringify(text);
+    say("Saved");
+    showState();
+  };
+  area.addEventListener("input", () => { showState(); check(); });
+  area.addEventListener("keydown", (event) => { if (event.key === "s" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); if (isEdited()) save(); } });
+  $("#save").addEventListener("click", save);
+  $("#revert").addEventListener("click", takeFile);
+  document.addEventListener("live", (event) => { if (event.target.id === "on-disk") { if (isEdited()) showState(); else takeFile(); }
+    if (event.target.id === "rendered" && isEdited()) check();
+  });
+  addEventListener("beforeunload", (event) => { if (isEdited()) event.preventDefault(); });
+  takeFile();
+}
+
+if ($("#text[data-skill]")) skillPage($("#text[data-skill]"));
+
+const find = $("form[data-find]");
+if (find) {
+  let mine = 0;
+  find.addEventListener("input", async () => {
+    const now = ++mine;
+    await new Promise((resolve) => { setTimeout(resolve, 120); });
+    if (now !== mine) return;
+    history.replaceState(null, "", `?q=${encodeURIComponent($("#find").value)}`);
+    refresh();
+  });
+  find.addEventListener("submit", (event) => event.preventDefault());
+}
