@@ -19,8 +19,12 @@ _RETRY = b"retry: 500\n\n"
 class EventStream:
     """The newest state of the server; a page that reads too slowly misses only older ones."""
 
-    def __init__(self, describe: Callable[[], Mapping[str, Any]]) -> None:
-        self._describe = describe
+    def __init__(
+        self,
+        describe: Callable[[], Mapping[str, Any]],
+        on_reader: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._describe, self._on_reader = describe, on_reader
         self._revision = 0
         self._changed = asyncio.Event()
         self._message: tuple[int, bytes] = (-1, b"")

@@ -80,6 +80,8 @@ class PageRenderer:
             "short_path": short_path,
         }
         self._environment.globals |= {"count": count, "page_url": page_url}
+        for name in self._environment.list_templates():
+            self._environment.get_template(name)  # now, so that the first page is fast
 
     def html(self, page: Page, shared: Mapping[str, Any]) -> Response:
         """Return a page as HTML."""

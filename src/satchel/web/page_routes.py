@@ -108,7 +108,7 @@ def text_of(given: Mapping[str, Any], key: str) -> str:
 
 def object_of(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return an object of a request. Raises `DefinitionError`."""
-    value = given.get(key) or {}
+    value = {} if given.get(key) is None else given[key]
     if not isinstance(value, dict):
         raise DefinitionError(f"{key!r} must be an object")
     return value
@@ -116,7 +116,7 @@ def object_of(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def names_of(given: Mapping[str, Any], key: str) -> tuple[str, ...]:
     """Return the names in a request. Raises `DefinitionError`."""
-    value = given.get(key) or ()
+    value = () if given.get(key) is None else given[key]
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise DefinitionError(f"{key!r} must be a list of names")
     return tuple(value)

@@ -55,7 +55,7 @@ class Workbench:
         self.app, self.options = app, options
         self.prompts = PromptHistory()
         self.calls = CallRecords()
-        self.stream = EventStream(self._state)
+        self.stream = EventStream(self._state, on_reader=self.wake)
         self.timeline = Timeline(self.wake)
         self.conversations: dict[int, Conversation] = {}
         self.running: dict[str, Session] = {}
@@ -111,13 +111,9 @@ class Workbench:
         undo_listener = self.app.subscribe(self.timeline.add_change)
         try:
             async with self.app.watch():
-                await asyncio.to_thread(self._take)
-                # Soon, so that the first search does not wait for the index.
-                warming = asyncio.create_task(asyncio.to_thread(partial(self.search, "a")))
                 async for _ in self._news():
                     await asyncio.to_thread(self._take)
                     self.stream.publish()
-                await warming
         finally:
             undo_listener()
             undo_record()
@@ -126,6 +122,9 @@ class Workbench:
     async def _news(self) -> AsyncIterator[None]:
         """Yield whenever something changed; without an open page nothing is polled."""
         while True:
+            if self.stream.readers and self._indexed is None:
+                # After the first page is shown, and before somebody searches.
+                await asyncio.to_thread(partial(self.search, "a"))
             seconds = _POLL_SECONDS if self.stream.readers else None
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
