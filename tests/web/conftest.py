@@ -119,9 +119,9 @@ def start_server(make_bench):
         server.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """A real browser, if the system has one."""
+    """A real browser, if the system has one; its event loop must not outlive the module."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("there is no Chromium here: apt-get install chromium")

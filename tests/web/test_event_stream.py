@@ -15,7 +15,7 @@ class Reader:
     def __init__(self) -> None:
         self.messages: asyncio.Queue = asyncio.Queue()
         self._gone = asyncio.Event()
-        self.is_ended = False
+        self.ended = asyncio.Event()
 
     async def receive(self):
         await self._gone.wait()
@@ -23,7 +23,8 @@ class Reader:
 
     async def send(self, message) -> None:
         if message["type"] == "http.response.body":
-            self.is_ended = not message.get("more_body")
+            if not message.get("more_body"):
+                self.ended.set()
             if message["body"].startswith(b"data: "):
                 self.messages.put_nowait(json.loads(message["body"][6:]))
 
@@ -98,8 +99,8 @@ def test_closing_ends_every_stream():
             for reader in readers:
                 await reader.next()
             stream.close()
-            while not all(reader.is_ended for reader in readers):
-                await asyncio.sleep(0)
+            for reader in readers:
+                await reader.ended.wait()
 
     asyncio.run(asyncio.wait_for(run(), PATIENCE))
 

@@ -142,7 +142,6 @@ def test_the_prompt_is_that_of_a_session(pages, bench):
 
 
 def test_the_prompt_shows_what_an_edit_changed(folders, bench, visit, write_skill):
-    bench._take()
     before = bench.catalog.generation
     write_skill(folders / "skills", "pdf", description="Signs contracts.")
     bench.app.refresh()

@@ -12,8 +12,6 @@ from satchel.reports.short_texts import status_label, worst_first
 from satchel.web.page_rendering import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from starlette.requests import Request
     from starlette.routing import Route
 
@@ -86,24 +84,24 @@ def _matching(workbench: Workbench, snapshot: Catalog, words: str) -> list[Entry
 
     Without a text, what is broken or waits comes first.
     """
-    entries = [entry for kind in reversed(KINDS) for entry in entries_of(snapshot, kind)]
-    entries.sort(key=lambda entry: (entry.state in _LAST) - (entry.state in _FIRST))
+    entries, names = workbench.derived("entries", lambda: _in_order(snapshot))
     if not words:
-        return entries
+        return list(entries)
     hits = workbench.search(words, limit=_MOST_HITS)
     tables = {"tool": snapshot.tools, "skill": snapshot.skills}
     found = [tables[hit.kind].get(hit.name) for hit in hits]
     ranked: dict[int, Entry] = {id(entry): entry for entry in found if entry is not None}
-    return [*ranked.values(), *_containing(words, entries, ranked)]
-
-
-def _containing(words: str, entries: Iterable[Entry], others: dict[int, Entry]) -> Iterable[Entry]:
-    """Yield the entries that the index does not have, or did not find, by a part of their name."""
+    # Then those that the index does not have, or did not find, by a part of their name.
     folded = words.casefold()
-    for entry in entries:
-        is_new = id(entry) not in others
-        if is_new and (folded in entry.name.casefold() or folded == entry.source.casefold()):
-            yield entry
+    others = (entry for entry, name in zip(entries, names, strict=True) if folded in name)
+    return [*ranked.values(), *(entry for entry in others if id(entry) not in ranked)]
+
+
+def _in_order(snapshot: Catalog) -> tuple[list[Entry], list[str]]:
+    """Return the entries of a catalog, and their names in lower case."""
+    entries = [entry for kind in reversed(KINDS) for entry in entries_of(snapshot, kind)]
+    entries.sort(key=lambda entry: (entry.state in _LAST) - (entry.state in _FIRST))
+    return entries, [entry.name.casefold() for entry in entries]
 
 
 def _number(text: str | None, default: int) -> int:

@@ -50,6 +50,7 @@ class EventStream:
         writing = asyncio.create_task(self._write(send))
         leaving = asyncio.create_task(_until_gone(receive))
         self.readers += 1
+        self._on_reader()
         try:
             await asyncio.wait((writing, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -88,7 +88,7 @@ class PageRoutes:
             "csrf": self._csrf,
             "read_only": options.read_only,
             "generation_now": catalog.generation,
-            "problems_now": problem_counts(catalog),
+            "problems_now": self._workbench.derived("counts", lambda: problem_counts(catalog)),
         }
 
 

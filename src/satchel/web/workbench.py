@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from satchel.catalog import Catalog
 from satchel.diagnostics import Severity
@@ -21,11 +21,13 @@ from satchel.web.prompt_history import PromptHistory, prompt_of
 from satchel.web.timeline import Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from satchel.satchel import Satchel
     from satchel.search import SearchHit
     from satchel.session import Session
+
+T = TypeVar("T")
 
 # A catalog without a changed entry, such as for a missing folder, sends no change: look for it.
 _POLL_SECONDS = 0.4
@@ -54,8 +56,9 @@ class Workbench:
     def __init__(self, app: Satchel, options: DevOptions) -> None:
         self.app, self.options = app, options
         self.prompts = PromptHistory()
+        self.prompts.add(prompt_of(app.session()))
         self.calls = CallRecords()
-        self.stream = EventStream(self._state, on_reader=self.wake)
+        self.stream = EventStream(self._state, on_reader=self._look)
         self.timeline = Timeline(self.wake)
         self.conversations: dict[int, Conversation] = {}
         self.running: dict[str, Session] = {}
@@ -63,13 +66,17 @@ class Workbench:
         self._index, self._index_lock = SearchIndex(), Lock()
         self._indexed: Catalog | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._woken = asyncio.Event()
+        self._woken, self._has_news = asyncio.Event(), False
         self._last = app.catalog
 
     @property
     def catalog(self) -> Catalog:
         """The newest catalog."""
         return self.app.catalog
+
+    def derived(self, key: str, make: Callable[[], T]) -> T:
+        """Return what `make` makes of the newest catalog; it is made once for each catalog."""
+        return self.app.catalog_cache.get_or_make(("web", key), make)
 
     def search(self, words: str, kind: str | None = None, limit: int = 10) -> list[SearchHit]:
         """Find tools and skills as a model does; any thread may call this."""
@@ -100,6 +107,11 @@ class Workbench:
 
     def wake(self) -> None:
         """Tell the pages soon that something changed; any thread may call this."""
+        self._has_news = True
+        self._look()
+
+    def _look(self) -> None:
+        """Look soon for something to do; any thread may call this."""
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._woken.set)
@@ -129,22 +141,25 @@ class Workbench:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._woken.wait()
-            if self._woken.is_set() or self.catalog is not self._last:
+            self._woken.clear()
+            if self._has_news or self.catalog is not self._last:
                 # The changes of one catalog come one by one.
                 await asyncio.sleep(_SETTLE_SECONDS)
-                self._woken.clear()
+                self._has_news = False
                 yield
 
     def _take(self) -> None:
         """Keep the prompt of the newest catalog."""
         catalog = self.catalog
-        if catalog is not self._last or not [*self.prompts]:
+        if catalog is not self._last:
             self._last = catalog
             self.prompts.add(prompt_of(self.app.session()))
 
     def _state(self) -> dict[str, Any]:
         """Return what every page shows of the newest catalog."""
-        return {"generation": self.catalog.generation, **problem_counts(self.catalog)}
+        catalog = self.catalog
+        counts = self.derived("counts", lambda: problem_counts(catalog))
+        return {"generation": catalog.generation, **counts}
 
 
 def problem_counts(catalog: Catalog) -> dict[str, int]:
