@@ -32,8 +32,11 @@ _SHUTDOWN_TIMEOUT = 1
 def kept_token(port: int) -> str:
     """Return the random token of a port; the next start there has the same.
 
-    So a page that is open finds the server again. Only the user can read its file.
+    So a page that is open finds the server again. Only the user can read its file. Port 0 stands
+    for any port, so its token is not kept.
     """
+    if not port:
+        return secrets.token_urlsafe(_TOKEN_BYTES)
     path = f"{state_folder()}/dev/{port}.token"
     with suppress(UnreadableFileError, UnicodeDecodeError):
         token = read_regular(path, 1_000)[0].decode().strip()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.routing import Route
 
-    from satchel.diagnostics import Diagnostic
+    from satchel.diagnostics import Diagnostic, Where
     from satchel.web.page_routes import PageRoutes
     from satchel.web.workbench import Workbench
 
@@ -62,7 +62,7 @@ def _is_wanted(item: Diagnostic, wanted: str) -> bool:
 def _findings(case: DoctorCase, editor: str) -> Iterable[tuple[Diagnostic, dict[str, Any]]]:
     for item, finding in zip(case.diagnostics, case_json(case), strict=True):
         meaning = RULES[item.code].meaning if item.code in RULES else ""
-        location = {"text": location_text(item), "href": editor_link(editor, item)}
+        location = {"text": location_text(item), "href": editor_link(editor, item.where)}
         yield item, {**finding, "meaning": meaning, "location": location, "lines": []}
 
 
@@ -85,7 +85,7 @@ def _by_file(
         groups.append(
             {
                 "path": path,
-                "href": editor_link(editor, first),
+                "href": editor_link(editor, first.where),
                 "severity": order[worst],
                 "findings": [finding for _, finding in found],
             }
@@ -93,15 +93,14 @@ def _by_file(
     return sorted(groups, key=lambda group: order.index(str(group["severity"])))
 
 
-def editor_link(editor: str, item: Diagnostic) -> str:
-    """Return the address that opens the editor at a diagnostic, or `""` if it names no file."""
-    path = item.where.path
-    if not os.path.isabs(path):
+def editor_link(editor: str, where: Where) -> str:
+    """Return the address that opens the editor at a place, or `""` if that is no file."""
+    if not os.path.isabs(where.path):
         return ""
     return (
-        editor.replace("{path}", quote(path))
-        .replace("{line}", str(item.where.line or 1))
-        .replace("{column}", str(item.where.column or 1))
+        editor.replace("{path}", quote(where.path))
+        .replace("{line}", str(where.line or 1))
+        .replace("{column}", str(where.column or 1))
     )
 
 

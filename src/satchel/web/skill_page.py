@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from satchel.diagnostics import strictly
+from satchel.diagnostics import Where, strictly
 from satchel.errors import ConflictError, NotFoundError, SatchelError, ToolError
 from satchel.formats import read_skill
 from satchel.names import near_misses
@@ -26,6 +26,7 @@ from satchel.sources.skill_scan import SKILL_FILE
 from satchel.web.page_rendering import Page
 from satchel.web.page_rendering import shown as shown_text
 from satchel.web.page_routes import name_in, text_of
+from satchel.web.problems_page import editor_link
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -71,6 +72,7 @@ def skill(workbench: Workbench, request: Request) -> Page:
     extra = {
         "rendered": rendered(body[:_LONGEST_RENDERED]),
         "address": entry.address,
+        "editor": editor_link(workbench.options.editor, Where(_skill_file(entry))),
         # Whole and unchanged, because it is edited; escaped all the same.
         "text_raw": Markup.escape(text),
     }
@@ -159,8 +161,11 @@ async def lint(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]
 
 def _read(text: str, entry: SkillEntry) -> Any:
     data = text.encode("utf-8", "surrogatepass")
-    path = os.path.join(entry.path, SKILL_FILE)
-    return read_skill(data, os.path.basename(entry.path), path, Limits())
+    return read_skill(data, os.path.basename(entry.path), _skill_file(entry), Limits())
+
+
+def _skill_file(entry: SkillEntry) -> str:
+    return os.path.join(entry.path, SKILL_FILE)
 
 
 def _lint(text: str, entry: SkillEntry) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from satchel.diagnostics import Where
 from satchel.errors import NotFoundError
 from satchel.reports.serializer import shown
 from satchel.reports.short_texts import status_label
@@ -21,6 +22,7 @@ from satchel.tools.dialects import DIALECTS
 from satchel.web.call_records import SHOWN_MEDIA, result_record
 from satchel.web.page_rendering import Page
 from satchel.web.page_routes import name_in, names_of, object_of, text_of
+from satchel.web.problems_page import editor_link
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -65,7 +67,8 @@ def tool(workbench: Workbench, request: Request) -> Page:
         "command": _command(workbench.options, entry),
         "python": _python(workbench.options, entry),
     }
-    return Page(template="tool.html", title=entry.name, record=record, extra={"entry": entry})
+    editor = editor_link(workbench.options.editor, Where(entry.path))
+    return Page(template="tool.html", title=entry.name, record=record, extra={"editor": editor})
 
 
 def _schemas(loaded: Tool) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def command(
         raise SatchelError(f"cannot listen: {problem.strerror}", where=where, fix=fix) from problem
     with listening:
         address = replace(address, port=listening.getsockname()[1])
-        token = token or kept_token(address.port)
+        token = token or kept_token(port)
         app = sources.open(run_code=True, servers=True, wait=False)
         summary(app.catalog, console)
         workbench = Workbench(
