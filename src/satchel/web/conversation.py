@@ -9,6 +9,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.prompt import about_tokens
 from satchel.session import Recording
 from satchel.session.recording import describe_step
+from satchel.tools import ToolContext
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,6 +90,7 @@ class Conversation:
 
     async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Run the calls of one message in the newest step."""
-        results = await self.newest_step.execute(calls)
+        context = ToolContext(run_id=f"session {self.number}")
+        results = await self.newest_step.execute(calls, context=context)
         self.recording.add_calls(calls, results)
         return results
