@@ -144,6 +144,14 @@ def test_the_prompt_is_that_of_a_session(pages, bench):
     assert (page["budget"], page["listing"]["form"]) == (16_000, "full")
 
 
+def test_a_long_prompt_is_shown_to_its_end(folders, bench, visit):
+    manifest = folders / "plugins/demo/toolkit.yaml"
+    notes = "notes: " + "word " * 6_000 + "the end of the notes"
+    manifest.write_text(manifest.read_text().replace("notes: Be kind.", notes))
+    bench.app.refresh()
+    assert "the end of the notes" in visit().get("/prompt").text
+
+
 def test_the_prompt_shows_what_an_edit_changed(folders, bench, visit, write_skill):
     before = bench.catalog.generation
     write_skill(folders / "skills", "pdf", description="Signs contracts.")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 20_000
 """Characters of one text in a page; the JSON has all of it."""
+_MOST_OF_WHOLE = 1_000_000
+"""Characters of a text that somebody wants to read to its end, such as a prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +35,11 @@ class Page:
     status: int = 200
 
 
-def shown(text: str) -> str:
+def shown(text: str, most: int = MOST_SHOWN) -> str:
     """Return a text with its invisible characters spelled out, and its rest cut off."""
     text = text.encode("utf-8", "replace").decode()
-    if (left_out := len(text) - MOST_SHOWN) > 0:
-        text = f"{text[:MOST_SHOWN]}… ({left_out:,} more characters)"
+    if (left_out := len(text) - most) > 0:
+        text = f"{text[:most]}… ({left_out:,} more characters)"
     return replace_hidden(text, lambda letter: f"⟨U+{ord(letter):04X}⟩")
 
 
@@ -46,6 +48,10 @@ def _finalize(value: Any) -> Any:
     if isinstance(value, Markup):
         return value
     return "" if value is None else shown(str(value))
+
+
+def _whole(text: str) -> Markup:
+    return Markup.escape(shown(text, _MOST_OF_WHOLE))
 
 
 def _pretty(value: Any) -> str:
@@ -76,6 +82,7 @@ class PageRenderer:
         )
         self._environment.filters |= {
             "pretty": _pretty,
+            "whole": _whole,
             "compact": _compact,
             "short_path": short_path,
         }

@@ -82,7 +82,7 @@ def skill(workbench: Workbench, request: Request) -> Page:
 def rendered(markdown: str) -> Markup:
     """Return Markdown as HTML. HTML in it is text; pictures are left out, as nothing is loaded."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    return Markup(parser.render(shown_text(markdown)))  # noqa: S704 - the parser escapes HTML
+    return Markup(parser.render(shown_text(markdown, _LONGEST_RENDERED)))  # noqa: S704 - the parser escapes HTML
 
 
 def _text_on_disk(entry: SkillEntry) -> tuple[str, str, str]:
