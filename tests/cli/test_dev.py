@@ -127,6 +127,14 @@ def test_nothing_of_the_page_is_imported_without_the_command(here, args):
     assert not heavy & set(done.stderr.split())
 
 
+def test_the_page_does_not_need_the_sdk_of_mcp():
+    code = (
+        "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
+        "import satchel.web.dev_server"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.slow
 def test_the_wheel_has_the_script_the_stylesheet_and_the_templates(tmp_path):
     line = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(REPOSITORY)]
