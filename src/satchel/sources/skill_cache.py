@@ -63,7 +63,7 @@ def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limi
     if new or gone:
         try:
             _prepare(path)
-            with closing(sqlite3.connect(path, _WAIT)) as database, database:
+            with closing(sqlite3.connect(path, timeout=_WAIT)) as database, database:
                 database.execute(_TABLE)
                 database.executemany("delete from skills where root = ? and key = ?", gone)
                 database.executemany("insert or replace into skills values (?, ?, ?, ?, ?)", new)
