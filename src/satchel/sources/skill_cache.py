@@ -42,7 +42,9 @@ def load_scan(path: str, root: SearchRoot, limits: Limits) -> SkillScan | None:
     try:
         if not _is_private(path):
             return None
-        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", _WAIT, uri=True)) as database:
+        with closing(
+            sqlite3.connect(f"file:{quote(path)}?mode=ro", timeout=_WAIT, uri=True)
+        ) as database:
             rows = database.execute(query, (root.path, _settings(root, limits))).fetchall()
         findings = {key: _finding(root, key, json.loads(data), body) for key, data, body in rows}
     except _ERRORS:
