@@ -128,7 +128,7 @@ clean:
 # The stamps are written last, so an interrupted installation is done again; the mark that it
 # leaves behind has it done from the start, because half a pip is worse than none.
 $(INSTALLED): pyproject.toml
-	@$(call install,--editable '.[mcp]')
+	@$(call install,--editable '.[mcp,web]')
 	@rm -f $(VENV)/.unfinished && touch $@
 
 $(DEVELOPING): pyproject.toml

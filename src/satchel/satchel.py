@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from satchel.runtime import Middleware
     from satchel.runtime.error_results import ErrorText
     from satchel.runtime.program_runner import ProgramRunner
-    from satchel.server_registry import ServerRegistry
+    from satchel.server_registry import ServerRegistry, ServerState
     from satchel.session import Session
     from satchel.shared import CatalogCache
     from satchel.sources import (
@@ -603,6 +603,11 @@ class Satchel:
         from satchel.mcp_servers.server_declarations import unique_server_names
 
         return unique_server_names(self._cache.declared, ())
+
+    @property
+    def mcp_server_states(self) -> tuple[ServerState, ...]:
+        """The state of each MCP server now: whether it is up, why not, and the end of its log."""
+        return self._servers.states() if self._servers else ()
 
     def wait_for_mcp_servers(self, timeout: float | None = None) -> bool:
         """Wait until every MCP server has listed its tools or is known to be down.

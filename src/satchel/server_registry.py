@@ -7,7 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from satchel.diagnostics import Diagnostic
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers import (
     DeclaredServer,
     RemoteClient,
@@ -38,6 +40,20 @@ from satchel.tools.empty_mapping import NOTHING
 
 # Twice: a server that hangs is stopped only after its time for starting.
 _START_FACTOR = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerState:
+    """What is known of one MCP server now."""
+
+    name: str
+    server: RemoteServer
+    is_known: bool
+    """Whether the first connection succeeded or failed."""
+    outage: Diagnostic | None
+    """Why it is unavailable, or `None` while it is up."""
+    log: str
+    """The end of what its process wrote to its standard error."""
 
 
 class ServerRegistry:
@@ -224,6 +240,19 @@ class ServerRegistry:
             verdict=verdict,
             read=handle.read,
             request=handle.request,
+        )
+
+    def states(self) -> tuple[ServerState, ...]:
+        """Return the state of each server, in the order in which they were added."""
+        return tuple(
+            ServerState(
+                name=config.name,
+                server=config.server,
+                is_known=handle.is_settled,
+                outage=handle.snapshot.outage,
+                log=handle.log,
+            )
+            for config, handle in tuple(self._handles.values())
         )
 
     def approve(

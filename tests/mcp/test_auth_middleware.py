@@ -4,9 +4,10 @@ import pytest
 from clients import run
 from starlette.responses import PlainTextResponse
 
-from satchel.mcp.auth_middleware import CREDENTIAL, AuthMiddleware, TrustedHosts
+from satchel.http.listen_address import Address, origin_of
+from satchel.http.trusted_hosts import TrustedHosts
+from satchel.mcp.auth_middleware import CREDENTIAL, AuthMiddleware
 from satchel.mcp.bearer_tokens import BearerTokens
-from satchel.mcp.listen_address import Address, origin_of
 
 TOKEN, OTHER = "a" * 32, "b" * 32
 LOOPBACK = Address("127.0.0.1", 8000)

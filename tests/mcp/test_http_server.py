@@ -15,10 +15,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from satchel import Satchel, tool
+from satchel.http.listen_address import Address
+from satchel.http.quiet_server import listen
 from satchel.mcp import http_server, principals
 from satchel.mcp.bearer_tokens import BearerTokens
-from satchel.mcp.http_server import listen, serve_http
-from satchel.mcp.listen_address import Address
+from satchel.mcp.http_server import serve_http
 from satchel.mcp.principals import LARGEST_BODY
 from satchel.mcp.served_selection import ServedSelection
 

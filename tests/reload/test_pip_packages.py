@@ -90,7 +90,7 @@ SKILL = "---\nname: {name}\ndescription: Does a thing. Use when it is to be done
 WATCHER = """
 import asyncio, json, sys
 from satchel import WatchTimings, Satchel, Settings
-from satchel.cli.serializer import KINDS, listed
+from satchel.reports.serializer import KINDS, listed
 
 app = Satchel(
     entry_points=["all"],

@@ -20,7 +20,7 @@ MODULES = {
     path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
     for path in sorted(SOURCE.rglob("*.py"))
 }
-ENTRY_PACKAGES = ("cli", "mcp", "builtin")
+ENTRY_PACKAGES = ("cli", "mcp", "builtin", "reports")
 """These packages may import the public names of `satchel`, and import slow modules late."""
 
 PROCESS_WIDE = {

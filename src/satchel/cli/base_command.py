@@ -53,6 +53,7 @@ class Sources:
         run_code: bool,
         servers: bool = False,
         serves: bool = False,
+        wait: bool = True,
         patience: float | None = None,
         limits: Mapping[str, Any] | None = None,
         **options: Any,
@@ -60,9 +61,9 @@ class Sources:
         """Return a `Satchel` of these sources; it is closed when the command ends.
 
         Plugins are imported only with `run_code`. With `servers`, the declared MCP servers are
-        connected first. With `serves`, they may ask the MCP clients that are served. `patience`
-        is how many seconds plugins and servers are waited for; by default, until each is there or
-        has failed.
+        connected first, or with `wait=False` in the background. With `serves`, they may ask the
+        MCP clients that are served. `patience` is how many seconds plugins and servers are waited
+        for; by default, until each is there or has failed.
         """
         if run_code:
             log_to_stderr()
@@ -88,7 +89,7 @@ class Sources:
             **options,
         )
         click.get_current_context().call_on_close(app.close)
-        if servers:
+        if servers and wait:
             app.wait_for_mcp_servers(patience)
             app.require_locked()
         _write_unread_folders(self, app, project)

@@ -12,9 +12,9 @@ import click
 
 from satchel.cli.console import Console
 from satchel.cli.key_value_pairs import parse_pairs
-from satchel.cli.rendering import count
-from satchel.cli.serializer import result_json
 from satchel.lazy_dataclass import dataclass
+from satchel.reports.serializer import result_json
+from satchel.reports.short_texts import count
 from satchel.text import visible
 from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, ToolResult, failure
 

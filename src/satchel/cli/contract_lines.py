@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from satchel.cli.rendering import count
+from satchel.reports.short_texts import count
 
 NOT_LOADED = "unknown until the plugin's code is loaded (use --run)"
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.rendering import count
 from satchel.cli.trust_report import shown_text
 from satchel.errors import SatchelError
+from satchel.reports.short_texts import count
 from satchel.settings import MIB, Limits
 from satchel.sources import PluginFinding, RootKind, scan_plugins, search_root
 from satchel.sources.code_units import LISTING, CodeUnit, plugin_unit

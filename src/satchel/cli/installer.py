@@ -22,14 +22,15 @@ from satchel.cli.install_consent import (
 from satchel.cli.marketplace_choice import choose_plugin, files_of_choice
 from satchel.cli.package_fields import declared_fields
 from satchel.cli.plugin_config import as_texts
-from satchel.cli.rendering import count, diagnostic_line, short_path
+from satchel.cli.rendering import diagnostic_line
 from satchel.cli.selection_editor import change_selection, enable_name, require_valid_selection
-from satchel.cli.serializer import KINDS, entries_of
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Severity, has_error
 from satchel.errors import DefinitionError, SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.plugins.manifest_contribution import is_isolated
+from satchel.reports.serializer import KINDS, entries_of
+from satchel.reports.short_texts import count, short_path
 from satchel.settings import MIB, Limits
 from satchel.setup.field_values import as_text
 from satchel.setup.folder_placement import Placement, removed, staged_copy, staged_link

@@ -25,6 +25,7 @@ COMMANDS = {
     "new": "Create a skill or plugin from a template.",
     "call": "Call a tool as a model would.",
     "replay": "Compare a recorded conversation with what a model would see now.",
+    "dev": "Show skills, tools and the prompt in a browser, live.",
     "serve": "Serve tools and skills to MCP clients.",
     "worker": "Run the tools of plugins for hosts on other machines.",
     "enable": "Enable skills, tools, groups or plugins.",

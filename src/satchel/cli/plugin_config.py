@@ -15,15 +15,13 @@ from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.errors import DefinitionError, NotFoundError, SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
+from satchel.reports.config_rows import config_rows
 from satchel.setup.field_values import as_text, field_of
 from satchel.sources.configuration import Configuration, read_configuration
-from satchel.text import one_line, shorten
+from satchel.text import one_line
 
 if TYPE_CHECKING:
     from satchel.formats import ConfigField
-
-_MASK = "***"
-_MAX_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +92,7 @@ class PluginConfigView:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the JSON of all fields: first the declared ones, then the others."""
-        config = self.config
-        declared = {item.key for item in config.fields}
-        return [
-            *(_row(config, item.key, item) for item in config.fields),
-            *(_row(config, key, None) for key in sorted(config.written) if key not in declared),
-        ]
+        return config_rows(self.config)
 
 
 def _warning(config: Configuration, message: str, fix: str) -> Diagnostic:
@@ -121,29 +114,6 @@ def open_plugin(name: str, sources: Sources) -> PluginConfigView:
     if owner is not None or name == "host":
         return PluginConfigView(config, None)
     return PluginConfigView(config, tuple({item.name for item in catalog.all_plugins}))
-
-
-def _row(config: Configuration, key: str, item: "ConfigField | None") -> dict[str, Any]:
-    has_value = key in config.origins
-    return {
-        "name": item.name if item else key,
-        "type": item.type if item else None,
-        "description": one_line(item.description) if item else "",
-        "required": bool(item and item.required),
-        "value": _display(config.written[key], item) if has_value else None,
-        "origin": config.origins.get(key, "missing"),
-        "problem": config.invalid.get(key, "")
-        or ("has no value" if item and item in config.missing else ""),
-    }
-
-
-def _display(value: Any, item: "ConfigField | None") -> str:
-    """Return a value as text; a value that is not declared may be a secret, so it is masked."""
-    if item is None or item.is_secret:
-        return _MASK
-    if isinstance(value, bool):
-        return str(value).lower()
-    return shorten(str(value), _MAX_SHOWN)
 
 
 def as_texts(

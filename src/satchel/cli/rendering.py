@@ -1,16 +1,16 @@
 """Render entries and diagnostics as lines of text; text from outside is escaped."""
 
-import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from satchel.cli.console import Console
 from satchel.diagnostics import Diagnostic, Severity
+from satchel.reports.short_texts import count, location_text
 from satchel.text import one_line, shorten, visible
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, Entry
+    from satchel.catalog import Catalog
 
 COLOURS = {
     "ok": "green",
@@ -31,34 +31,6 @@ _GAP = "  "
 _MIN_WIDTH = 16
 _UNCUT = 2
 """How many columns of a table are never cut."""
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 skill`, `2 skills`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def relative(path: str) -> str:
-    """Return a path relative to the current folder if it is inside it, else unchanged."""
-    try:
-        here = os.getcwd()
-    except OSError:  # the current folder was deleted
-        return path
-    if path == here:
-        return "."
-    return path.removeprefix(here.rstrip(os.sep) + os.sep)
-
-
-def short_path(path: str) -> str:
-    """Return a path relative to the current folder or to `~`, where possible."""
-    short, home = relative(path), os.path.expanduser("~")
-    return f"~{short.removeprefix(home)}" if short.startswith(f"{home}{os.sep}") else short
-
-
-def location_text(item: Diagnostic) -> str:
-    """Return `path:line:column` as far as it is known, with a short path."""
-    parts = (relative(item.where.path), item.where.line, item.where.column)
-    return one_line(":".join(str(part) for part in parts if part))
 
 
 def diagnostic_line(item: Diagnostic) -> str:
@@ -121,17 +93,6 @@ def _shrunk(widths: list[int], available: int) -> list[int]:
     return fitting
 
 
-def status_label(entry: "Entry") -> str:
-    """Return an entry's state in words."""
-    if any(item.code == "plugin-not-enabled" for item in entry.diagnostics):
-        return "available, not enabled"
-    # Lazy: not needed for `--help`.
-    from satchel.catalog import ToolEntry
-
-    is_unknown = isinstance(entry, ToolEntry) and entry.tool is None and entry.state == "ok"
-    return "not run" if is_unknown else str(entry.state)
-
-
 _MISSING_TOOL_CODES = frozenset({"tool-state-missing", "tool-unfit", "contract-unfit"})
 """Why a tool is missing: shown at once, because the user may look for that tool."""
 
@@ -157,9 +118,3 @@ def summary(catalog: "Catalog", console: Console) -> None:
         needs_run = any(item.code in _RUN_CODES for item in catalog.diagnostics)
         doctor = "satchel doctor --run" if needs_run else "satchel doctor"
         console.say(f"{' and '.join(parts)}; run '{doctor}' with the same options for details")
-
-
-def worst_first(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Sort diagnostics by severity, errors first; the sort is stable."""
-    order: dict[Any, int] = {severity: at for at, severity in enumerate(Severity)}
-    return sorted(diagnostics, key=lambda item: order[item.severity])

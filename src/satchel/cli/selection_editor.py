@@ -9,11 +9,11 @@ import click
 
 from satchel.cli.base_command import Sources
 from satchel.cli.console import Console
-from satchel.cli.rendering import location_text, short_path
-from satchel.cli.serializer import KINDS, entries_of
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, near_misses
+from satchel.reports.serializer import KINDS, entries_of
+from satchel.reports.short_texts import location_text, short_path
 from satchel.sources.atomic_write import file_lock, write_atomic
 from satchel.sources.distributions import normalized
 from satchel.sources.file_reader import UnreadableFileError, read_regular

@@ -4,12 +4,13 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from satchel.cli.rendering import count, diagnostic_line
+from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import NESTED
 from satchel.names import BASIC_GROUP, SESSION_TOOLS, fits
+from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
     import satchel

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
-from satchel.cli.rendering import count, diagnostic_line, short_path
+from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
+from satchel.reports.short_texts import count, short_path
 from satchel.text import replace_hidden
 
 if TYPE_CHECKING:

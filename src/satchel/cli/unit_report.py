@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 
-from satchel.cli.rendering import count
+from satchel.reports.short_texts import count
 from satchel.runtime.skill_scripts import scripts_of
 from satchel.scan import SCAN_RULES, scan_path
 from satchel.setup.folder_diff import folder_diff

@@ -2,8 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 
 import uvicorn
@@ -12,9 +12,11 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from satchel.mcp.auth_middleware import CREDENTIAL, AuthMiddleware, TrustedHosts
+from satchel.http.listen_address import Address, origin_of
+from satchel.http.quiet_server import QuietServer
+from satchel.http.trusted_hosts import TrustedHosts
+from satchel.mcp.auth_middleware import CREDENTIAL, AuthMiddleware
 from satchel.mcp.bearer_tokens import BearerTokens, Credential
-from satchel.mcp.listen_address import Address, origin_of
 from satchel.mcp.mcp_server import SatchelServer
 from satchel.mcp.principals import Principal
 from satchel.mcp.served_selection import ServedSelection
@@ -148,15 +150,6 @@ class _Connection(H11Protocol):
             self.transport.close()
 
 
-class _Uvicorn(uvicorn.Server):
-    """A server that leaves signals to its caller."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
-        yield
-
-
 async def serve_http(
     satchel: Satchel,
     choice: ServedSelection,
@@ -194,7 +187,7 @@ async def serve_http(
         ws="none",
         timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
     )
-    server = _Uvicorn(config)
+    server = QuietServer(config)
     async with endpoints.open():
         running = asyncio.create_task(server.serve([listening]))
         ready()
@@ -204,18 +197,3 @@ async def serve_http(
             endpoints.say_goodbye()
             server.should_exit = True
             await running
-
-
-def listen(address: Address) -> socket.socket:
-    """Return a socket that listens at an address. Raises `OSError`."""
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # With an explicit protocol, asyncio sets TCP_NODELAY, so small responses are sent at once.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((address.host, address.port))
-        listening.listen(128)
-    except BaseException:
-        listening.close()
-        raise
-    return listening

@@ -50,6 +50,11 @@ class ServerHandle:
         return self._supervisor.snapshot
 
     @property
+    def log(self) -> str:
+        """Return the end of what the server's process wrote to its standard error."""
+        return self._supervisor.log
+
+    @property
     def opened_at(self) -> float:
         """Return the time of the last connection, on the clock of the event loop."""
         return self._supervisor.opened_at

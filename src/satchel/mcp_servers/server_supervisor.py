@@ -143,6 +143,11 @@ class ServerSupervisor:
         return StderrBuffer(lambda line: _plugin_log.warning("%s: %s", self.name, visible(line)))
 
     @property
+    def log(self) -> str:
+        """Return the end of what the server's process wrote to its standard error."""
+        return self._stderr.text
+
+    @property
     def snapshot_after_fork(self) -> ServerSnapshot:
         """Return the snapshot for a fork of this process, where the task does not run."""
         return replace(self.snapshot, outage=self._unavailable_diagnostic(AFTER_FORK))

@@ -57,9 +57,14 @@ class StderrBuffer:
                 self._on_line(line.decode(errors="replace"))
 
     @property
+    def text(self) -> str:
+        """Return the end of the output."""
+        return self._bytes.decode(errors="replace")
+
+    @property
     def last_line(self) -> str:
         """Return the last line that is not blank."""
-        lines = self._bytes.decode(errors="replace").splitlines()
+        lines = self.text.splitlines()
         return next((line for line in reversed(lines) if line.strip()), "")
 
 

@@ -42,7 +42,9 @@ def load_scan(path: str, root: SearchRoot, limits: Limits) -> SkillScan | None:
     try:
         if not _is_private(path):
             return None
-        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", _WAIT, uri=True)) as database:
+        with closing(
+            sqlite3.connect(f"file:{quote(path)}?mode=ro", timeout=_WAIT, uri=True)
+        ) as database:
             rows = database.execute(query, (root.path, _settings(root, limits))).fetchall()
         findings = {key: _finding(root, key, json.loads(data), body) for key, data, body in rows}
     except _ERRORS:
@@ -63,7 +65,7 @@ def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limi
     if new or gone:
         try:
             _prepare(path)
-            with closing(sqlite3.connect(path, _WAIT)) as database, database:
+            with closing(sqlite3.connect(path, timeout=_WAIT)) as database, database:
                 database.execute(_TABLE)
                 database.executemany("delete from skills where root = ? and key = ?", gone)
                 database.executemany("insert or replace into skills values (?, ?, ?, ?, ?)", new)

@@ -8,12 +8,12 @@ import click
 from satchel.cli.agreement import require_agreement
 from satchel.cli.base_command import Command, repeatable
 from satchel.cli.console import Console
-from satchel.cli.rendering import count
 from satchel.cli.terminal import Terminal
 from satchel.cli.unit_placement import UnitPlacer, require_valid
 from satchel.cli.unit_report import source_line, unit_lines
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
+from satchel.reports.short_texts import count
 from satchel.setup.source_addresses import SourceAddress, read_address
 from satchel.setup.source_fetch import FetchedSource, address_of_entry, fetched
 from satchel.setup.source_records import AddedFolder

@@ -20,10 +20,11 @@ from satchel.cli.base_command import (
 from satchel.cli.console import Console
 from satchel.cli.key_value_pairs import parse_pairs, require_distinct, with_stdin
 from satchel.cli.plugin_config import PluginConfigView, as_texts, ask_for, open_plugin
-from satchel.cli.rendering import diagnostic_line, relative, table
+from satchel.cli.rendering import diagnostic_line, table
 from satchel.diagnostics import has_error
 from satchel.errors import SatchelError
 from satchel.formats import FIELD_NAME
+from satchel.reports.short_texts import relative
 from satchel.sources.configuration import configuration_path
 from satchel.sources.env_file import change_env, env_text, parse_env, replace_env, write_env
 from satchel.text import one_line

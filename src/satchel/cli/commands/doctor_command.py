@@ -11,53 +11,24 @@ import click
 
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
-from satchel.cli.fix_commands import command_for
-from satchel.cli.listing_report import listing_report
 from satchel.cli.machine_checks import MachineCheck, environment
-from satchel.cli.rendering import (
-    COLOURS,
-    count,
-    location_text,
-    relative,
-    status_label,
-    table,
-    worst_first,
-)
-from satchel.cli.repair_advice import advice
-from satchel.cli.serializer import KINDS, case_json, check_json, entries_of
+from satchel.cli.rendering import COLOURS, table
 from satchel.diagnostics import RULES, Diagnostic, Severity
-from satchel.lazy_dataclass import dataclass
+from satchel.reports.doctor_cases import DoctorCase, doctor_cases
+from satchel.reports.listing_report import listing_report
+from satchel.reports.repair_advice import advice
+from satchel.reports.serializer import case_json, check_json
+from satchel.reports.short_texts import count, location_text, relative, status_label
 from satchel.text import one_line
 
 if TYPE_CHECKING:
     import satchel
-    from satchel.catalog import Catalog, Entry
 
 _SEVERITIES = tuple(Severity)
 _MOST_EXAMPLES = 3
 _GAP = 2
 _LEAST_TEXT = 30
 """The least width of the last column, even if a narrower terminal then wraps it."""
-
-
-@dataclass(frozen=True, slots=True)
-class DoctorCase:
-    """The diagnostics of one entry, or of the sources, worst first."""
-
-    kind: str
-    entry: "Entry | None"
-    diagnostics: tuple[Diagnostic, ...]
-
-    @property
-    def title(self) -> str:
-        """Return the heading for the user."""
-        if self.entry is None:
-            return "sources"
-        return one_line(f"{self.kind} {self.entry.name} ({self.entry.source})")
-
-    def command_for(self, item: Diagnostic) -> str | None:
-        """Return the shell command that fixes a diagnostic, if there is one."""
-        return command_for(item, self.entry)
 
 
 Finding = tuple[DoctorCase, Diagnostic]
@@ -89,7 +60,7 @@ def command(
     """
     _require_known(codes)
     app = sources.open(run_code=run)
-    checks, all_cases = [*environment(), *_listing(app)], _cases(app.catalog)
+    checks, all_cases = [*environment(), *_listing(app)], doctor_cases(app.catalog)
     cases = _only(all_cases, lambda item: _is_wanted(item, codes, severity))
     if as_json:
         findings = [record for case in cases for record in case_json(case)]
@@ -136,20 +107,6 @@ def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
     message = report.removeprefix("skill listing: ")
     is_ok = MachineCheck(name="skill listing", severity=Severity.INFO, message=message)
     return [is_ok] if report else []
-
-
-def _cases(catalog: "Catalog") -> list[DoctorCase]:
-    """Return the diagnostics by entry, worst case first; each is listed under one entry only."""
-    reported = dict.fromkeys(catalog.source_diagnostics)
-    cases = [DoctorCase("source", None, tuple(worst_first(reported)))]
-    # Plugins first: their problems explain those of their tools and skills.
-    for kind in reversed(KINDS):
-        for entry in entries_of(catalog, kind):
-            new = dict.fromkeys(item for item in entry.diagnostics if item not in reported)
-            cases.append(DoctorCase(kind, entry, tuple(worst_first(new))))
-            reported |= new
-    cases = [case for case in cases if case.diagnostics]
-    return sorted(cases, key=lambda case: _SEVERITIES.index(case.diagnostics[0].severity))
 
 
 # ---- text --------------------------------------------------------------------------------------

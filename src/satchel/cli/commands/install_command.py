@@ -6,8 +6,8 @@ from satchel.cli.base_command import Command, as_json, set_option
 from satchel.cli.console import Console
 from satchel.cli.installer import Installer, print_installed
 from satchel.cli.key_value_pairs import field_values
-from satchel.cli.serializer import installed_json
 from satchel.cli.terminal import Terminal
+from satchel.reports.serializer import installed_json
 
 
 @click.command("install", cls=Command)

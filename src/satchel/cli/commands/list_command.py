@@ -9,8 +9,9 @@ import click
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED, contract_lines, contract_size
-from satchel.cli.rendering import count, relative, short_path, status_label, summary, table
-from satchel.cli.serializer import KINDS, contracts, entries_of, listed, plugin_in_full
+from satchel.cli.rendering import summary, table
+from satchel.reports.serializer import KINDS, contracts, entries_of, listed, plugin_in_full
+from satchel.reports.short_texts import count, relative, short_path, status_label
 from satchel.text import one_line
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import click
 
 from satchel.cli.base_command import Sources, SourcesCommand
 from satchel.cli.console import Console
-from satchel.cli.rendering import count
 from satchel.errors import SatchelError
 from satchel.formats.lock_file import LOCK_FILE, Lock, read_lock
+from satchel.reports.short_texts import count
 from satchel.settings import MIB
 from satchel.sources.atomic_write import write_atomic
 from satchel.sources.file_reader import UnreadableFileError, read_regular

@@ -13,22 +13,21 @@ from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
 from satchel.cli.console import Console, silence_sdk
 from satchel.cli.mcp_login import is_address, log_in, log_out, server_at
-from satchel.cli.rendering import count, status_label, table
-from satchel.cli.serializer import listed, remote_tool_json, server_json
+from satchel.cli.rendering import table
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
 from satchel.loader.trust_gate import project_parts
 from satchel.mcp_servers import (
     DeclaredServer,
-    HttpServer,
     RemoteServer,
     RemoteTool,
-    StdioServer,
 )
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pins_in_code
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.names import near_misses
+from satchel.reports.serializer import listed, remote_tool_json, server_json, transport_of
+from satchel.reports.short_texts import count, status_label
 from satchel.sources.state_files import make_folder, state_folder
 from satchel.text import one_line, visible
 
@@ -58,7 +57,7 @@ def list_(console: Console, sources: Sources, as_json: bool) -> None:
     app = sources.open(run_code=False)
     servers = app.declared_mcp_servers
     _say_diagnostics(app, console)
-    records = [server_json(name, item, _transport(item)) for name, item in servers.items()]
+    records = [server_json(name, item, transport_of(item.server)) for name, item in servers.items()]
     if as_json:
         console.json(records)
         return
@@ -343,12 +342,6 @@ def _tool_of(app: "satchel.Satchel", name: str) -> ToolEntry:
 def _server_name(entry: ToolEntry) -> str:
     """Return the name of a tool at its server."""
     return entry.tool.definition.name if isinstance(entry.tool, RemoteTool) else entry.name
-
-
-def _transport(item: DeclaredServer) -> str:
-    if isinstance(item.server, StdioServer):
-        return "stdio"
-    return "streamable-http" if isinstance(item.server, HttpServer) else "sse"
 
 
 def _tool_json(entry: ToolEntry) -> dict[str, Any]:

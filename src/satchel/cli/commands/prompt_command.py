@@ -5,10 +5,11 @@ import click
 import satchel
 from satchel.cli.base_command import CatalogCommand, Sources, activates_groups
 from satchel.cli.console import Console
-from satchel.cli.listing_report import listing_report
-from satchel.cli.rendering import count, summary
-from satchel.cli.serializer import listing_json
+from satchel.cli.rendering import summary
 from satchel.prompt import DEFAULT_BUDGET, about_tokens
+from satchel.reports.listing_report import listing_report
+from satchel.reports.serializer import listing_json
+from satchel.reports.short_texts import count
 from satchel.text import visible
 
 _CHARACTERS_PER_TOKEN = 4

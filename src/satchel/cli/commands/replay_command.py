@@ -6,7 +6,8 @@ import click
 
 from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.console import Console
-from satchel.cli.rendering import count, summary
+from satchel.cli.rendering import summary
+from satchel.reports.short_texts import count
 from satchel.text import visible
 
 

@@ -6,8 +6,8 @@ import click
 
 from satchel.cli.base_command import Command
 from satchel.cli.console import Console
-from satchel.cli.rendering import count, relative
 from satchel.names import near_misses
+from satchel.reports.short_texts import count, relative
 
 _FORMATS = ("text", "json", "sarif", "github")
 

@@ -4,7 +4,8 @@ import click
 
 from satchel.cli.base_command import CatalogCommand, Sources, activates_groups
 from satchel.cli.console import Console
-from satchel.cli.rendering import count, summary
+from satchel.cli.rendering import summary
+from satchel.reports.short_texts import count
 
 
 @click.command("schema", cls=CatalogCommand)

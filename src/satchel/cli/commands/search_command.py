@@ -7,7 +7,7 @@ import click
 from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.console import Console
 from satchel.cli.rendering import summary, table
-from satchel.cli.serializer import hit_json
+from satchel.reports.serializer import hit_json
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, SkillEntry, ToolEntry

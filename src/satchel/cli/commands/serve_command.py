@@ -26,9 +26,9 @@ from satchel.cli.rendering import diagnostic_line, summary
 from satchel.cli.sdk_log import SdkLog
 from satchel.cli.served_report import new_problems, served_report
 from satchel.errors import SatchelError
+from satchel.http.listen_address import Address, is_number, origin_of
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.bearer_tokens import BearerTokens
-from satchel.mcp.listen_address import Address, is_number, origin_of
 from satchel.mcp.sdk_check import require_sdk
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import NESTED
@@ -271,7 +271,8 @@ def _serve_http(
     address = _parse_address(where, token_file)
     tokens = BearerTokens(token_file) if token_file else None
     require_sdk()
-    from satchel.mcp.http_server import listen, serve_http
+    from satchel.http.quiet_server import listen
+    from satchel.mcp.http_server import serve_http
 
     try:
         listening = listen(address)

@@ -10,10 +10,11 @@ import satchel
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED, contract_lines
-from satchel.cli.rendering import COLOURS, count, diagnostic_line, relative, status_label
-from satchel.cli.serializer import KINDS, entries_of, shown
+from satchel.cli.rendering import COLOURS, diagnostic_line
 from satchel.errors import NotFoundError
 from satchel.names import near_misses
+from satchel.reports.serializer import KINDS, entries_of, shown
+from satchel.reports.short_texts import count, relative, status_label
 from satchel.text import one_line, visible
 
 if TYPE_CHECKING:

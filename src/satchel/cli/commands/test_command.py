@@ -17,12 +17,13 @@ from satchel.cli.call_output import run_and_print, run_to_end
 from satchel.cli.console import Console, log_to_stderr
 from satchel.cli.key_value_pairs import field_values
 from satchel.cli.plugin_config import PluginConfigView, as_texts
-from satchel.cli.rendering import count, diagnostic_line, relative
-from satchel.cli.serializer import outcome_json
+from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Diagnostic, has_error
 from satchel.errors import SatchelError
 from satchel.formats import to_plain
 from satchel.lazy_dataclass import dataclass
+from satchel.reports.serializer import outcome_json
+from satchel.reports.short_texts import count, relative
 from satchel.sources import MANIFEST_FILE, Precedence, format_of
 from satchel.sources.configuration import read_configuration
 from satchel.sources.scratch_world import scratch_world

@@ -7,11 +7,12 @@ import click
 from satchel.cli.base_command import Command, as_json
 from satchel.cli.console import Console
 from satchel.cli.install_consent import REFUSED
-from satchel.cli.rendering import count, diagnostic_line, short_path, table
+from satchel.cli.rendering import diagnostic_line, table
 from satchel.cli.terminal import Terminal
 from satchel.cli.trust_report import diff_lines, print_inventory, shown_text
 from satchel.diagnostics import Diagnostic
 from satchel.errors import SatchelError
+from satchel.reports.short_texts import count, short_path
 from satchel.sources.project_inventory import ProjectInventory, read_inventory
 from satchel.sources.projects import Project, TrustLevel
 from satchel.sources.trust_record import TrustRecord, TrustStore

@@ -8,11 +8,11 @@ import click
 from satchel.cli.base_command import Command, as_json
 from satchel.cli.console import Console
 from satchel.cli.installer import read_catalog
-from satchel.cli.rendering import short_path
 from satchel.cli.selection_editor import forget, require_valid_selection
 from satchel.errors import NotFoundError, SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
+from satchel.reports.short_texts import short_path
 from satchel.setup.folder_placement import removed
 from satchel.setup.install_lock import exclusive_change
 from satchel.setup.pip_packages import installed, uninstall

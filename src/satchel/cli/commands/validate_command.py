@@ -12,9 +12,10 @@ import click
 from satchel.cli.base_command import Command, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED
-from satchel.cli.rendering import COLOURS, count, diagnostic_line, relative, worst_first
+from satchel.cli.rendering import COLOURS, diagnostic_line
 from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_diagnostic, strictly
 from satchel.lazy_dataclass import dataclass
+from satchel.reports.short_texts import count, relative, worst_first
 from satchel.settings import Limits
 from satchel.text import one_line, visible
 

@@ -13,10 +13,11 @@ import click
 
 from satchel.cli.base_command import SAID_ONCE, CatalogCommand, Sources
 from satchel.cli.console import Console
-from satchel.cli.listing_report import listing_report
-from satchel.cli.rendering import count, diagnostic_line
-from satchel.cli.serializer import KINDS, entries_of
+from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
+from satchel.reports.listing_report import listing_report
+from satchel.reports.serializer import KINDS, entries_of
+from satchel.reports.short_texts import count
 from satchel.text import one_line
 
 if TYPE_CHECKING:

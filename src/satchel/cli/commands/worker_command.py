@@ -9,8 +9,8 @@ import click
 
 from satchel.cli.base_command import Sources, SourcesCommand, activates_groups
 from satchel.cli.console import Console
-from satchel.cli.rendering import count
 from satchel.errors import SatchelError
+from satchel.reports.short_texts import count
 
 _KEY = "SATCHEL_REMOTE_KEY"
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from satchel.cli.rendering import count
 from satchel.prompt import ListingForm
+from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
     from satchel.prompt import PromptListing

@@ -5,13 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry, PluginEntry, SkillEntry, ToolEntry
-    from satchel.cli.commands.doctor_command import DoctorCase
-    from satchel.cli.commands.test_command import PluginTestResult
-    from satchel.cli.installer import Installed
-    from satchel.cli.machine_checks import MachineCheck
     from satchel.formats import McpServerManifest
-    from satchel.mcp_servers import DeclaredServer
+    from satchel.mcp_servers import DeclaredServer, RemoteServer
     from satchel.prompt import PromptListing
+    from satchel.reports.doctor_cases import DoctorCase
     from satchel.search import SearchHit
     from satchel.tools import ToolResult
 
@@ -28,10 +25,11 @@ def entries_of(catalog: "Catalog", kind: str) -> "tuple[Entry, ...]":
 
 def listed(catalog: "Catalog", kind: str) -> list[Json]:
     """Return the JSON of `list` for one kind."""
-    return [_entry(kind, entry) for entry in entries_of(catalog, kind)]
+    return [entry_json(kind, entry) for entry in entries_of(catalog, kind)]
 
 
-def _entry(kind: str, entry: "Entry") -> Json:
+def entry_json(kind: str, entry: "Entry") -> Json:
+    """Return the JSON of `list` for one entry."""
     return {
         **_pick(entry, "name", "description", "path", "source", "state", "generation"),
         "diagnostics": _diagnostics(entry),
@@ -51,7 +49,7 @@ def shown(
     kind: str, entry: Any, signature: str | None = None, parameters: Sequence[Json] = ()
 ) -> Json:
     """Return the JSON of `show` for one entry; the last two are of a tool."""
-    record = {"kind": kind, **_entry(kind, entry)}
+    record = {"kind": kind, **entry_json(kind, entry)}
     if kind == "skill":
         record |= _skill_details(entry)
     elif kind == "tool":
@@ -107,7 +105,7 @@ def plugin_in_full(plugin: "PluginEntry", catalog: "Catalog") -> Json:
     contribution = plugin.contribution
     skills = [entry.name for entry in catalog.all_skills if entry.source == plugin.name]
     return {
-        **_entry("plugin", plugin),
+        **entry_json("plugin", plugin),
         "tools": _names(contribution.tools),
         "groups": _names(contribution.groups),
         "skills": skills if plugin.is_served else [],
@@ -129,7 +127,7 @@ def hit_json(hit: "SearchHit", entry: "Entry") -> Json:
     }
 
 
-def check_json(check: "MachineCheck") -> Json:
+def check_json(check: Any) -> Json:
     """Return the result of one check of the machine."""
     return _pick(check, "name", "severity", "message", "command")
 
@@ -151,7 +149,7 @@ def case_json(case: "DoctorCase") -> list[Json]:
 _NO_OWNER = {"name": "", "source": "", "state": ""}
 
 
-def installed_json(plugin: "Installed") -> Json:
+def installed_json(plugin: Any) -> Json:
     """Return an installed plugin."""
     return {
         **_pick(plugin, "name", "version", "kind", "path"),
@@ -169,7 +167,7 @@ def result_json(result: "ToolResult") -> Json:
     }
 
 
-def outcome_json(outcome: "PluginTestResult") -> Json:
+def outcome_json(outcome: Any) -> Json:
     """Return the result of testing a plugin."""
     plugin = outcome.plugin
     return {
@@ -202,6 +200,16 @@ def server_json(name: str, server: "DeclaredServer", transport: str) -> Json:
         "plugin": server.owner or None,
         **_pick(server, "path", "pin"),
     }
+
+
+def transport_of(server: "RemoteServer") -> str:
+    """Return the name of the transport of an MCP server."""
+    # Lazy: only commands about servers need it.
+    from satchel.mcp_servers import HttpServer, StdioServer
+
+    if isinstance(server, StdioServer):
+        return "stdio"
+    return "streamable-http" if isinstance(server, HttpServer) else "sse"
 
 
 def remote_tool_json(entry: "ToolEntry", name: str, digest: str | None) -> Json:

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from satchel.cli.rendering import relative
-from satchel.cli.repair_advice import belongs_to_others
 from satchel.diagnostics import Diagnostic
 from satchel.names import skill_name_fault
+from satchel.reports.repair_advice import belongs_to_others
+from satchel.reports.short_texts import relative
 from satchel.text import one_line
 
 if TYPE_CHECKING:

@@ -37,10 +37,15 @@ class Address:
         return is_number(self.host) and ip_address(self.host).is_unspecified
 
     @property
-    def url(self) -> str:
-        """Return what a client connects to."""
+    def root_url(self) -> str:
+        """Return the URL of the server, without a path."""
         host = "127.0.0.1" if self.is_every else self.host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/mcp"
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """Return what a client of MCP connects to."""
+        return f"{self.root_url}/mcp"
 
     def url_by(self, name: str) -> str:
         """Return the URL for clients on other machines.

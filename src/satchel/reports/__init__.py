@@ -1,0 +1,1 @@
+"""What the command line and the pages of `satchel dev` say about a catalog: one record for both."""

@@ -1,0 +1,54 @@
+"""Short texts about entries and diagnostics; text from outside is escaped."""
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from satchel.diagnostics import Diagnostic, Severity
+from satchel.text import one_line
+
+if TYPE_CHECKING:
+    from satchel.catalog import Entry
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 skill`, `2 skills`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def relative(path: str) -> str:
+    """Return a path relative to the current folder if it is inside it, else unchanged."""
+    try:
+        here = os.getcwd()
+    except OSError:  # the current folder was deleted
+        return path
+    if path == here:
+        return "."
+    return path.removeprefix(here.rstrip(os.sep) + os.sep)
+
+
+def short_path(path: str) -> str:
+    """Return a path relative to the current folder or to `~`, where possible."""
+    short, home = relative(path), os.path.expanduser("~")
+    return f"~{short.removeprefix(home)}" if short.startswith(f"{home}{os.sep}") else short
+
+
+def location_text(item: Diagnostic) -> str:
+    """Return `path:line:column` as far as it is known, with a short path."""
+    parts = (relative(item.where.path), item.where.line, item.where.column)
+    return one_line(":".join(str(part) for part in parts if part))
+
+
+def status_label(entry: "Entry") -> str:
+    """Return an entry's state in words."""
+    if any(item.code == "plugin-not-enabled" for item in entry.diagnostics):
+        return "available, not enabled"
+    # Only a tool has the attribute.
+    is_unknown = getattr(entry, "tool", entry) is None and entry.state == "ok"
+    return "not run" if is_unknown else str(entry.state)
+
+
+def worst_first(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Sort diagnostics by severity, errors first; the sort is stable."""
+    order: dict[Any, int] = {severity: at for at, severity in enumerate(Severity)}
+    return sorted(diagnostics, key=lambda item: order[item.severity])

@@ -1,0 +1,96 @@
+"""A conversation that somebody holds by hand, in place of a model."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from satchel.lazy_dataclass import dataclass
+from satchel.prompt import about_tokens
+from satchel.session import Recording
+from satchel.session.recording import describe_step
+from satchel.tools import ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from satchel.catalog import ToolEntry
+    from satchel.session import Session, Step
+    from satchel.tools import ToolCall, ToolResult
+
+_MOST_STEPS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """What the model saw in one step."""
+
+    number: int
+    generation: int
+    groups: tuple[str, ...]
+    prompt: str
+    tools: tuple[dict[str, Any], ...]
+    """The schemas in the dialect `mcp`."""
+    changes: str
+    """What the model would read about the changes since the last step."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the step as JSON, without its prompt and schemas."""
+        return {
+            "number": self.number,
+            "generation": self.generation,
+            "groups": list(self.groups),
+            "characters": len(self.prompt),
+            "tokens": about_tokens(self.prompt),
+            "tools": [tool["name"] for tool in self.tools],
+            "changes": self.changes,
+        }
+
+
+class Conversation:
+    """A session with the steps that were taken in it."""
+
+    def __init__(self, number: int, session: Session) -> None:
+        self.number, self.session = number, session
+        self.steps: deque[StepRecord] = deque(maxlen=_MOST_STEPS)
+        self.recording = Recording()
+        self._step: Step | None = None
+
+    @property
+    def newest_step(self) -> Step:
+        """Return the newest step, or begin the first."""
+        return self._step or self.take_step()
+
+    def take_step(self) -> Step:
+        """Begin a step, as for a model request."""
+        step = self._step = self.session.step()
+        seen = describe_step(step)
+        number = self.steps[-1].number + 1 if self.steps else 1
+        self.recording.add_step(step)
+        self.steps.append(
+            StepRecord(
+                number=number,
+                generation=step.generation,
+                groups=tuple(seen["groups"]),
+                prompt=seen["prompt"],
+                tools=tuple(seen["tools"]),
+                changes=step.changes.text,
+            )
+        )
+        return step
+
+    def newest_view(self) -> Sequence[ToolEntry]:
+        """Return the tools that the calls of a plan may use now."""
+        # Not a new step: reading a page must not change what the next step reports.
+        return (self._step.view if self._step else self.session.step().view).sent_tools
+
+    def step(self, number: int) -> StepRecord | None:
+        """Return a step by its number, if it is still known."""
+        return next((step for step in self.steps if step.number == number), None)
+
+    async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """Run the calls of one message in the newest step."""
+        context = ToolContext(run_id=f"session {self.number}")
+        results = await self.newest_step.execute(calls, context=context)
+        self.recording.add_calls(calls, results)
+        return results

@@ -1,0 +1,103 @@
+"""Render a record as a page or as JSON. Everything in a page is escaped, also what hides."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, Response
+
+from satchel.lazy_dataclass import dataclass
+from satchel.reports.short_texts import count, short_path
+from satchel.text import replace_hidden
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_SHOWN = 20_000
+"""Characters of one text in a page; the JSON has all of it."""
+_MOST_OF_WHOLE = 1_000_000
+"""Characters of a text that somebody wants to read to its end, such as a prompt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page: its template, and the record that is also its JSON."""
+
+    template: str
+    title: str
+    record: Mapping[str, Any]
+    extra: Mapping[str, Any]
+    """What only the page shows."""
+    status: int = 200
+
+
+def shown(text: str, most: int = MOST_SHOWN) -> str:
+    """Return a text with its invisible characters spelled out, and its rest cut off."""
+    text = text.encode("utf-8", "replace").decode()
+    if (left_out := len(text) - most) > 0:
+        text = f"{text[:most]}… ({left_out:,} more characters)"
+    return replace_hidden(text, lambda letter: f"⟨U+{ord(letter):04X}⟩")
+
+
+def _finalize(value: Any) -> Any:
+    """Return what a page shows of a value; nothing that a template prints misses this."""
+    if isinstance(value, Markup):
+        return value
+    return "" if value is None else shown(str(value))
+
+
+def _whole(text: str) -> Markup:
+    return Markup.escape(shown(text, _MOST_OF_WHOLE))
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def _compact(value: Any) -> Markup:
+    """Return JSON for an attribute: complete, and escaped."""
+    return Markup.escape(json.dumps(value, default=str))
+
+
+def page_url(kind: str, name: str) -> str:
+    """Return the address of the page of a skill or tool."""
+    return f"/{kind}s/{quote(name, safe='')}"
+
+
+class PageRenderer:
+    """Renders pages; `shared` returns what every page shows beside its record."""
+
+    def __init__(self) -> None:
+        self._environment = Environment(
+            loader=PackageLoader("satchel.web"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            finalize=_finalize,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {
+            "pretty": _pretty,
+            "whole": _whole,
+            "compact": _compact,
+            "short_path": short_path,
+        }
+        self._environment.globals |= {"count": count, "page_url": page_url}
+        for name in self._environment.list_templates():
+            self._environment.get_template(name)  # now, so that the first page is fast
+
+    def html(self, page: Page, shared: Mapping[str, Any]) -> Response:
+        """Return a page as HTML."""
+        template = self._environment.get_template(page.template)
+        text = template.render({**page.record, **page.extra, **shared, "page": page})
+        return HTMLResponse(text, page.status)
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """Return a value as JSON, in the form that the commands print."""
+    text = json.dumps(value, indent=2, default=str) + "\n"
+    return Response(text, status, media_type="application/json")

@@ -1,0 +1,136 @@
+"""What the modules of the pages have in common: how a page and an action become routes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.routing import Route
+
+from satchel.errors import DefinitionError, NotFoundError, SatchelError
+from satchel.web.page_rendering import Page, PageRenderer, json_response
+from satchel.web.workbench import Workbench, problem_counts
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+MakePage = Callable[[Workbench, "Request"], Page]
+"""Returns a page; runs in a thread. `NotFoundError` becomes a page of its own."""
+
+Act = Callable[[Workbench, Mapping[str, Any]], Awaitable[Any]]
+"""Does what a button asks for, with the JSON of the request; returns JSON or a response."""
+
+_JSON = ".json"
+_NAVIGATION = (
+    ("/", "Catalog"),
+    ("/prompt", "Prompt"),
+    ("/problems", "Problems"),
+    ("/sessions/1", "Session"),
+    ("/timeline", "Timeline"),
+    ("/servers", "Servers"),
+    ("/plugins", "Plugins"),
+)
+
+
+class PageRoutes:
+    """Makes the routes of one server."""
+
+    def __init__(self, workbench: Workbench, csrf: str) -> None:
+        self._workbench, self._csrf = workbench, csrf
+        self._renderer = PageRenderer()
+
+    def page(self, path: str, make: MakePage) -> list[Route]:
+        """Return the routes of a page and of its JSON."""
+
+        async def endpoint(request: Request) -> Response:
+            return await run_in_threadpool(self._respond, request, make)
+
+        # A name in the path takes the suffix along.
+        suffixed = [] if path.endswith(":path}") else [Route(_json_path(path), endpoint)]
+        return [*suffixed, Route(path, endpoint)]
+
+    def action(self, path: str, act: Act) -> Route:
+        """Return the route of an action: JSON in, JSON out."""
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                given = await _body(request)
+                answer = await act(self._workbench, {**given, **request.path_params})
+            except SatchelError as problem:
+                status = 404 if isinstance(problem, NotFoundError) else 409
+                return json_response({"error": problem.message, "fix": problem.fix}, status)
+            return answer if isinstance(answer, Response) else json_response(answer)
+
+        return Route(path, endpoint, methods=["POST"])
+
+    def _respond(self, request: Request, make: MakePage) -> Response:
+        is_json = request.url.path.endswith(_JSON)
+        try:
+            page = make(self._workbench, request)
+        except NotFoundError as problem:
+            record = {"error": problem.message, "near": list(problem.near)}
+            page = Page(
+                template="missing.html", title="Not found", record=record, extra={}, status=404
+            )
+        if is_json:
+            return json_response(page.record, page.status)
+        return self._renderer.html(page, self._shared(request))
+
+    def _shared(self, request: Request) -> dict[str, Any]:
+        """Return what every page shows."""
+        options, catalog = self._workbench.options, self._workbench.catalog
+        return {
+            "navigation": _NAVIGATION,
+            "address_now": request.url.path,
+            "csrf": self._csrf,
+            "read_only": options.read_only,
+            "generation_now": catalog.generation,
+            "problems_now": self._workbench.derived("counts", lambda: problem_counts(catalog)),
+        }
+
+
+def name_in(request: Request) -> str:
+    """Return the name in the path of a page, without the suffix of its JSON."""
+    name: str = request.path_params["name"]
+    return name.removesuffix(_JSON)
+
+
+def text_of(given: Mapping[str, Any], key: str) -> str:
+    """Return a text of a request. Raises `DefinitionError`."""
+    value = given.get(key, "")
+    if not isinstance(value, str):
+        raise DefinitionError(f"{key!r} must be a text")
+    return value
+
+
+def object_of(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return an object of a request. Raises `DefinitionError`."""
+    value = {} if given.get(key) is None else given[key]
+    if not isinstance(value, dict):
+        raise DefinitionError(f"{key!r} must be an object")
+    return value
+
+
+def names_of(given: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return the names in a request. Raises `DefinitionError`."""
+    value = () if given.get(key) is None else given[key]
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise DefinitionError(f"{key!r} must be a list of names")
+    return tuple(value)
+
+
+def _json_path(path: str) -> str:
+    return "/catalog.json" if path == "/" else path + _JSON
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    try:
+        value = json.loads(await request.body() or b"{}")
+    except (ValueError, RecursionError):
+        raise DefinitionError("the request is not JSON") from None
+    if not isinstance(value, dict):
+        raise DefinitionError("the request is not an object")
+    return value

@@ -1,0 +1,124 @@
+"""The page of problems: by file, with the line, the fix and a link that opens the editor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from satchel.diagnostics import RULES, Severity
+from satchel.reports.doctor_cases import DoctorCase, doctor_cases
+from satchel.reports.serializer import case_json
+from satchel.reports.short_texts import location_text
+from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.web.page_rendering import Page
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.routing import Route
+
+    from satchel.diagnostics import Diagnostic, Where
+    from satchel.web.page_routes import PageRoutes
+    from satchel.web.workbench import Workbench
+
+_LARGEST_FILE = 2 * 1024 * 1024
+_LINES_AROUND = 2
+_LONGEST_LINE = 400
+_MOST_SHOWN = 300
+
+
+def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
+    """Return the routes of the page."""
+    return pages.page("/problems", problems)
+
+
+def problems(workbench: Workbench, request: Request) -> Page:
+    """Return the diagnostics by file, the worst file first."""
+    wanted = request.query_params.get("severity", "")
+    findings = [
+        (item, finding)
+        for case in doctor_cases(workbench.catalog)
+        for item, finding in _findings(case, workbench.options.editor)
+    ]
+    counts = {str(severity): 0 for severity in Severity}
+    for item, _ in findings:
+        counts[str(item.severity)] += 1
+    # Infos only if asked for: most are about what a folder has beside its skills.
+    shown = [pair for pair in findings if _is_wanted(pair[0], wanted)]
+    record = {
+        "severity": wanted,
+        "counts": counts,
+        "files": _by_file(shown[:_MOST_SHOWN], workbench.options.editor),
+        "left_out": max(len(shown) - _MOST_SHOWN, 0),
+    }
+    return Page(template="problems.html", title="Problems", record=record, extra={})
+
+
+def _is_wanted(item: Diagnostic, wanted: str) -> bool:
+    return item.severity == wanted if wanted else item.severity is not Severity.INFO
+
+
+def _findings(case: DoctorCase, editor: str) -> Iterable[tuple[Diagnostic, dict[str, Any]]]:
+    for item, finding in zip(case.diagnostics, case_json(case), strict=True):
+        meaning = RULES[item.code].meaning if item.code in RULES else ""
+        location = {"text": location_text(item), "href": editor_link(editor, item.where)}
+        yield item, {**finding, "meaning": meaning, "location": location, "lines": []}
+
+
+def _by_file(
+    findings: Iterable[tuple[Diagnostic, dict[str, Any]]], editor: str
+) -> list[dict[str, Any]]:
+    """Return the files with their findings in the order of their lines, the worst file first."""
+    files: dict[str, list[tuple[Diagnostic, dict[str, Any]]]] = {}
+    for item, finding in findings:
+        files.setdefault(item.where.path, []).append((item, finding))
+    order = [str(severity) for severity in Severity]
+    groups = []
+    for path, found in files.items():
+        found.sort(key=lambda pair: pair[0].where.line or 0)
+        lines = _lines_of(path) if any(item.where.line for item, _ in found) else []
+        for item, finding in found:
+            finding["lines"] = _around(lines, item.where.line)
+        worst = min(order.index(finding["severity"]) for _, finding in found)
+        first = found[0][0]
+        groups.append(
+            {
+                "path": path,
+                "href": editor_link(editor, first.where),
+                "severity": order[worst],
+                "findings": [finding for _, finding in found],
+            }
+        )
+    return sorted(groups, key=lambda group: order.index(str(group["severity"])))
+
+
+def editor_link(editor: str, where: Where) -> str:
+    """Return the address that opens the editor at a place, or `""` if that is no file."""
+    if not os.path.isabs(where.path):
+        return ""
+    return (
+        editor.replace("{path}", quote(where.path))
+        .replace("{line}", str(where.line or 1))
+        .replace("{column}", str(where.column or 1))
+    )
+
+
+def _lines_of(path: str) -> list[str]:
+    """Return the lines of a file that a diagnostic names; none if it cannot be read as text."""
+    try:
+        data, _ = read_regular(path, _LARGEST_FILE)
+    except UnreadableFileError:
+        return []
+    return data.decode("utf-8", "replace").splitlines()
+
+
+def _around(lines: list[str], line: int | None) -> list[dict[str, Any]]:
+    """Return a line with its neighbours."""
+    if line is None or not 0 < line <= len(lines):
+        return []
+    first, last = max(1, line - _LINES_AROUND), min(len(lines), line + _LINES_AROUND)
+    return [
+        {"number": at, "text": lines[at - 1][:_LONGEST_LINE], "is_hit": at == line}
+        for at in range(first, last + 1)
+    ]

@@ -1,0 +1,74 @@
+"""The prompts of the last generations, to compare them."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from satchel.lazy_dataclass import dataclass
+from satchel.prompt import about_tokens
+from satchel.reports.listing_report import listing_report
+from satchel.reports.serializer import listing_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from satchel.session import Session
+
+MOST_KEPT = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSnapshot:
+    """The prompt of one step, with its parts."""
+
+    generation: int
+    groups: tuple[str, ...]
+    skills: str
+    notes: str
+    sections: str
+    prompt: str
+    listing: Mapping[str, Any]
+    report: str
+    """The form of the listing, and what would change it."""
+    budget: int | None
+
+    def sizes(self) -> list[dict[str, Any]]:
+        """Return the length of each part."""
+        parts = {"skills": self.skills, "notes": self.notes, "sections": self.sections}
+        return [
+            {"name": name, "characters": len(text), "tokens": about_tokens(text), "text": text}
+            for name, text in parts.items()
+        ]
+
+
+def prompt_of(session: Session) -> PromptSnapshot:
+    """Take a step, and return what it sends."""
+    step = session.step()
+    return PromptSnapshot(
+        generation=step.generation,
+        groups=step.active_groups,
+        skills=step.skill_prompt(),
+        notes=step.activated_notes(),
+        sections=step.prompt_sections(),
+        prompt=step.prompt(),
+        listing=listing_json(step.skill_listing),
+        report=listing_report(session),
+        budget=session.skill_style.budget,
+    )
+
+
+class PromptHistory:
+    """The prompts of new sessions, one for each generation that changed it."""
+
+    def __init__(self) -> None:
+        self._snapshots: deque[PromptSnapshot] = deque(maxlen=MOST_KEPT)
+
+    def add(self, snapshot: PromptSnapshot) -> None:
+        """Add the prompt of the newest generation, unless it is the same as the last one."""
+        if not self._snapshots or self._snapshots[-1].prompt != snapshot.prompt:
+            self._snapshots.append(snapshot)
+
+    def __iter__(self) -> Iterator[PromptSnapshot]:
+        """Return the snapshots, the newest first."""
+        return iter(tuple(self._snapshots)[::-1])

@@ -1,0 +1,88 @@
+"""The page of the prompt: what a session sends now, its parts, and what changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from satchel.errors import SatchelError
+from satchel.prompt import about_tokens
+from satchel.web.page_rendering import Page
+from satchel.web.prompt_history import prompt_of
+from satchel.web.text_diff import diff_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from starlette.requests import Request
+    from starlette.routing import Route
+
+    from satchel.web.page_routes import PageRoutes
+    from satchel.web.prompt_history import PromptSnapshot
+    from satchel.web.workbench import Workbench
+
+
+def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
+    """Return the routes of the page."""
+    return pages.page("/prompt", prompt)
+
+
+def prompt(workbench: Workbench, request: Request) -> Page:
+    """Return the prompt of a new session with some groups, and a diff to an earlier one."""
+    session, problem = workbench.app.session(), ""
+    for group in request.query_params.getlist("group"):
+        try:
+            session.activate(group)
+        except SatchelError as error:
+            problem = error.message
+    now = prompt_of(session)
+    earlier = dict(_earlier(workbench, now))
+    against = request.query_params.get("against", "")
+    if against not in earlier:
+        against = next(iter(earlier), "")
+    label, before = earlier.get(against, ("", now.prompt))
+    record = {
+        "generation": now.generation,
+        "skills": now.skills,
+        "notes": now.notes,
+        "sections": now.sections,
+        "prompt": now.prompt,
+        "listing": now.listing,
+        "report": now.report.removeprefix("skill listing: "),
+        "budget": now.budget,
+        "characters": len(now.prompt),
+        "tokens": about_tokens(now.prompt),
+        "parts": now.sizes(),
+        "groups": _groups(workbench, now),
+        "earlier": [{"id": key, "label": name} for key, (name, _) in earlier.items()],
+        "against": against,
+        "against_label": label,
+        "diff": diff_lines(before, now.prompt),
+        "problem": problem,
+    }
+    return Page(template="prompt.html", title="Prompt", record=record, extra={})
+
+
+def _groups(workbench: Workbench, now: PromptSnapshot) -> list[dict[str, Any]]:
+    """Return each group, and whether it is active."""
+    return [
+        {
+            "name": group.name,
+            "description": group.description,
+            "is_active": group.name in now.groups,
+            "is_always_active": group.active or group.name == "basic",
+            "missing": list(group.missing),
+        }
+        for group in workbench.catalog.groups.values()
+    ]
+
+
+def _earlier(workbench: Workbench, now: PromptSnapshot) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the earlier prompts of generations, then those of steps, by the name in the address."""
+    for snapshot in workbench.prompts:
+        if snapshot.prompt != now.prompt:
+            name = f"generation {snapshot.generation}"
+            yield f"g{snapshot.generation}", (name, snapshot.prompt)
+    for conversation in tuple(workbench.conversations.values()):
+        for step in tuple(conversation.steps)[::-1]:
+            name = f"session {conversation.number}, step {step.number}"
+            yield f"s{conversation.number}.{step.number}", (name, step.prompt)

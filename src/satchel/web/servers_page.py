@@ -1,0 +1,96 @@
+"""The page of MCP servers: state, log, pins, and tools that wait for approval."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from satchel.mcp_servers import RemoteTool
+from satchel.reports.serializer import remote_tool_json, server_json, transport_of
+from satchel.web.page_rendering import Page
+from satchel.web.page_routes import text_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.routing import Route
+
+    from satchel.catalog import ToolEntry
+    from satchel.server_registry import ServerState
+    from satchel.web.page_routes import PageRoutes
+    from satchel.web.workbench import Workbench
+
+_SOURCE = "mcp:"
+
+
+def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
+    """Return the routes of the page and of the approval."""
+    return [*pages.page("/servers", servers), pages.action("/approvals", approve)]
+
+
+def servers(workbench: Workbench, _request: Request) -> Page:
+    """Return every declared server with its state and tools."""
+    states = {state.name: state for state in workbench.app.mcp_server_states}
+    declared = workbench.app.declared_mcp_servers
+    record = {
+        "servers": [
+            {
+                **server_json(name, item, transport_of(item.server)),
+                **_state(states.get(name)),
+                "tools": _tools(workbench, name),
+            }
+            for name, item in declared.items()
+        ]
+    }
+    return Page(template="servers.html", title="Servers", record=record, extra={})
+
+
+def _state(state: ServerState | None) -> dict[str, Any]:
+    if state is None:
+        return {"state": "disabled", "outage": None, "log": ""}
+    is_up = state.outage is None
+    name = "ok" if is_up else "revoked" if state.is_known else "settling"
+    outage = state.outage.as_dict() if state.outage else None
+    return {"state": name, "outage": outage, "log": state.log}
+
+
+def _tools(workbench: Workbench, server: str) -> list[dict[str, Any]]:
+    """Return the tools of a server; those that differ from their pin with old and new."""
+    return [
+        _tool(entry, entry.tool)
+        for entry in workbench.catalog.all_tools
+        if entry.source == f"{_SOURCE}{server}" and isinstance(entry.tool, RemoteTool)
+    ]
+
+
+def _tool(entry: ToolEntry, loaded: RemoteTool) -> dict[str, Any]:
+    drift = loaded.drift
+    record = remote_tool_json(entry, loaded.definition.name, drift.digest if drift else None)
+    return {
+        **record,
+        "why": drift.why if drift else "",
+        "changes": _sides(drift.change) if drift else [],
+    }
+
+
+def _sides(change: str) -> list[dict[str, str]]:
+    """Return each changed part with its old and its new lines."""
+    parts: list[dict[str, str]] = []
+    for line in change.splitlines():
+        if line.startswith("- ") and parts:
+            parts[-1]["old"] += line[2:] + "\n"
+        elif line.startswith("+ ") and parts:
+            parts[-1]["new"] += line[2:] + "\n"
+        else:
+            parts.append({"part": line.removesuffix(":"), "old": "", "new": ""})
+    return parts
+
+
+async def approve(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Approve one tool of a server, if it still is what the page showed."""
+    server, tool, digest = (text_of(given, key) for key in ("server", "tool", "digest"))
+    approved = await asyncio.to_thread(
+        workbench.app.approve_mcp_tools, server, tool, digests={tool: digest}
+    )
+    workbench.wake()
+    return {"server": server, "approved": list(approved)}

@@ -1,0 +1,268 @@
+"""The page of a session: a conversation by hand, with its steps, plans and saved state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from satchel.errors import DefinitionError, NotFoundError
+from satchel.session import Recording, replay
+from satchel.tools import ToolCall
+from satchel.web.call_records import result_record
+from satchel.web.page_rendering import Page
+from satchel.web.page_routes import object_of, text_of
+from satchel.web.text_diff import diff_lines, unified_lines
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from satchel.contracts import Validation
+    from satchel.web.conversation import Conversation, StepRecord
+    from satchel.web.page_routes import PageRoutes
+    from satchel.web.workbench import Workbench
+
+_MOST_SKILLS = 500
+"""How many skills are suggested; any other can be typed."""
+_PATH = "/sessions/{number:int}"
+
+
+def routes(pages: PageRoutes, workbench: Workbench) -> list[Route]:
+    """Return the routes of the page and of what is done in a session."""
+
+    async def recording(request: Request) -> Response:
+        return _recording(workbench, request.path_params["number"])
+
+    actions = {
+        "groups": switch_group,
+        "skills": load_skill,
+        "steps": take_step,
+        "check": check_plan,
+        "run": run_plan,
+        "turn": new_turn,
+        "state": restore_state,
+        "replay": replay_recording,
+    }
+    return [
+        *pages.page(f"{_PATH}/steps/{{step:int}}", step),
+        Route(f"{_PATH}/recording.jsonl", recording),
+        *pages.page(_PATH, session),
+        pages.action("/sessions", new_session),
+        *(pages.action(f"{_PATH}/{name}", act) for name, act in actions.items()),
+    ]
+
+
+# ---- pages --------------------------------------------------------------------------------------
+
+
+def session(workbench: Workbench, request: Request) -> Page:
+    """Return a conversation: its groups, skills, steps and state."""
+    conversation = workbench.conversation(request.path_params["number"])
+    held = conversation.session
+    active, loaded = held.active_groups, held.loaded_skills
+    served = workbench.catalog.skills
+    record = {
+        "number": conversation.number,
+        "groups": [
+            {
+                "name": group.name,
+                "description": group.description,
+                "is_active": group.name in active,
+                "is_fixed": group.name == "basic" or bool(group.missing),
+                "missing": list(group.missing),
+            }
+            for group in workbench.catalog.groups.values()
+        ],
+        "loaded_skills": list(loaded),
+        "steps": [item.as_dict() for item in tuple(conversation.steps)[::-1]],
+        "pending": held.changes().text if conversation.steps else "",
+        "state": _state_of(conversation),
+        "tools": [entry.name for entry in conversation.newest_view()],
+        "entries": len(conversation.recording),
+    }
+    extra = {
+        "others": sorted(workbench.conversations),
+        "skills": [name for name in list(served)[:_MOST_SKILLS] if name not in loaded],
+        "first_call": _first_call(record["tools"]),
+    }
+    title = f"Session {conversation.number}"
+    return Page(template="session.html", title=title, record=record, extra=extra)
+
+
+def step(workbench: Workbench, request: Request) -> Page:
+    """Return one step in full, with what differs from the step before."""
+    conversation = workbench.conversation(request.path_params["number"])
+    number = request.path_params["step"]
+    found, before = conversation.step(number), conversation.step(number - 1)
+    if found is None:
+        raise NotFoundError("step", str(number), ())
+    record = {
+        **found.as_dict(),
+        "session": conversation.number,
+        "prompt": found.prompt,
+        "schemas": list(found.tools),
+        "prompt_diff": diff_lines(before.prompt, found.prompt) if before else [],
+        "tools_added": _difference(found, before),
+        "tools_removed": _difference(before, found),
+        "has_next": conversation.step(number + 1) is not None,
+        "has_last": before is not None,
+    }
+    return Page(template="step.html", title=f"Step {number}", record=record, extra={})
+
+
+def _difference(one: StepRecord | None, other: StepRecord | None) -> list[str]:
+    if one is None or other is None:
+        return []
+    names = {tool["name"] for tool in other.tools}
+    return [tool["name"] for tool in one.tools if tool["name"] not in names]
+
+
+def _state_of(conversation: Conversation) -> Any:
+    try:
+        return conversation.session.state_dict()
+    except DefinitionError as problem:
+        return {"error": problem.message}
+
+
+def _first_call(tools: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"name": tools[0] if tools else "load_skill", "arguments": {}}]
+
+
+def _recording(workbench: Workbench, number: int) -> Response:
+    try:
+        text = workbench.conversation(number).recording.dumps()
+    except NotFoundError as problem:
+        return Response(problem.message, 404, media_type="text/plain")
+    headers = {"content-disposition": f'attachment; filename="session-{number}.jsonl"'}
+    data = text.encode("utf-8", "surrogatepass")
+    return Response(data, headers=headers, media_type="application/x-ndjson")
+
+
+# ---- actions ------------------------------------------------------------------------------------
+
+
+def _of(workbench: Workbench, given: Mapping[str, Any]) -> Conversation:
+    return workbench.conversation(given["number"])
+
+
+async def _done(workbench: Workbench, work: Callable[[], Any]) -> Any:
+    """Do what may block in a thread, and tell the pages."""
+    answer = await asyncio.to_thread(work)
+    workbench.wake()
+    return answer
+
+
+async def new_session(workbench: Workbench, _given: Mapping[str, Any]) -> dict[str, Any]:
+    """Begin a conversation."""
+    return {"number": workbench.new_conversation().number}
+
+
+async def switch_group(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Activate or deactivate a group."""
+    held, group = _of(workbench, given).session, text_of(given, "group")
+    switch = held.activate if given.get("on") is True else held.deactivate
+    await _done(workbench, lambda: switch(group))
+    return {"groups": list(held.active_groups)}
+
+
+async def load_skill(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Load a skill, as for a slash command, and return what the model reads."""
+    held, name = _of(workbench, given).session, text_of(given, "skill").strip()
+    arguments = text_of(given, "arguments") or None
+    skill = await _done(workbench, lambda: held.load_skill(name, arguments))
+    return {"name": skill.name, "text": skill.text}
+
+
+async def take_step(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Take a step, as for a model request."""
+    conversation = _of(workbench, given)
+    await _done(workbench, conversation.take_step)
+    return conversation.steps[-1].as_dict()
+
+
+async def new_turn(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Begin the next turn of the user."""
+    await _done(workbench, _of(workbench, given).session.new_turn)
+    return {}
+
+
+async def check_plan(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what tools and contracts make of the calls of one message; nothing is run."""
+    conversation, calls = _of(workbench, given), _calls(given)
+    validation = await _done(workbench, lambda: conversation.newest_step.validate(calls))
+    return _verdicts(validation)
+
+
+async def run_plan(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the calls of one message, and return their results in order."""
+    conversation, calls = _of(workbench, given), _calls(given)
+    ready = [call if call.id else call.changed(id=workbench.calls.new_id()) for call in calls]
+    verdicts = _verdicts(conversation.newest_step.validate(ready))
+    results = await conversation.run(ready)
+    workbench.wake()
+    shown = [
+        result_record(result, workbench.calls.add(workbench.calls.new_id(), result.content))
+        for result in results
+    ]
+    return {**verdicts, "results": shown}
+
+
+async def restore_state(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Restore a saved state in place of the current one."""
+    held, state = _of(workbench, given).session, object_of(given, "state")
+    diagnostics = await _done(workbench, lambda: held.load_state_dict(state))
+    return {"diagnostics": [item.as_dict() for item in diagnostics]}
+
+
+async def replay_recording(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Replay a recording in a new session, and return what is not as it was."""
+    recorded = Recording.loads(text_of(given, "recording"))
+    differences = await replay(recorded, workbench.app.session(), run=given.get("calls") is True)
+    return {
+        "entries": len(recorded),
+        "differences": [
+            {
+                "entry": item.entry,
+                "kind": item.kind,
+                "message": item.message,
+                "diff": unified_lines(item.diff),
+            }
+            for item in differences
+        ],
+    }
+
+
+def _calls(given: Mapping[str, Any]) -> list[ToolCall]:
+    calls = given.get("calls")
+    if not isinstance(calls, list) or not calls:
+        raise DefinitionError(
+            "a plan is a list of calls", fix='write [{"name": "...", "arguments": {...}}]'
+        )
+    return [ToolCall.from_dict(call if isinstance(call, dict) else {}) for call in calls]
+
+
+def _verdicts(validation: Validation) -> dict[str, Any]:
+    """Return the verdicts on the calls that are corrected, pruned or rejected."""
+    kinds = {
+        "corrected": validation.corrected,
+        "pruned": validation.pruned,
+        "rejected": validation.rejected,
+    }
+    verdicts = [
+        {
+            "kind": kind,
+            "index": verdict.index,
+            "name": verdict.sent.name,
+            "sent": verdict.sent.arguments,
+            "now": verdict.call.arguments if verdict.call else None,
+            "rules": list(verdict.ids),
+            "message": verdict.message,
+            "problem": verdict.problem,
+        }
+        for kind, found in kinds.items()
+        for verdict in found
+    ]
+    return {"verdicts": sorted(verdicts, key=lambda verdict: verdict["index"])}

@@ -1,0 +1,27 @@
+"""The lines that differ between two texts, for a page."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_KINDS = {"+": "added", "-": "removed", "@": "place"}
+_HEADER_LINES = 2
+
+
+def diff_lines(before: str, now: str, context: int = 3) -> list[dict[str, Any]]:
+    """Return each line of a unified diff with its kind; nothing for equal texts."""
+    lines = unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=context)
+    return _with_kinds([*lines][_HEADER_LINES:])
+
+
+def unified_lines(diff: str) -> list[dict[str, Any]]:
+    """Return the lines of a unified diff, each with its kind, without the header."""
+    return _with_kinds(diff.splitlines()[_HEADER_LINES:])
+
+
+def _with_kinds(lines: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"kind": _KINDS.get(line[:1], "same"), "text": line} for line in lines]

@@ -1,0 +1,191 @@
+"""The page of a tool: its schemas, a form for its arguments, and calls that stream."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from shlex import join
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from satchel.diagnostics import Where
+from satchel.errors import NotFoundError
+from satchel.reports.serializer import shown
+from satchel.reports.short_texts import status_label
+from satchel.runtime.stream_opening import close
+from satchel.tools import ToolCall, ToolChunk, ToolContext
+from satchel.tools.dialects import DIALECTS
+from satchel.web.call_records import SHOWN_MEDIA, result_record
+from satchel.web.page_rendering import Page
+from satchel.web.page_routes import name_in, names_of, object_of, text_of
+from satchel.web.problems_page import editor_link
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from satchel.catalog import ToolEntry
+    from satchel.session import Session
+    from satchel.tools import Tool, ToolResult
+    from satchel.web.page_routes import PageRoutes
+    from satchel.web.workbench import DevOptions, Workbench
+
+_TASK_TIMEOUT = 3_600.0
+_PAGE = "the page"
+"""Who called, for the timeline."""
+
+
+def routes(pages: PageRoutes, workbench: Workbench) -> list[Route]:
+    """Return the routes of the page, of its calls, and of what they returned."""
+
+    async def media(request: Request) -> Response:
+        return _media(workbench, request)
+
+    return [
+        *pages.page("/tools/{name:path}", tool),
+        pages.action("/calls", call),
+        pages.action("/calls/{call_id}/cancel", cancel),
+        Route("/calls/{call_id}/blocks/{number:int}", media),
+    ]
+
+
+def tool(workbench: Workbench, request: Request) -> Page:
+    """Return everything about a tool."""
+    entry = workbench.catalog.tool(name_in(request))
+    loaded = entry.tool
+    record = {
+        **shown("tool", entry),
+        "status": status_label(entry),
+        "schemas": _schemas(loaded) if loaded else {},
+        "parameters": _parameters(loaded) if loaded else {},
+        "examples": [dict(example) for example in loaded.examples] if loaded else [],
+        "annotations": dict(loaded.annotations or {}) if loaded else {},
+        "is_callable": loaded is not None and entry.is_served,
+        "command": _command(workbench.options, entry),
+        "python": _python(workbench.options, entry),
+    }
+    editor = editor_link(workbench.options.editor, Where(entry.path))
+    return Page(template="tool.html", title=entry.name, record=record, extra={"editor": editor})
+
+
+def _schemas(loaded: Tool) -> dict[str, Any]:
+    schemas = {}
+    for dialect in DIALECTS:
+        try:
+            schemas[dialect] = loaded.to_schema(dialect)
+        except Exception as problem:  # the schema of a tool may be anything
+            schemas[dialect] = {"error": str(problem)}
+    return schemas
+
+
+def _parameters(loaded: Tool) -> dict[str, Any]:
+    try:
+        return dict(loaded.parameters)
+    except Exception:  # the tool's class may raise anything
+        return {}
+
+
+def _command(options: DevOptions, entry: ToolEntry) -> str:
+    """Return the start of a `satchel call` line; the arguments follow it."""
+    return join(["satchel", "call", entry.name, *options.source_options])
+
+
+def _python(options: DevOptions, entry: ToolEntry) -> str:
+    """Return Python that calls a tool, up to its arguments."""
+    given = {
+        "skills": list(options.skills),
+        "plugins": list(options.plugins),
+        "entry_points": list(options.entry_points),
+        "project": "." if options.project else None,
+    }
+    arguments = ", ".join(f"{name}={value!r}" for name, value in given.items() if value)
+    return (
+        "from satchel import Satchel\n\n"
+        f"session = Satchel({arguments}).session()\n"
+        f"session.activate({entry.group!r})\n"
+        f"result = session.call_sync({entry.name!r}, "
+    )
+
+
+async def call(workbench: Workbench, given: Mapping[str, Any]) -> Response:
+    """Call a tool as a model would, in a session of its own; the answer streams.
+
+    Each line of the answer is one JSON object: `call`, `chunk`, `result` or `needs_approval`.
+    """
+    entry = workbench.catalog.tool(text_of(given, "tool"))
+    if workbench.catalog.tools.get(entry.name) is not entry:
+        raise NotFoundError("served tool", entry.name, ())
+    session = workbench.app.session()
+    session.activate(entry.group, *names_of(given, "groups"))
+    session.state.update(object_of(given, "state"))
+    wish = ToolCall(
+        name=entry.name,
+        arguments=object_of(given, "arguments"),
+        id=workbench.calls.new_id(),
+        context=ToolContext(run_id=_PAGE),
+    )
+    lines = _lines(workbench, session, wish, is_approved=given.get("approved") is True)
+    return StreamingResponse(lines, media_type="application/x-ndjson")
+
+
+async def _lines(
+    workbench: Workbench, session: Session, wish: ToolCall, *, is_approved: bool
+) -> AsyncIterator[bytes]:
+    plan = session.step().plan([wish])
+    if not is_approved and plan.needs_approval(0):
+        yield _line({"needs_approval": wish.name})
+        return
+    yield _line({"call": wish.id})
+    workbench.running[wish.id] = session
+    start = time.monotonic()
+    items = plan.stream(0, approved=is_approved)
+    try:
+        async for item in items:
+            blocks = workbench.calls.add(wish.id, item.content)
+            if isinstance(item, ToolChunk):
+                yield _line({"chunk": {"blocks": blocks, "structured": item.structured}})
+                continue
+            result = await _finished(session, item)
+            if result is not item:
+                blocks = workbench.calls.add(wish.id, result.content)
+            seconds = round(time.monotonic() - start, 3)
+            yield _line({"result": {**result_record(result, blocks), "seconds": seconds}})
+    finally:
+        workbench.running.pop(wish.id, None)
+        # Leaving early, because the page was closed, ends the tool.
+        await close(items)
+
+
+async def _finished(session: Session, result: ToolResult) -> ToolResult:
+    """Wait for the background task of a result, if it has one."""
+    if not (task_id := result.metadata.get("task_id")):
+        return result
+    arguments = {"task_id": task_id, "timeout": _TASK_TIMEOUT}
+    result = await session.call("wait_task", arguments)
+    # The first block says how the task ended.
+    return replace(result, content=result.content[1:])
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, default=str).encode() + b"\n"
+
+
+async def cancel(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """End a call; its result has the output so far."""
+    session = workbench.running.get(text_of(given, "call_id"))
+    return {"ended": session.interrupt() if session else 0}
+
+
+def _media(workbench: Workbench, request: Request) -> Response:
+    """Return the bytes of a block; a page shows only pictures and sounds, nothing that runs."""
+    found = workbench.calls.data(request.path_params["call_id"], request.path_params["number"])
+    if found is None:
+        return Response("Not found\n", 404, media_type="text/plain")
+    data, media_type = found
+    if media_type in SHOWN_MEDIA:
+        return Response(data, media_type=media_type)
+    headers = {"content-disposition": 'attachment; filename="block"'}
+    return Response(data, headers=headers, media_type="application/octet-stream")

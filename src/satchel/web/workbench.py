@@ -1,0 +1,171 @@
+"""What `satchel dev` knows while it runs; the pages read it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from satchel.catalog import Catalog
+from satchel.diagnostics import Severity
+from satchel.errors import NotFoundError
+from satchel.lazy_dataclass import dataclass
+from satchel.names import near_misses
+from satchel.search import SearchIndex, documents_of
+from satchel.web.call_records import CallRecords
+from satchel.web.conversation import Conversation
+from satchel.web.event_stream import EventStream
+from satchel.web.prompt_history import PromptHistory, prompt_of
+from satchel.web.timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from satchel.satchel import Satchel
+    from satchel.search import SearchHit
+    from satchel.session import Session
+
+T = TypeVar("T")
+
+# A catalog without a changed entry, such as for a missing folder, sends no change: look for it.
+_POLL_SECONDS = 0.4
+_SETTLE_SECONDS = 0.02
+_MOST_CONVERSATIONS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevOptions:
+    """What the user chose on the command line."""
+
+    read_only: bool = False
+    editor: str = "vscode://file{path}:{line}:{column}"
+    """The address that opens an editor."""
+    source_options: tuple[str, ...] = ()
+    """The options that name the sources, for commands that a page shows."""
+    skills: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    entry_points: tuple[str, ...] = ()
+    project: bool = False
+
+
+class Workbench:
+    """One `Satchel` with all that its pages show beside the catalog."""
+
+    def __init__(self, app: Satchel, options: DevOptions) -> None:
+        self.app, self.options = app, options
+        self.prompts = PromptHistory()
+        self.prompts.add(prompt_of(app.session()))
+        self.calls = CallRecords()
+        self.stream = EventStream(self._state, on_reader=self._look)
+        self.timeline = Timeline(self.wake)
+        self.conversations: dict[int, Conversation] = {}
+        self.running: dict[str, Session] = {}
+        """The sessions of running calls, by the id of the call."""
+        self._index, self._index_lock = SearchIndex(), Lock()
+        self._indexed: Catalog | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._woken, self._has_news = asyncio.Event(), False
+        self._last = app.catalog
+
+    @property
+    def catalog(self) -> Catalog:
+        """The newest catalog."""
+        return self.app.catalog
+
+    def derived(self, key: str, make: Callable[[], T]) -> T:
+        """Return what `make` makes of the newest catalog; it is made once for each catalog."""
+        return self.app.catalog_cache.get_or_make(("web", key), make)
+
+    def search(self, words: str, kind: str | None = None, limit: int = 10) -> list[SearchHit]:
+        """Find tools and skills as a model does; any thread may call this."""
+        with self._index_lock:
+            catalog = self.catalog
+            if self._indexed is not catalog:
+                self._index.bring_up_to_date(documents_of(catalog))
+                self._indexed = catalog
+        return self._index.search(words, kind, limit)
+
+    def conversation(self, number: int) -> Conversation:
+        """Return a conversation; the first one begins by itself. Raises `NotFoundError`."""
+        if not self.conversations:
+            self.new_conversation()
+        if number not in self.conversations:
+            known = [str(one) for one in self.conversations]
+            raise NotFoundError("conversation", str(number), near_misses(str(number), known))
+        return self.conversations[number]
+
+    def new_conversation(self) -> Conversation:
+        """Begin a conversation; the oldest is forgotten if there are many."""
+        number = max(self.conversations, default=0) + 1
+        while len(self.conversations) >= _MOST_CONVERSATIONS:
+            del self.conversations[min(self.conversations)]
+        conversation = Conversation(number, self.app.session())
+        self.conversations[number] = conversation
+        return conversation
+
+    def wake(self) -> None:
+        """Tell the pages soon that something changed; any thread may call this."""
+        self._has_news = True
+        self._look()
+
+    def _look(self) -> None:
+        """Look soon for something to do; any thread may call this."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._woken.set)
+
+    async def follow(self) -> None:
+        """Watch the sources, and tell the pages about each change, until it is cancelled."""
+        self._loop = asyncio.get_running_loop()
+        undo_record = self.app.register_middleware(self.timeline.record)
+        undo_listener = self.app.subscribe(self.timeline.add_change)
+        try:
+            async with self.app.watch():
+                async for _ in self._news():
+                    await asyncio.to_thread(self._take)
+                    self.stream.publish()
+        finally:
+            undo_listener()
+            undo_record()
+            self.stream.close()
+
+    async def _news(self) -> AsyncIterator[None]:
+        """Yield whenever something changed; without an open page nothing is polled."""
+        while True:
+            if self.stream.readers and self._indexed is None:
+                # After the first page is shown, and before somebody searches.
+                await asyncio.to_thread(partial(self.search, "a"))
+            seconds = _POLL_SECONDS if self.stream.readers else None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._woken.wait()
+            self._woken.clear()
+            if self._has_news or self.catalog is not self._last:
+                # The changes of one catalog come one by one.
+                await asyncio.sleep(_SETTLE_SECONDS)
+                self._has_news = False
+                yield
+
+    def _take(self) -> None:
+        """Keep the prompt of the newest catalog."""
+        catalog = self.catalog
+        if catalog is not self._last:
+            self._last = catalog
+            self.prompts.add(prompt_of(self.app.session()))
+
+    def _state(self) -> dict[str, Any]:
+        """Return what every page shows of the newest catalog."""
+        catalog = self.catalog
+        counts = self.derived("counts", lambda: problem_counts(catalog))
+        return {"generation": catalog.generation, **counts}
+
+
+def problem_counts(catalog: Catalog) -> dict[str, int]:
+    """Return how many errors and warnings a catalog has."""
+    severities = [item.severity for item in catalog.diagnostics]
+    return {
+        "errors": severities.count(Severity.ERROR),
+        "warnings": severities.count(Severity.WARNING),
+    }

@@ -1,0 +1,63 @@
+"""A server of the pages in a thread, and the browser that visits it."""
+
+import asyncio
+import shutil
+import threading
+import urllib.parse
+from contextlib import suppress
+from dataclasses import replace
+
+from satchel.http.listen_address import Address
+from satchel.http.quiet_server import listen
+from satchel.web.dev_server import serve_dev
+from satchel.web.workbench import Workbench
+
+PATIENCE = 60.0
+"""Seconds after which something that should come counts as never coming."""
+TOKEN = "a-token-of-some-length"
+LOOPBACK = Address("127.0.0.1", 7317)
+HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(1)> "quoted" \u202egnitrever'
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+class DevServer:
+    """A server in a thread; it can be stopped, and started again at its port."""
+
+    def __init__(self, bench: Workbench, port: int = 0) -> None:
+        self.bench = bench
+        self._listening = listen(Address("127.0.0.1", port))
+        self.address = replace(LOOPBACK, port=self._listening.getsockname()[1])
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._is_ready = threading.Event()
+        self._loop = self._task = None
+        self._thread.start()
+        assert self._is_ready.wait(PATIENCE)
+
+    @property
+    def url(self) -> str:
+        return self.address.root_url
+
+    @property
+    def entrance(self) -> str:
+        return f"{self.url}/?{urllib.parse.urlencode({'token': TOKEN})}"
+
+    def _serve(self) -> None:
+        async def serve() -> None:
+            self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+            await serve_dev(self.bench, self._listening, self.address, TOKEN, self._is_ready.set)
+
+        with suppress(asyncio.CancelledError), self._listening:
+            asyncio.run(serve())
+
+    def stop(self) -> None:
+        with suppress(RuntimeError):  # it has ended already
+            self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
