@@ -107,7 +107,8 @@ class FolderReader:
         `resolved` is its path without links and `listing` what is in it, where that is known.
         The bytes of the kept files that are read go to `data`, if it is given.
         """
-        walk = _WalkState({file.name: file for file in before.files} if before else {}, data)
+        cached = {file.name: file for file in before.files} if before else {}
+        walk = _WalkState(cached=cached, data=data)
         files: list[UnitFile] = []
         files.extend(
             file
@@ -243,7 +244,7 @@ UNREADABLE = frozenset({"source-unreadable", "source-link-broken"})
 """The codes of files and folders that exist and cannot be read."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _WalkState:
     """The state of one walk over a folder."""
 
