@@ -31,7 +31,7 @@ _MAX_DEPTH = 24
 _NAME = attrgetter("name")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FolderContent:
     """The files of one skill or plugin folder, sorted by name."""
 
@@ -265,11 +265,13 @@ class _WalkState:
         """Return what was found."""
         if self.links or self.diagnostics:
             diagnostics = tuple(dict.fromkeys(self.diagnostics))
-            return FolderContent(tuple(files), diagnostics, frozenset(self.links))
+            links = frozenset(self.links)
+            return FolderContent(files=tuple(files), diagnostics=diagnostics, links=links)
         is_settled = all(file.settled for file in files) and all(
             stamp.is_settled() for _, stamp in self.folders
         )
-        return FolderContent(tuple(files), folders=tuple(self.folders) if is_settled else ())
+        folders = tuple(self.folders) if is_settled else ()
+        return FolderContent(files=tuple(files), folders=folders)
 
 
 @dataclass(frozen=True, slots=True)
