@@ -63,7 +63,7 @@ class Makers:
         finding = SkillFinding(
             place=place,
             key=key,
-            folder=FolderContent(read, ()),
+            folder=FolderContent(files=read),
             manifest=None if broken else manifest,
             diagnostics=(problem,) if broken else (),
         )

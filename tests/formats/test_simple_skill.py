@@ -40,6 +40,9 @@ PIECES = st.sampled_from(
         *("name: pdf\n", "name: 'pdf'\n", "name:  pdf \n", "name: PDF\n", "name:\n", "name: pdf"),
         *("description: Fills forms.\n", "description: ''\n", "description: a: b\n"),
         *('description: "Fills"\n', "description: >\n  Fills\n", "description:   \n"),
+        *("description: >-\n  a\n\n  b\n", "description: |\n  a\n   b\n", "  c: d\n", "  - e\n"),
+        *("metadata:\n", "metadata:\n  a: b\n  c: 'd'\n", "metadata:\n  a:\n", "version: 1\n"),
+        *("allowed-tools:\n  - Read\n", "allowed-tools:\n- Read\n- 'b'\n"),
         *("license: MIT\n", "license: ''\n", "license:\n", "license: [a]\n", "odd: x\n"),
         *(
             "compatibility: Needs git.\n",

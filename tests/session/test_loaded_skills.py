@@ -8,6 +8,7 @@ import pytest
 from satchel import Satchel
 from satchel.session.loaded_skills import LoadedSkill, LoadedSkills
 from satchel.settings import Limits
+from satchel.sources.contained_files import Bounds
 
 
 def a_skill(name="pdf", files=("SKILL.md",), allowed=()):
@@ -62,7 +63,8 @@ def test_it_keeps_words_and_no_entry_of_a_catalog(tmp_path, write_skill):
     app = Satchel(skills=[tmp_path])
     entry = app.catalog.skills["pdf"]
     skill = LoadedSkill.of("pdf", entry, entry.manifest, Limits())
-    assert (skill.root, skill.folder) == (str(tmp_path), str(tmp_path / "pdf"))
+    assert skill.root == Bounds(str(tmp_path))
+    assert skill.folder == str(tmp_path / "pdf")
     assert skill.files == ("SKILL.md",)
     del entry
     gone = ref(app.catalog)

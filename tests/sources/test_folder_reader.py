@@ -250,7 +250,7 @@ def test_a_unit_is_young_while_its_newest_file_is(unit, reader, later):
     assert read.is_younger_than(60)
     later(100)
     assert not read.is_younger_than(60)
-    assert not FolderContent((), ()).is_younger_than(60)
+    assert not FolderContent().is_younger_than(60)
 
 
 def test_a_file_that_is_named_is_read_beyond_the_limit_and_through_links_inside(tmp_path):

@@ -95,7 +95,7 @@ def _finding(item: ServerOffer, skill: ListedSkill, name: str) -> SkillFinding:
     return SkillFinding(
         place=root,
         key="",
-        folder=FolderContent(files, ()),
+        folder=FolderContent(files=files),
         manifest=replace(skill.manifest, name=name),
         diagnostics=(*skill.diagnostics, *renamed, *drifted),
         remote=RemoteSkillReader(

@@ -2,7 +2,7 @@
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from itertools import takewhile
@@ -110,7 +110,8 @@ def render_skills(
 def _by_name(skills: Sequence[PromptedSkill]) -> Sequence[PromptedSkill]:
     """Sort skills by name, ignoring case. Those of a catalog usually are in this order."""
     names = [*map(attrgetter("name"), skills)]
-    folded = [*map(str.casefold, names)]
+    text = "\n".join(names)
+    folded = names if text == text.casefold() else [*map(str.casefold, names)]
     if all(map(lt, folded, folded[1:])):
         return skills
     # The position last: no skill is compared.
@@ -202,10 +203,10 @@ def _ranked(
     skills: Sequence[PromptedSkill], first: frozenset[str]
 ) -> tuple[Sequence[PromptedSkill], int]:
     """Return the skills, those that are most likely used first, and how many these are."""
-    kinds = _kinds(skills, "groups", "scope")
+    kinds, different = _kinds(skills, "groups", "scope")
     ranks = {
         kind: (_GROUPED if kind[0] and BASIC_GROUP not in kind[0] else _OTHER, kind[1])
-        for kind in set(kinds)
+        for kind in different
     }
     if not first and len(set(ranks.values())) == 1:
         ((rank, _),) = set(ranks.values())
@@ -218,12 +219,17 @@ def _ranked(
     return [skills[at] for at in order], sum(rank < _OTHER for rank, _ in ranks_of_all)
 
 
-def _kinds(skills: Sequence[PromptedSkill], *names: str) -> Sequence[tuple[Any, ...]]:
-    """Return the values of some attributes of each skill; very many skills often share them."""
-    values = [set(map(attrgetter(name), skills)) for name in names]
-    if all(len(found) == 1 for found in values):
-        return [tuple(value for (value,) in values)] * len(skills)  # one tuple for all
-    return [*map(attrgetter(*names), skills)]
+def _kinds(
+    skills: Sequence[PromptedSkill], *names: str
+) -> tuple[Sequence[tuple[Any, ...]], Collection[tuple[Any, ...]]]:
+    """Return the values of some attributes of each skill, and those that differ."""
+    columns = [[*map(attrgetter(name), skills)] for name in names]
+    # Very many skills often share them, and `count` compares by identity first.
+    if skills and all(column.count(column[0]) == len(skills) for column in columns):
+        shared = tuple(column[0] for column in columns)
+        return [shared] * len(skills), [shared]
+    kinds = [*zip(*columns, strict=True)]
+    return kinds, set(kinds)
 
 
 def _with_names(
@@ -304,11 +310,14 @@ class _Page:
     def by_source(self, skills: Sequence[PromptedSkill]) -> dict[str, list[PromptedSkill]]:
         """Return the skills by group or source; without `load_skill`, by the folder above."""
         if self.model.can_load:
-            keys: Sequence[Any] = _kinds(skills, "groups", "source")
-            titles = {key: _title(*key) for key in set(keys)}
+            kinds, different = _kinds(skills, "groups", "source")
+            keys: Sequence[Any] = kinds
+            titles = {key: _title(*key) for key in different}
         else:
             keys = [os.path.dirname(skill.folder) for skill in skills]
             titles = {key: key for key in set(keys)}
+        if len(titles) == 1:
+            return {title: list(skills) for title in titles.values()}
         found: dict[str, list[PromptedSkill]] = {title: [] for title in titles.values()}
         for skill, key in zip(skills, keys, strict=True):
             found[titles[key]].append(skill)

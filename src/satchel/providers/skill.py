@@ -119,7 +119,7 @@ def find_skill(
         source=source,
         groups=tuple(skill.groups),
     )
-    folder = FolderContent(files)
+    folder = FolderContent(files=files)
     access = SkillAccess(origin="the application" if source == HOST else f"the provider {source}")
     finding = SkillFinding(
         place=root,

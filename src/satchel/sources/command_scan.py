@@ -100,7 +100,7 @@ def _finding(
         stamp=file.stamp,
         settled=file.settled,
     )
-    folder = FolderContent((own,))
+    folder = FolderContent(files=(own,))
     if before is not None and before.folder == folder:
         return before
     path = os.path.join(place.path, key) if key else place.path

@@ -34,7 +34,7 @@ _MAX_DEPTH = 24
 _NAME = attrgetter("name")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FolderContent:
     """The files of one skill or plugin folder, sorted by name."""
 
@@ -114,7 +114,8 @@ class FolderReader:
         `resolved` is its path without links and `listing` what is in it, where that is known.
         The bytes of the kept files that are read go to `data`, if it is given.
         """
-        walk = _WalkState({file.name: file for file in before.files} if before else {}, data)
+        cached = {file.name: file for file in before.files} if before else {}
+        walk = _WalkState(cached=cached, data=data)
         files: list[UnitFile] = []
         files.extend(
             file
@@ -271,7 +272,7 @@ UNREADABLE = frozenset({"source-unreadable", "source-link-broken"})
 """The codes of files and folders that exist and cannot be read."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _WalkState:
     """The state of one walk over a folder."""
 
@@ -292,11 +293,13 @@ class _WalkState:
         """Return what was found."""
         if self.links or self.diagnostics:
             diagnostics = tuple(dict.fromkeys(self.diagnostics))
-            return FolderContent(tuple(files), diagnostics, frozenset(self.links))
+            links = frozenset(self.links)
+            return FolderContent(files=tuple(files), diagnostics=diagnostics, links=links)
         is_settled = all(file.settled for file in files) and all(
             stamp.is_settled() for _, stamp in self.folders
         )
-        return FolderContent(tuple(files), folders=tuple(self.folders) if is_settled else ())
+        folders = tuple(self.folders) if is_settled else ()
+        return FolderContent(files=tuple(files), folders=folders)
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,12 @@ def _finding(root: SearchRoot, key: str, data: dict[str, Any], body: bytes) -> S
     return SkillFinding(
         place=root,
         key=key,
-        folder=FolderContent(tuple(files), _diagnostics(data["problems"]), links, folders),
+        folder=FolderContent(
+            files=tuple(files),
+            diagnostics=_diagnostics(data["problems"]),
+            links=links,
+            folders=folders,
+        ),
         manifest=SkillManifest(body=body, **fields),
         diagnostics=_diagnostics(data["diagnostics"]),
         target=data["target"],
