@@ -599,6 +599,8 @@ class Satchel:
     @property
     def declared_mcp_servers(self) -> Mapping[str, DeclaredServer]:
         """The MCP servers that enabled plugins and `satchel.toml` name, connected or not."""
+        if not self._cache.declared:
+            return {}
         # Lazy: needed only with MCP servers.
         from satchel.mcp_servers.server_declarations import unique_server_names
 

@@ -5,11 +5,16 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
+import httpx2
 import pytest
 from clients import ERAS, HANDSHAKE, PATIENCE, STATELESS, client_of, names_of, run
 from mcp import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 from satchel import Satchel, Settings, StdioServer, tool
 from satchel.mcp.mcp_server import SatchelServer
@@ -327,3 +332,77 @@ serve_command._PATIENCE = 2.0
 from satchel.cli.main import main
 main(sys.argv[1:])
 """
+
+
+# ---- headers that are forwarded -------------------------------------------------------------
+
+
+class Far(BaseHTTPRequestHandler):
+    """A server of one tool that remembers a header of each call."""
+
+    heard: ClassVar[list] = []
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if asked["method"] == "tools/call":
+            self.heard.append((self.headers.get("X-User"), self.headers.get("X-Other")))
+        results = {
+            "initialize": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "far", "version": "0"},
+            },
+            "tools/list": {"tools": described("far")},
+            "tools/call": {"content": [{"type": "text", "text": "said"}]},
+        }
+        answer = {"jsonrpc": "2.0", "id": asked.get("id")}
+        if asked["method"] in results:
+            answer["result"] = results[asked["method"]]
+        else:
+            answer["error"] = {"code": -32601, "message": "Method not found"}
+        body = json.dumps(answer).encode() if "id" in asked else b""
+        self.send_response(200 if body else 202)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.send_error(405)
+
+    def log_message(self, *_):
+        pass
+
+
+@every_era
+def test_headers_that_are_named_go_from_the_client_to_the_server_behind(world, era):
+    Far.heard.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Far) as far:
+        threading.Thread(target=far.serve_forever, daemon=True).start()
+        (world / "config" / "satchel.toml").write_text(
+            f'[mcp.far]\nurl = "http://127.0.0.1:{far.server_port}/mcp"\n'
+            'forward-headers = ["X-User"]\nactive = true\n'
+        )
+        process = subprocess.Popen(
+            [sys.executable, *command(world, "--http", "127.0.0.1:0")],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(world),
+        )
+        with process:
+            while "serving at http" not in (line := process.stderr.readline()):
+                assert line
+            address = line.split()[2].rstrip(",")
+
+            async def main():
+                headers = {"X-User": "ada", "X-Other": "hush"}
+                async with httpx2.AsyncClient(headers=headers) as http:
+                    transport = streamable_http_client(address, http_client=http)
+                    async with client_of(transport, era) as (client, _):
+                        return (await client.call_tool("far", {})).content[0].text
+
+            assert run(main()) == "said"
+            process.terminate()
+        far.shutdown()
+    assert Far.heard == [("ada", None)]

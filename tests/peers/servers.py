@@ -37,7 +37,9 @@ def main(name: str, command: str, *args: str) -> None:
                 session.activate(name)
                 result = asyncio.run(session.call(tools[free[0]].name, {}))
                 answer = f"{free[0]}: " + ("error" if result.is_error else "answered")
-            problems = sorted({item.code for item in app.catalog.diagnostics})
+            problems = sorted(
+                {item.code for item in app.catalog.diagnostics if item.code.startswith("mcp-")}
+            )
     found = {"tools": len(tools), "of": len(schemas), "same": same, "called": answer}
     print("PEER " + json.dumps({**found, "problems": problems}))
 
