@@ -316,7 +316,8 @@ def test_a_server_without_a_login_says_so(running, folder):
     ("server", "why"),
     [
         (HttpServer("http://mcp.example.org/mcp"), "not reached over https"),
-        (HttpServer("https://a.example/mcp", {"authorization": "x"}), "Authorization header"),
+        (HttpServer("https://a.example/mcp", {"authorization": "x"}), "has credentials in its"),
+        (HttpServer("https://me:hush@a.example/mcp"), "has credentials in its"),
     ],
 )
 def test_no_login_is_begun_where_it_would_be_of_no_use(folder, server, why):
@@ -399,7 +400,7 @@ def test_refused_headers_are_not_tried_again(running, folder):
         (problem,) = problems(app)
         assert (problem.code, problem.fix) == (
             "mcp-login-needed",
-            "correct the headers of the server",
+            "correct the URL or the headers of the server",
         )
         assert "hush-hush" not in str(problem)
 
