@@ -48,7 +48,7 @@ def test_a_login_is_made_used_and_removed(run, box, declared, browser):
     needed = run("mcp", "tools", "box")
     assert (needed.exit_code, "satchel mcp login box" in needed.stderr) == (1, True)
     made = run("mcp", "login", "box")
-    assert (made.exit_code, made.stdout) == (0, "logged in to box, which has 2 tools\n")
+    assert (made.exit_code, made.stdout) == (0, "logged in to box, which has 3 tools\n")
     assert browser[0] in made.stderr
     tools = run("mcp", "tools", "box")
     assert (tools.exit_code, "echo" in tools.stdout) == (0, True)
@@ -65,7 +65,7 @@ def test_a_login_is_made_used_and_removed(run, box, declared, browser):
 
 def test_a_server_that_only_a_program_knows_is_named_by_its_address(run, box, browser):
     made = run("mcp", "login", box.url, "--json")
-    assert json.loads(made.stdout) == {"server": "127.0.0.1", "tools": 2}
+    assert json.loads(made.stdout) == {"server": "127.0.0.1", "tools": 3}
     gone = run("mcp", "logout", box.url, "--json")
     assert json.loads(gone.stdout) == {"server": "127.0.0.1", "removed": True, "revoked": True}
 
@@ -82,6 +82,7 @@ def test_without_a_browser_the_address_is_printed(run, box, declared):
         (("login", "here"), "is a program on this machine"),
         (("logout", "here"), "is a program on this machine"),
         (("login", "bxo"), "did you mean box?"),
+        (("login", "bxo"), "by its URL"),
         (("login", "ftp://box"), "there is no MCP server"),
     ],
 )

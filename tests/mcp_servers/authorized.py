@@ -3,6 +3,7 @@
 `authorized.py PORT` runs it alone; the tests run it in a thread, and change `Authority` meanwhile.
 """
 
+import asyncio
 import secrets
 import socket
 import sys
@@ -30,7 +31,7 @@ class Authority:
     def __init__(self):
         self.clients, self.codes, self.access, self.refresh = {}, {}, {}, {}
         self.expires_in = 3600
-        self.refuses_refresh = self.is_broken = False
+        self.refuses_refresh = self.is_broken = self.is_released = False
         self.asked_scopes, self.refreshed, self.issued = [], 0, []
 
     async def get_client(self, client_id):
@@ -117,6 +118,13 @@ def served(authority, port, *, scopes=(), auth=True):
     async def write(text: str) -> str:
         """Write, which needs another scope."""
         return "written"
+
+    @server.tool()
+    async def hold() -> str:
+        """Take as long as the test wants."""
+        while not authority.is_released:  # noqa: ASYNC110 - the test is in another thread
+            await asyncio.sleep(0.02)
+        return "held"
 
     @server.custom_route("/credentials", methods=["POST"])
     async def credentials(request: Request):

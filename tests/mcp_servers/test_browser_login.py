@@ -15,7 +15,16 @@ import pytest
 from authorized import Running, free_port
 from mcp.shared.auth import OAuthClientInformationFull
 
-from satchel import HttpServer, Limits, OAuthClient, Satchel, SatchelError, Settings
+from satchel import (
+    HttpServer,
+    Limits,
+    OAuthClient,
+    RemoteClient,
+    Satchel,
+    SatchelError,
+    Settings,
+    SseServer,
+)
 from satchel.mcp_servers.browser_login import LoginDialog, log_in
 from satchel.mcp_servers.token_store import TokenStore
 
@@ -107,7 +116,7 @@ def until(true):
 def test_a_login_is_used_by_every_later_connection(running, folder):
     server = HttpServer(running().url)
     browser = Browser()
-    assert logged_in(server, folder, browser) == 2
+    assert logged_in(server, folder, browser) == 3
     assert browser.shown == browser.opened
     page = browser.answers.get(timeout=ENOUGH)
     assert (page.status_code, "Satchel has the login to box" in page.text) == (200, True)
@@ -217,7 +226,7 @@ def forged(**values):
 def test_a_forged_redirect_is_refused_and_the_login_goes_on(running, folder):
     box = running()
     browser = Browser(forged(code="forged", state="wrong"))
-    assert logged_in(HttpServer(box.url), folder, browser) == 2
+    assert logged_in(HttpServer(box.url), folder, browser) == 3
     answers = [browser.answers.get(timeout=ENOUGH) for _ in range(6)]
     assert [answer.status_code for answer in answers] == [400] * 5 + [200]
     assert not any("forged" in answer.text for answer in answers)
@@ -270,7 +279,7 @@ def test_the_address_can_be_pasted_where_there_is_no_browser(running, folder):
     dialog = LoginDialog(show=show, open=lambda _: False, read_line=pasted.get)
     server = HttpServer(running().url)
     made = log_in("box", server, folder, dialog, limits=Limits(), seconds=ENOUGH)
-    assert asyncio.run(made) == 2
+    assert asyncio.run(made) == 3
     pasted.put("")  # ends the thread that reads
 
 
@@ -307,7 +316,8 @@ def test_a_server_without_a_login_says_so(running, folder):
     ("server", "why"),
     [
         (HttpServer("http://mcp.example.org/mcp"), "not reached over https"),
-        (HttpServer("https://a.example/mcp", {"authorization": "x"}), "Authorization header"),
+        (HttpServer("https://a.example/mcp", {"authorization": "x"}), "has credentials in its"),
+        (HttpServer("https://me:hush@a.example/mcp"), "has credentials in its"),
     ],
 )
 def test_no_login_is_begun_where_it_would_be_of_no_use(folder, server, why):
@@ -390,7 +400,7 @@ def test_refused_headers_are_not_tried_again(running, folder):
         (problem,) = problems(app)
         assert (problem.code, problem.fix) == (
             "mcp-login-needed",
-            "correct the headers of the server",
+            "correct the URL or the headers of the server",
         )
         assert "hush-hush" not in str(problem)
 
@@ -411,6 +421,42 @@ def test_calls_run_side_by_side(running, folder):
         results = asyncio.run(both())
         assert [result.text for result in results] == [str(number) for number in range(20)]
         assert box.authority.refreshed == 1
+
+
+def test_a_slow_call_does_not_block_the_others(running, folder):
+    box = running()
+    server = HttpServer(box.url)
+    logged_in(server, folder)
+    with satchel_of(folder, server) as app:
+        session = app.session()
+        session.activate("box")
+
+        async def both():
+            slow = asyncio.create_task(session.call("hold", {}))
+            echoes = [await session.call("echo", {"text": "x"}) for _ in range(3)]
+            box.authority.is_released = True
+            return [*echoes, await slow]
+
+        assert [result.text for result in asyncio.run(both())] == ["x", "x", "x", "held"]
+
+
+def test_a_server_over_sse_needs_a_login_as_well(running, folder):
+    box = running()
+    with satchel_of(folder, SseServer(box.url)) as app:
+        (problem,) = problems(app)
+        assert (problem.code, problem.fix) == ("mcp-login-needed", "satchel mcp login box")
+
+
+def test_a_client_for_each_call_uses_the_login_too(running, folder):
+    server = HttpServer(running().url)
+    client = RemoteClient(server, stateless=True)
+    app = Satchel(settings=Settings(limits=Limits(mcp_connect=60), state_folder=folder))
+    with app:
+        app.register_mcp_server(client, name="box")
+        assert codes(app) == ["mcp-login-needed"]
+        logged_in(server, folder)
+        until(lambda: codes(app) == [])
+        assert echoed(app).text == "hello"
 
 
 def test_tokens_appear_nowhere(running, folder, caplog, capfd):

@@ -266,11 +266,28 @@ def test_over_sse_what_is_no_stream_is_said(app, raw):
 def test_why_a_server_cannot_be_reached_is_told_without_secrets(app, raw, kind):
     server = raw()
     for method in ("GET", "initialize", "server/discover"):
-        server.doing[method] = lambda it: it.answer(401)
+        server.doing[method] = lambda it: it.answer(403)
     address = server.url.replace("http://", "http://user:hush-hush@") + "?key=hush-hush"
     app.register_mcp_server(kind(address), name="raw")
     assert "hush" not in str(app.catalog.diagnostics)
-    assert "answered with HTTP status 401;" in down(app)
+    assert "answered with HTTP status 403;" in down(app)
+
+
+@pytest.mark.parametrize("kind", [HttpServer, SseServer])
+def test_credentials_in_the_url_are_sent_and_no_secret_is_told_if_they_are_refused(app, raw, kind):
+    server, sent = raw(), []
+
+    def refuse(it):
+        sent.append(it.headers["authorization"])
+        it.answer(401)
+
+    for method in ("GET", "initialize", "server/discover"):
+        server.doing[method] = refuse
+    app.register_mcp_server(kind(server.url.replace("http://", "http://me:hush%40@")), name="raw")
+    assert {*sent} == {"Basic bWU6aHVzaEA="}  # me:hush@
+    assert "hush" not in str(app.catalog.diagnostics)
+    (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-login-needed"]
+    assert "refuses the credentials in its URL or headers" in problem.message
 
 
 def test_what_a_server_says_beside_a_status_is_told(app, raw):

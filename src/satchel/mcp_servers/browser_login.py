@@ -83,10 +83,11 @@ def require_login(name: str, server: RemoteServer) -> HttpServer | SseServer:
     """Return the server if a person can log in to it. Raises `SatchelError`."""
     if not isinstance(server, HttpServer | SseServer):
         raise SatchelError(f"MCP server {name!r} is a program on this machine; it needs no login")
-    if any(header.lower() == "authorization" for header in server.headers or ()):
+    if server.has_credentials:
         raise SatchelError(
-            f"MCP server {name!r} has an Authorization header, which is used in place of a login",
-            fix="remove the header to log in",
+            f"MCP server {name!r} has credentials in its URL or headers, which are used in place "
+            "of a login",
+            fix="remove them to log in",
         )
     if server.oauth is not None and server.oauth.grant == "client-credentials":
         raise SatchelError(f"MCP server {name!r} uses client credentials; nobody logs in to it")

@@ -261,6 +261,7 @@ def _plain(params: Any) -> dict[str, Any]:
 async def send_answering(
     client: "Client",
     request: Any,
+    response_type: Any,
     *,
     server: str,
     callbacks: ClientCallbacks,
@@ -269,20 +270,15 @@ async def send_answering(
 ) -> dict[str, Any]:
     """Send a request, answer what the server asks in the newer protocol, and return its response.
 
-    Raises `ToolError` if nobody can answer, or if the call has to end so that its client can.
+    `response_type` is the adapter of a JSON object. Raises `ToolError` if nobody can
+    answer, or if the call has to end so that its client can.
     """
-    from pydantic import TypeAdapter
-
-    response_type: Any = TypeAdapter(dict[str, Any])
-    params = request.params
     if caller is not None and caller.log_level is not None:
-        meta = {**(params.meta or {}), _LOG_LEVEL: caller.log_level}
-        params = _with(params, {"_meta": meta})
+        meta = {**(request.params.meta or {}), _LOG_LEVEL: caller.log_level}
+        request = _with(request, {"_meta": meta})
     for _ in range(_MAX_ROUNDS):
         response: dict[str, Any] = await client.session.send_request(
-            request.model_copy(update={"params": params}),
-            response_type,
-            progress_callback=on_progress,
+            request, response_type, progress_callback=on_progress
         )
         if caller is not None and caller.interruption is not None:
             raise caller.interruption
@@ -291,16 +287,19 @@ async def send_answering(
         answers = await _answers(response.get("inputRequests"), server, callbacks, caller)
         state = response.get("requestState")
         more = {"inputResponses": answers, "requestState": state}
-        params = _with(params, {key: value for key, value in more.items() if value is not None})
+        request = _with(request, {key: value for key, value in more.items() if value is not None})
     raise ToolError(f"the server {server!r} asks again and again; continue without it")
 
 
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
-def _with(params: Any, more: Mapping[str, Any]) -> Any:
+def _with(request: Any, more: Mapping[str, Any]) -> Any:
+    """Return a request with more parameters."""
+    params = request.params
     plain = params.model_dump(by_alias=True, mode="json", exclude_none=True)
-    return type(params).model_validate({**plain, **more}, by_name=False)
+    changed = type(params).model_validate({**plain, **more}, by_name=False)
+    return request.model_copy(update={"params": changed})
 
 
 async def _answers(

@@ -419,18 +419,24 @@ class BrowserLoginAuth(_LoginFlow):
         return await super()._perform_authorization()
 
 
-class HeaderAuth(httpx2.Auth):
-    """Notices that a server refuses the credentials in the configured headers."""
+class ConfiguredAuth(httpx2.Auth):
+    """Sends the credentials in the URL or the headers, and notices that a server refuses them."""
 
-    def __init__(self, on_refused: Refused) -> None:
+    def __init__(self, server: HttpServer | SseServer, on_refused: Refused) -> None:
+        url = httpx2.URL(server.url)
+        has_header = any(name.lower() == "authorization" for name in server.headers or ())
+        self._basic = None if has_header else httpx2.BasicAuth(url.username, url.password)
         self._on_refused = on_refused
 
     async def async_auth_flow(self, request: httpx2.Request) -> Flow:
-        """Send the request as it is."""
+        """Send the request with the credentials."""
+        if self._basic is not None:
+            request = next(self._basic.auth_flow(request))
         response = yield request
         if response.status_code == _UNAUTHORIZED:
             self._on_refused(
-                "refuses the credentials in its headers", fix="correct the headers of the server"
+                "refuses the credentials in its URL or headers",
+                fix="correct the URL or the headers of the server",
             )
 
 

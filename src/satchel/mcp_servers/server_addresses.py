@@ -123,6 +123,12 @@ class _OnNetwork:
         return as_name(urlsplit(self.url).hostname or "")
 
     @property
+    def has_credentials(self) -> bool:
+        """Return whether its URL or headers have credentials, which a login would replace."""
+        in_headers = any(name.lower() == "authorization" for name in self.headers or ())
+        return in_headers or "@" in urlsplit(self.url).netloc
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """Return the values that messages about the server must not contain."""
         parts = urlsplit(self.url)

@@ -80,7 +80,10 @@ class ServerConnection:
         callers: RunningCallers,
     ) -> None:
         self._client, self._name, self._server, self._limits = client, name, server, limits
+        from pydantic import TypeAdapter
+
         self._callbacks, self._callers = callbacks, callers
+        self._answers: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
         self._lister = ToolLister(client, server, limits)
 
     @property
@@ -125,6 +128,7 @@ class ServerConnection:
                 return await send_answering(
                     self._client,
                     request,
+                    self._answers,
                     server=self._name,
                     callbacks=self._callbacks,
                     caller=caller,
@@ -180,6 +184,7 @@ class ServerConnection:
                 raw = await send_answering(
                     self._client,
                     CallToolRequest(params=params),
+                    self._answers,
                     server=self._name,
                     callbacks=self._callbacks,
                     caller=caller,

@@ -59,8 +59,8 @@ class ServerLogin:
         from satchel.mcp_servers import login_auth
 
         server, client = self._server, self._server.oauth
-        if any(header.lower() == "authorization" for header in server.headers or ()):
-            return login_auth.HeaderAuth(self._refuse)
+        if server.has_credentials:
+            return login_auth.ConfiguredAuth(server, self._refuse)
         if client is not None and client.grant == "client-credentials":
             return login_auth.ClientCredentialsAuth(server, client, self._store, self._refuse)
         return login_auth.StoredLoginAuth(server, self._store, self._refuse)

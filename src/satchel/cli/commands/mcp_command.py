@@ -215,11 +215,18 @@ def logout(console: Console, *, name: str, state: str, sources: Sources, as_json
         console.say(f"there is no login to {name}")
 
 
+_BY_URL = "name a server that only your program declares by its URL"
+
+
 def _network_server(name: str, sources: Sources) -> tuple[str, RemoteServer]:
     """Return the name and the address of a declared server, or of one that a URL names."""
     if is_address(name):
         return server_at(name)
-    return name, _declared(name, sources).server
+    try:
+        return name, _declared(name, sources).server
+    except SatchelError as problem:
+        fix = "; ".join(filter(None, [problem.fix, _BY_URL]))
+        raise SatchelError(problem.message, where=problem.where, fix=fix) from None
 
 
 def _approve_digest(
