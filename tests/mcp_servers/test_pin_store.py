@@ -12,7 +12,7 @@ from described import described, satchel_of
 from satchel import ConflictError, NotFoundError, Status
 from satchel.mcp_servers import HttpServer, StdioServer
 from satchel.mcp_servers.definition_diff import differences
-from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, origin_in_code, pins_in_code
+from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, origin_in_code, pin_files
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 
 HERE = ServerOrigin("", "box", "npx box@1")
@@ -335,7 +335,7 @@ def test_two_servers_in_code_with_one_default_name_never_share_pins(tmp_path):
     for server in (one, two):
         store = PinStore(str(tmp_path), "python", origin_in_code(server, None, None))
         assert not store.compare((ToolDefinition(name="search", description=server.args[1]),)).drift
-    assert len(pins_in_code(str(tmp_path), "python")) == 2
+    assert len(pin_files(str(tmp_path), "python")) == 2
 
 
 def test_a_changed_command_under_a_name_of_the_host_is_held(tmp_path):

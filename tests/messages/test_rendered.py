@@ -159,6 +159,30 @@ def limits(world):
         yield from satchel.catalog.diagnostics
 
 
+def names_and_secrets(world):
+    from unittest.mock import patch
+
+    from satchel.runtime import program_runner
+
+    write(world / "kept", {"s/SKILL.md": GOOD.format(name="s"), "s/.env": "KEY=x\n"})
+    code = "from satchel import tool\n\n@tool\ndef load_skill() -> str:\n    'Load.'\n"
+    write_plugin(world / "named", "own", {"tools.py": code})
+    write_plugin(world / "named", "text", {
+        "toolkit.yaml": f"name: text\nactive: true\nnotes: {'n' * 50_000}\n", "tools.py": "",
+    })  # fmt: skip
+    write(world / "config", {"satchel.toml": 'enable = ["own:load_skill"]\n'})
+    settings = Settings(limits=Limits(group_notes=40_000))
+    with Satchel(world / "kept", world / "named", settings=settings) as satchel:
+        yield from satchel.catalog.diagnostics
+        newcomer = {"toolkit.yaml": "name: own\nactive: true\n", "tools.py": code}
+        write_plugin(world / "named", "newcomer", newcomer)
+        satchel.refresh()
+        yield from satchel.catalog.diagnostics
+    (world / "config/satchel.toml").unlink()
+    with patch.object(program_runner, "find_sandbox", lambda: ("", "bubblewrap is not installed")):
+        yield program_runner.missing_sandbox()
+
+
 def last_good_one(world):
     good = {"late/SKILL.md": GOOD.format(name="late")}
     write(world / "late", good)
@@ -350,6 +374,6 @@ def projects(world):
 
 
 WORLDS = [
-    *(files, limits, last_good_one, lock_file, nothing_to_validate, saved_sessions, watches, host),
-    *(servers_of_tools, servers_of_skills, providers, projects),
+    *(files, limits, names_and_secrets, last_good_one, lock_file, nothing_to_validate),
+    *(saved_sessions, watches, host, servers_of_tools, servers_of_skills, providers, projects),
 ]

@@ -93,6 +93,13 @@ LATE_IMPORTS = {
     ),
     "formats/front_matter.py: satchel.formats.skill_handler.SkillHandler": "it loads pyyaml, "
     "which a satchel without skills does not need",
+    "satchel.py: satchel.tools.tool_bounds.bounded_definition": "needed only with tools",
+    "session/calls.py: satchel.session.skill_permissions.permission_middleware": (
+        "few hosts enforce what skills allow"
+    ),
+    "session/session_state.py: satchel.session.skill_permissions.allowed_remark": (
+        "few hosts enforce what skills allow"
+    ),
     "loader/config_binder.py: satchel.plugins.bind_config": (
         "needed only with tools or configuration"
     ),

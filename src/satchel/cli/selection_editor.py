@@ -59,6 +59,16 @@ class SelectableEntry:
             return True
         return self.is_optional and selection.verdict(self.kind, self.names) is None
 
+    def is_held_by(self, name: str) -> bool:
+        """Return whether the entry waits for the user to enable it by this whole address."""
+        return (
+            self.entry is not None
+            and any(item.code in _NAME_HELD for item in self.entry.diagnostics)
+            and name in {self.entry.address, f"{self.kind}:{self.entry.address}"}
+        )
+
+
+_NAME_HELD = {"tool-name-held", "plugin-name-held"}
 
 Change = Callable[[SelectionFile, Selection, str, Sequence[SelectableEntry]], SelectionFile]
 """Returns the changed file, from the file, the other files, a name, and the matching entries."""
@@ -74,8 +84,10 @@ def disable_name(
 def enable_name(
     file: SelectionFile, others: Selection, name: str, entries: Sequence[SelectableEntry]
 ) -> SelectionFile:
-    """Remove a name from `disable`; add it to `enable` if it would still be disabled."""
+    """Remove a name from `disable`; add it to `enable` if it would still be disabled or held."""
     changed = replace(file, disable=_without(file.disable, name))
+    if any(entry.is_held_by(name) for entry in entries):
+        return replace(changed, enable=_with(file.enable, name))
     selection = Selection((changed, *others.files))
     if any(entry.is_disabled(selection) for entry in entries or _hypothetical_entries(name)):
         return replace(changed, enable=_with(file.enable, name))

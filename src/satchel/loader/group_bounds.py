@@ -64,7 +64,7 @@ def _problems(contribution: PluginContribution, limits: Limits) -> Iterable[Diag
             yield make_diagnostic(
                 "plugin-text-long",
                 Where(contribution.path),
-                f"{what} has {len(text):,} characters, {most:,} are shown (limit {limit})",
+                f"{what}: {len(text):,} characters are given, {most:,} are shown (limit {limit})",
                 "shorten it",
             )
 

@@ -39,8 +39,6 @@ class ServerOrigin:
     """Its name there."""
     reached: str = field(default="", repr=False)
     """Its command or address as declared: variables are not filled in."""
-    file: str = field(default="", repr=False)
-    """The name of the file of its pins, if only that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +83,11 @@ class PinRecord:
 class PinStore:
     """The pins of one server, in one file."""
 
-    def __init__(self, folder: str, name: str, origin: ServerOrigin) -> None:
+    def __init__(self, folder: str, name: str, origin: ServerOrigin, file: str = "") -> None:
+        """Use the file of the origin, or the one with the name `file`."""
         self._name, self._reached_digest = name, _digest(origin.reached)
         mark = f"-{_digest(origin.source)}" if origin.source else ""
-        self._file = StateFile(folder, _PINS, origin.file or f"{origin.name or name}{mark}.json")
+        self._file = StateFile(folder, _PINS, file or f"{origin.name or name}{mark}.json")
         self._last: tuple[StampedPath, tuple[ToolDefinition, ...], PinVerdict] | None = None
         self._unsaved: PinRecord | None = None
         """The first pins, while the file cannot be written."""
@@ -323,10 +322,10 @@ def origin_in_code(server: RemoteServer, name: str | None, identity: str | None)
     return ServerOrigin("" if name is not None else f"code {reached}", name or server.name, reached)
 
 
-def pins_in_code(folder: str, name: str) -> list[ServerOrigin]:
-    """Return the declarations in code of this name that have pins, as far as files tell."""
+def pin_files(folder: str, name: str) -> list[str]:
+    """Return the names of the files with pins of servers of this name."""
     return [
-        ServerOrigin(name=name, file=file)
+        file
         for file in names_in(os.path.join(folder, _PINS))
         if file == f"{name}.json" or re.fullmatch(f"{re.escape(name)}-[0-9a-f]{{12}}[.]json", file)
     ]

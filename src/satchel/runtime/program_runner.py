@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import field
 from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,6 +16,7 @@ from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.runtime.child_process import STREAM_LIMIT, run_program
 from satchel.settings import KIB, Sandbox
+from satchel.tools.callables import in_thread
 
 _log = logging.getLogger("satchel.runtime")
 
@@ -46,7 +48,7 @@ class Program:
     """Folders and files that it needs to read, such as that of its skill."""
     writable: Sequence[str] = ()
     """Folders that it may change."""
-    sandbox: Sandbox = Sandbox()
+    sandbox: Sandbox = field(default_factory=Sandbox)
     """What the host allows."""
     output: int = STREAM_LIMIT
     """Bytes that are kept of each output stream."""
@@ -93,7 +95,7 @@ class DefaultRunner:
         """Run a program to its end. Raises `ToolError` if the host requires a sandbox."""
         if program.sandbox.mode == "off":
             return await PlainRunner().run(program)
-        path, reason = await _found()
+        path, _ = await _found()
         if path:
             return await SandboxRunner(path).run(program)
         if program.sandbox.mode == "required":
@@ -101,13 +103,11 @@ class DefaultRunner:
                 "Programs run only in a sandbox here, and this system has none that works. "
                 "Tell the user, and continue without running it."
             )
-        _warn_once(reason)
+        _warn_once()
         return await PlainRunner().run(program)
 
 
 async def _found() -> tuple[str, str]:
-    from satchel.tools.callables import in_thread  # lazy: needed only for the first program
-
     found: tuple[str, str] = await in_thread(find_sandbox)
     return found
 
@@ -154,11 +154,11 @@ def missing_sandbox() -> Diagnostic | None:
 
 
 @cache
-def _warn_once(reason: str) -> None:
+def _warn_once() -> None:
     _log.warning(
         "programs run without a sandbox, with all rights of this user: %s. "
         "Install bubblewrap, pass Satchel(runner=...), or set Sandbox(mode='required')",
-        reason,
+        find_sandbox()[1],
     )
 
 

@@ -1,20 +1,25 @@
 """Capture the configuration of `logging`, and restore it after plugin code has changed it.
 
 The root logger and the loggers that existed count; a plugin may configure loggers of its own.
-Nothing here calls a handler or a filter: they may be plugin code.
+Nothing here calls a handler or a filter: they may be plugin code. `logging` is imported where it is
+used: a satchel without plugins does not need it.
 """
 
-import logging
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    import logging
 
 _GLOBALS = ("raiseExceptions", "lastResort", "_loggerClass", "_logRecordFactory")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoggerState:
     """One logger at one moment."""
 
@@ -26,15 +31,15 @@ class LoggerState:
     disabled: bool
 
     @classmethod
-    def of(cls, logger: logging.Logger) -> "LoggerState":
+    def of(cls, logger: logging.Logger) -> LoggerState:
         """Capture a logger."""
         return cls(
-            logger,
-            logger.level,
-            tuple(logger.handlers),
-            tuple(logger.filters),
-            logger.propagate,
-            logger.disabled,
+            logger=logger,
+            level=logger.level,
+            handlers=tuple(logger.handlers),
+            filters=tuple(logger.filters),
+            propagate=logger.propagate,
+            disabled=logger.disabled,
         )
 
     @property
@@ -64,8 +69,10 @@ class LoggingState:
     disabled: int
 
     @classmethod
-    def now(cls) -> "LoggingState":
+    def now(cls) -> LoggingState:
         """Capture the current configuration."""
+        import logging
+
         return cls(
             tuple(map(LoggerState.of, _loggers())),
             tuple(getattr(logging, name, None) for name in _GLOBALS),
@@ -75,6 +82,8 @@ class LoggingState:
     @property
     def has_changed(self) -> bool:
         """Whether anything is configured in another way now."""
+        import logging
+
         values = (getattr(logging, name, None) for name in _GLOBALS)
         return (
             logging.root.manager.disable != self.disabled
@@ -84,6 +93,8 @@ class LoggingState:
 
     def put_back(self) -> None:
         """Restore the configuration."""
+        import logging
+
         for name, value in zip(_GLOBALS, self.values, strict=True):
             setattr(logging, name, value)
         for state in self.loggers:
@@ -93,6 +104,8 @@ class LoggingState:
 
 
 def _loggers() -> Iterator[logging.Logger]:
+    import logging
+
     yield logging.root
     # A copy: other threads make loggers at the same time. Loggers of plugins may be subclasses.
     for logger in list(logging.root.manager.loggerDict.values()):

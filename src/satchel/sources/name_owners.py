@@ -6,7 +6,6 @@ it: the host's come first in any case, and those of servers are made unique.
 """
 
 import json
-import logging
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,7 +16,6 @@ from satchel.sources.state_files import StateFile, state_folder
 
 _MOST_UNITS = 8
 _MOST_NAMES = 20_000
-_log = logging.getLogger("satchel")
 
 Owners = dict[tuple[str, str], tuple[str, ...]]
 """The units by kind and name."""
@@ -49,7 +47,7 @@ class NameOwners:
             except (SatchelError, UnreadableFileError, OSError) as problem:
                 # In this process the names stay protected.
                 self._known = _merged(known, new)
-                _log.warning("the owners of names cannot be recorded: %s", problem)
+                _warn("the owners of names cannot be recorded: %s", problem)
 
     @property
     def _file(self) -> StateFile:
@@ -62,7 +60,7 @@ class NameOwners:
                     self._known = _parsed(self._file.read())
                 except (UnreadableFileError, OSError) as problem:
                     if not self._has_warned:
-                        _log.warning(
+                        _warn(
                             "the owners of names cannot be read: %s; remove %s to begin anew",
                             problem,
                             self._file.path,
@@ -70,6 +68,12 @@ class NameOwners:
                     self._has_warned = True
                     return {}  # not kept: it may be readable later
             return self._known
+
+
+def _warn(message: str, *values: object) -> None:
+    import logging  # lazy: a warning is rare
+
+    logging.getLogger("satchel").warning(message, *values)
 
 
 def _merged(known: Mapping[tuple[str, str], tuple[str, ...]], new: Iterable[Any]) -> Owners:

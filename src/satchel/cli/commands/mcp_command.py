@@ -23,7 +23,7 @@ from satchel.mcp_servers import (
     RemoteServer,
     RemoteTool,
 )
-from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pins_in_code
+from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pin_files
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.names import near_misses
 from satchel.reports.serializer import listed, remote_tool_json, server_json, transport_of
@@ -239,10 +239,10 @@ def _approve_digest(
         )
     item = sources.open(run_code=False).declared_mcp_servers.get(name)
     folder = state_folder(state)
-    origins = [item.origin] if item else pins_in_code(folder, name)
+    origin = item.origin if item else ServerOrigin("", name)
     # The digest says how a server is reached, so it counts for one of several declarations only.
-    for origin in origins or [ServerOrigin("", name)]:
-        PinStore(folder, name, origin).accept(names[0], digest)
+    for file in ([] if item else pin_files(folder, name)) or [""]:
+        PinStore(folder, name, origin, file).accept(names[0], digest)
 
 
 def _show_changes(
