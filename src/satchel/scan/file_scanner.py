@@ -44,7 +44,7 @@ _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
 """The flag of a region, such as Scotland, is written with invisible characters."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{28,}={0,2}|(?:\\x[0-9a-fA-F]{2}){12,}|[0-9a-fA-F]{60,}")
 _SUM = re.compile(r"[\"'`]\s{0,9}\+\s{0,9}[\"'`]")
-_LIST = re.compile(r"[\"'`]\s{0,9},\s{0,9}[\"'`]")
+_LIST = re.compile(r"[\"'`]\s{0,9}[,/]\s{0,9}[\"'`]")
 _PIECES = re.compile(rf"{_SUM.pattern}|{_LIST.pattern}")
 _LONGEST_PIECES = 2000
 """Characters of a line whose pieces are joined."""

@@ -20,7 +20,7 @@ def _same_sentence(*parts: str, letters: int = 80) -> str:
 
 # ---- code ----------------------------------------------------------------------------------------
 
-_FILE = r"[\"']?(\$\{?\w+\}?|[\w./~$-]{3,})[\"']?"
+_FILE = r"[\"']?(\$\{?\w+\}?|[\w./~$-]{2,})[\"']?"
 _SHELL_RUNS = r"(?:sudo\s+)?(?:ba|z|da)?sh|python3?|node|perl|ruby|source|\.|exec|nohup|chmod\s+\S+"
 _FETCHES = (
     r"(?:urlretrieve\("
@@ -51,6 +51,8 @@ _DECODES = (
     r"|\batob\("
     r"|unhexlify\("
     r"|fromhex\("
+    r"|\bbytes\(\s*\["
+    r"|bytearray\(\s*\["
     r"|base64_decode\("
     r"|decode64\("
     r"|unpack1?\([\"']m"
@@ -188,6 +190,11 @@ _NOT_KNOWN = r"(?!(?:www\.)?(?:github\.com|gitlab\.com|nodejs\.org|python\.org|g
 LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "fetch-and-run": (
+            r"<<<\s*[\"']?\$\(\s*(?:curl|wget)\b",
+            (
+                r"\b(?:curl|wget|https?://)[\s\S]{0,300}?\b(?:run|popen|spawn\w*|call|execFile\w*)"
+                r"\(\s*\[?\s*[\"'](?:/bin/)?(?:ba|z)?sh[\"'][^\n]{0,60}(?:input|stdin)"
+            ),
             _near(r"https?://", _EVALUATES, 500),
             r"https?://\S{1,200}[\s\S]{0,150}?(?<![.\w])(?:exec|eval)\(\s*[a-z_]\w*[.,)\[]",
             (
@@ -252,6 +259,7 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             ),
         ),
         "obfuscated-code": (
+            r"\bchr\(\w{1,20}\)\s+for\s+\w{1,20}\s+in\s+[\[(]\s*\d",
             r"\bdecode\b[^.\n]{0,40}\b(?:and|then)\s+(?:run|execute|eval|pipe)\b",
             r"\bmarshal\.loads\(|\btypes\.CodeType\(",
             r"(?:window|globalThis|self|global|this)\[\s*\w{1,20}\s*\+\s*\w{1,20}\s*\]\s*\(",
@@ -289,6 +297,25 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             r"(?:\b(?:9[7-9]|1[01]\d|12[0-2])\s*,\s*){6,60}",
         ),
         "credential-access": (
+            r"\bgrep\b[^\n]{0,60}BEGIN[^\n]{0,20}PRIVATE\s+KEY",
+            (
+                r"\bpasswords?\s+(?:of|from|in)\s+(?:the\s+)?(?:Chrome|Firefox|Safari|Edge|Brave"
+                r"|browser)\b"
+            ),
+            r"os\.environ\.items\(\)[^\n]{0,80}(?:KEY|TOKEN|SECRET|PASSW)",
+            r"(?:homedir\(\)|\.home\(\)|expanduser|\.env\.HOME)[^\n]{0,20}[\"'/]\.env[\"']",
+            r"\b(?:tar|zip|7z|rar)\b[^\n]{0,80}(?:~|\$HOME)/\.(?:ssh|aws|gnupg|kube|config|docker)\b",
+            (
+                rf"[\"']{_KEY_FILES}[\"']\s*,\s*[\"'][\w./]{{0,20}}{_KEY_FILES}[\"']"
+                rf"[\s\S]{{0,200}}?{_HOME}"
+            ),
+            _same_sentence(
+                r"\b(?:collect|gather|find|list|get)\b",
+                _SECRETS,
+                r"\benvironment\b",
+                r"\b(?:show|print|list|table|write|put|include)\b",
+                letters=40,
+            ),
             r"\b(?:printenv|env|set)\s*\|\s*e?grep\b[^\n]{0,60}(?:key|secret|token|pass)",
             r"\bpasswords?\b[^.\n]{0,40}\b(?:saved|stored)\b[^.\n]{0,20}\bbrowser",
             (
@@ -353,6 +380,15 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             ),
         ),
         "sends-data-out": (
+            r"\b(?:nc|ncat)\b[^\n]{0,60}<\s*[/~]",
+            (
+                r"\b(?:send|post|upload|submit|transmit|forward)\s+(?:all|every|each|any|the\s+(?:whole"
+                r"|entire|full|complete))\b[^.\n]{0,80}\bto\s+(?:\w+\s+){0,6}<?[`\"']?https?://"
+            ),
+            (
+                r"\b(?:whenever|every\s+time|each\s+time|after\s+each)\b[^.\n]{0,60}\b(?:send|post"
+                r"|upload|report|submit|forward)\b[^.\n]{0,80}https?://"
+            ),
             r"\bgit\s+(?:diff|log|show|archive|bundle)\b[^\n]{0,80}\|\s*(?:curl|nc|wget)\b",
             (
                 r"\b(?:encode|append|add|put)\b[^.\n]{0,40}\b(?:question|message|prompt|answer"
@@ -455,6 +491,24 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             _near(r"\bsmtplib\b", r"(?:glob\(|/home/|expanduser|environ|\.kdbx)", 400),
         ),
         "overrides-instructions": (
+            r"\bif\s+you\s+are\s+an?\s+(?:AI|LLM|agent|assistant|language\s+model)\b",
+            r"\bpretend\s+to\s+be\s+the\s+(?:user|human|operator|developer|owner)\b",
+            r"\bnew\s+system\s+prompt\b",
+            (
+                r"\b(?:ignore|disregard|override)\s+(?:the\s+|any\s+|all\s+)*(?:instructions?|requests?"
+                r"|wishes|commands?)\s+(?:of|from|by)\s+(?:the\s+)?(?:user|human|developer|operator"
+                r"|system)\b"
+            ),
+            (
+                r"\bbefore\s+(?:using|calling|running|invoking)\s+(?:any|every|each|another)\s+"
+                r"(?:other\s+)?tools?\b[^.\n]{0,40}\b(?:read|open|send|pass|fetch|load)\b"
+            ),
+            (
+                r"\b(?:system\s+prompt|your\s+(?:rules|guidelines|instructions))\s+(?:is|are|has\s+been"
+                r"|have\s+been|was|were)\s+(?:now\s+)?(?:outdated|obsolete|wrong|replaced|superseded"
+                r"|invalid|withdrawn|expired|deprecated)\b"
+            ),
+            r"\b(?:everything|anything)\s+without\s+asking\b",
             (
                 r"\b(?:forget|ignore|disregard|drop)\s+(?:all\s+|any\s+|every\s+|the\s+|your\s+"
                 r"|of\s+)*(?:rules|instructions|guidelines|guidance)\s+(?:from\s+before|above"
@@ -594,6 +648,7 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             ),
         ),
         "hides-from-user": (
+            rf"{_NOT}\s+mention\s+(?:this|it|that)\s*(?:[.!\"']|$|\n)",
             (
                 rf"\b(?:under\s+no\s+circumstances|in\s+no\s+case|at\s+no\s+time|by\s+no\s+means)\b"
                 rf"[^.\n]{{0,40}}\b{_PEOPLE}\b[^.\n]{{0,20}}\b(?:find\s+out|learn|know|see|notice"
@@ -659,6 +714,10 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "remote-instructions": (
             (
+                r"https?://\S{1,200}[^.\n]{0,60}\b(?:carry\s+out|perform|apply|act\s+on|execute|obey)\b"
+                r"[^.\n]{0,40}\b(?:commands?|lines|rules|instructions?)\b"
+            ),
+            (
                 r"https?://\S{1,200}[^\n]{0,80}\b(?:is|are|be|must\s+be)\s+(?:to\s+be\s+)?"
                 r"(?:followed|obeyed|executed|carried\s+out)\b"
             ),
@@ -682,6 +741,12 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             r"docker\s+run\b[^\n]{0,120}(?:-v\s+/:|--pid[= ]host)",
         ),
         "stays-on-machine": (
+            (
+                r"\b(?:echo|printf)\s[^\n]{0,160}(?:/tmp/|/var/tmp|/dev/shm|nohup)[^\n]{0,60}>>?\s*"
+                r"(?:~|\$HOME)/\.(?:bash|zsh|profile|zprofile)"
+            ),
+            r"\bsystemctl\s+(?:--\w+\s+)*enable\s+(?:--now\s+)?(?:/tmp|/var/tmp|~|/home)",
+            r"\b(?:cp|mv|ln|tee|copy)\b[^\n]{0,60}\.git/hooks/\w",
             r"\btee\s+(?:-a\s+)?/etc/(?:cron|profile|rc\.local|ld\.so|sudoers|hosts|init\.d)",
             r"(?-i:\bPATH)=[\"']?(?:/tmp|/var/tmp|/dev/shm)\b",
             (
@@ -730,6 +795,10 @@ LURE_PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             _near(r"\.pth\b[\"']?\)?", r"(?:write|import\s)", 60),
         ),
         "replaces-own-tool": (
+            (
+                r"\b(?:always|must)\s+(?:prefer|choose|pick)\s+this\s+(?:tool|skill|server|plugin)\b"
+                r"[^.\n]{0,60}\b(?:over|instead|rather)\b"
+            ),
             (
                 r"\bif\s+(?:another|any\s+other|some\s+other)\s+(?:skill|tool|plugin|instruction)[^.\n]{0,40}"
                 r"(?:disagrees|conflicts|contradicts|says\s+otherwise)[^.\n]{0,40}(?:this\s+one|ignore)"

@@ -87,7 +87,7 @@ _SEND_WORDS = (
 _READ_WORDS = (
     r"(?:read|cat|open|print|collect|gather|find|grab|steal|harvest|dump|extract"
     r"|archive|tar|zip|look\s+(?:in|for)|load|type|less|head|base64|get-content"
-    r"|cp|copy|fetch|search|list|view|scan)(?:e?s|ing)?"
+    r"|cp|copy|fetch|search|list|view|scan|show|display|quote)(?:e?s|ing)?"
 )
 
 SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
