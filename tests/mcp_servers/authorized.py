@@ -122,7 +122,7 @@ def served(authority, port, *, scopes=(), auth=True):
     @server.tool()
     async def hold() -> str:
         """Take as long as the test wants."""
-        while not authority.is_released:  # noqa: ASYNC110 - the test is in another thread
+        while not authority.is_released:
             await asyncio.sleep(0.02)
         return "held"
 

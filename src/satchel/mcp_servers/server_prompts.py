@@ -149,7 +149,7 @@ def find_prompts(item: ServerOffer, names: Iterable[str], limits: Limits) -> lis
             SkillFinding(
                 place=root,
                 key="",
-                folder=FolderContent((file,), ()),
+                folder=FolderContent(files=(file,)),
                 manifest=manifest,
                 diagnostics=(),
                 remote=PromptReader(
