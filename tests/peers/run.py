@@ -45,7 +45,7 @@ SERVERS = {
     "time": ("mcp-server-time", "mcp-server-time"),
     "fetch": ("mcp-server-fetch", "mcp-server-fetch"),
     "git": ("mcp-server-git", "mcp-server-git"),
-    "sqlite": ("mcp-server-sqlite", "mcp-server-sqlite", "--db-path", "{folder}/peer.db"),
+    "calculator": ("mcp-server-calculator", "mcp-server-calculator"),
 }
 """What to install for each server, its program, and its arguments."""
 

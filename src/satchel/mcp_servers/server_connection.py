@@ -63,7 +63,6 @@ _CLOSE_LIMIT = 5.0
 """Seconds that closing a connection may take."""
 
 _MESSAGE_LENGTH = 500
-_FEW_BLOCKS, _SHORT_TEXT = 10, 10_000
 
 
 class ServerConnection:
@@ -194,27 +193,9 @@ class ServerConnection:
             raise _refusal(problem, describe_server(self._server, self._name)) from None
         except ValueError:  # pydantic's ValidationError, too
             raise invalid_response(tool.name) from None
-        if _is_small(raw):
-            return decode_response(raw, tool)
         # In a thread: this is the event loop of all servers.
         result: ToolResult = await in_thread(partial(decode_response, raw, tool))
         return result
-
-
-def _is_small(raw: Mapping[str, Any]) -> bool:
-    """Return whether decoding a response takes less time than a thread."""
-    content = raw.get("content")
-    return (
-        raw.get("structuredContent") is None
-        and isinstance(content, list)
-        and len(content) <= _FEW_BLOCKS
-        and all(_is_short_text(block) for block in content)
-    )
-
-
-def _is_short_text(block: Any) -> bool:
-    text = block.get("text") if isinstance(block, dict) else None
-    return isinstance(text, str) and len(text) <= _SHORT_TEXT and block.get("type") == "text"
 
 
 def _short_message(message: str | None) -> str | None:
