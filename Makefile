@@ -7,6 +7,10 @@
 #   make check                     format, lint, types, layers and the other rules
 #   make snapshots                 write the snapshots of all messages again, to be reviewed
 #   make adapters                  the checks of the adapters, in an environment for each framework
+#   make remote                    the tests of calls on other machines; install redis-server for all of them
+#   make docs                      the documentation site, in site/;   make docs-serve   while you write
+#   make oldest                    the tests with the oldest dependencies that are allowed; needs uv
+#   make package                   the wheel and the source distribution, checked
 #   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
@@ -24,7 +28,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test test-all check snapshots adapters conformance format clean
+.PHONY: help run test test-all check docs docs-serve package remote oldest snapshots adapters conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -62,6 +66,31 @@ check: $(DEVELOPING)
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest --quiet tests/rules
+	$(BIN)/zizmor --offline --quiet .github action.yml
+	@$(MAKE) --no-print-directory docs package
+
+docs: $(DEVELOPING)
+	$(BIN)/python tools/build_docs.py
+
+docs-serve: $(DEVELOPING)
+	$(BIN)/zensical serve
+
+package: $(DEVELOPING)
+	rm -rf dist && $(BIN)/python -m build --quiet
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
+remote: $(DEVELOPING)
+	@command -v redis-server >/dev/null || echo "Without redis-server, only the tests in memory run." >&2
+	$(BIN)/python -m pytest tests/remote $(ARGS)
+
+# Without the snapshots of schemas, which pydantic writes a little differently in each version.
+oldest:
+	"$(UV)" venv --quiet --clear --seed --python "$(PYTHON)" $(VENV)-oldest
+	"$(UV)" pip install --quiet --python $(VENV)-oldest/bin/python --resolution lowest-direct \
+		--editable '.[mcp,otel]' --group dev
+	$(VENV)-oldest/bin/python -m pytest --numprocesses=3 -m "not slow" --ignore=tests/rules \
+		-k "not sixty_signatures and not gives_its_schema" $(ARGS)
 
 snapshots: $(DEVELOPING)
 	SATCHEL_SNAPSHOTS=write $(BIN)/python -m pytest --quiet tests/messages
@@ -77,7 +106,7 @@ format: $(DEVELOPING)
 	$(BIN)/python -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist
+	rm -rf $(VENV) .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist site .cache
 
 # The stamps are written last, so an interrupted installation is done again; the mark that it
 # leaves behind has it done from the start, because half a pip is worse than none.

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     )
     from satchel.tool_registry import ToolRegistry
     from satchel.tools import Tool, ToolOptions
+    from satchel.tools.runner import Runner
     from satchel.watch_thread import Changes, WatchThread
 
 # Wait for twice the limit `mcp_connect`: a server that hangs is stopped only after the limit.
@@ -309,6 +310,28 @@ class Satchel:
             with self._lock:
                 self._shared.middleware = tuple(
                     item for item in self._shared.middleware if item is not scoped
+                )
+
+        return undo
+
+    def register_runner(
+        self, runner: Runner, *, group: str | None = None, tool: str | None = None
+    ) -> Callable[[], None]:
+        """Run the tools of plugins elsewhere: all, those of one group, or one tool.
+
+        The runner gets validated calls, after contracts, approval and middleware, in place of the
+        function. Tools of the host and of sessions run here. Returns a function that removes it.
+        """
+        from satchel.runtime.scoped_runner import ScopedRunner  # lazy: few hosts have runners
+
+        scoped = ScopedRunner(runner, group, tool)
+        with self._lock:
+            self._shared.runners = (*self._shared.runners, scoped)
+
+        def undo() -> None:
+            with self._lock:
+                self._shared.runners = tuple(
+                    item for item in self._shared.runners if item is not scoped
                 )
 
         return undo

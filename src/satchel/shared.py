@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from satchel.prompt import PromptListing, SkillPrompt
     from satchel.runtime import ScopedMiddleware
     from satchel.runtime.error_results import ErrorText
+    from satchel.runtime.scoped_runner import ScopedRunner
     from satchel.search import SearchHit, SearchIndex
     from satchel.settings import Limits
     from satchel.tools import Tool
@@ -186,6 +187,7 @@ class SharedState:
     ) -> None:
         self._store, self.limits, self.skill_style, self.errors = store, limits, skill_style, errors
         self.middleware: tuple[ScopedMiddleware, ...] = ()
+        self.runners: tuple[ScopedRunner, ...] = ()
         self.newest = CatalogCache(store.current)
         self._index: SearchIndex | None = None
         self.background_loop = LazyEventLoop("satchel-calls", _PATIENCE)

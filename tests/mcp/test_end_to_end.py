@@ -183,7 +183,7 @@ def test_a_tool_is_cancelled_when_its_client_gives_the_call_up(steady, transport
             await begun.wait()
             call.cancel()
             async with asyncio.timeout(PATIENCE):
-                while not ended.exists():  # noqa: ASYNC110 - another process makes it
+                while not ended.exists():
                     await asyncio.sleep(0.02)
 
     run(ask())

@@ -218,6 +218,8 @@ LATE_IMPORTS = {
     "workers/worker_processes.py: satchel.mcp_servers.ServerPool": "needed only with a process",
     "workers/worker_processes.py: satchel.mcp_servers.ToolDefinition": "needed only with a process",
     "workers/worker_processes.py: satchel.runtime.redaction.redacted": "needed only by an error",
+    "satchel.py: satchel.runtime.scoped_runner.ScopedRunner": "few hosts have runners",
+    "testing/fixtures.py: satchel.satchel.Satchel": "pytest imports the fixtures at every start",
 }
 """Imports of our own modules inside functions, each with the reason."""
 
@@ -358,9 +360,44 @@ EAGER_PACKAGES = [
     "builtin/__init__.py",  # a plugin
     "runtime/executors/__init__.py",  # everything in it is small
     "runtime/middleware/__init__.py",
-    "testing/__init__.py",  # exports functions that have the name of their module
     "tools/dialects/__init__.py",  # a table of functions
 ]
+
+
+# ---- platforms -------------------------------------------------------------------------------
+
+POSIX_MODULES = {"fcntl", "grp", "pwd", "pty", "resource", "termios", "tty"}
+POSIX_NAMES = {
+    *("O_CLOEXEC", "O_DIRECTORY", "O_NOCTTY", "O_NOFOLLOW", "O_NONBLOCK", "chown", "fchmod"),
+    *("fork", "geteuid", "getuid", "killpg", "mkfifo", "setsid", "statvfs", "SIGHUP", "SIGKILL"),
+    *("SIGQUIT", "SIGSTOP", "SIGUSR1", "SIGUSR2", "add_signal_handler", "setrlimit"),
+}
+POSIX_USES = {
+    "cli/call_output.py: add_signal_handler": "left out where it raises NotImplementedError",
+    "cli/commands/serve_command.py: add_signal_handler": "the same",
+    "cli/commands/worker_command.py: add_signal_handler": "the same",
+    "mcp/worker_main.py: resource": "no limit where it cannot be imported",
+    "mcp/worker_main.py: setrlimit": "no limit where it cannot be imported",
+    "runtime/process_group.py: killpg": "not on Windows",
+    "setup/install_lock.py: fcntl": "not on Windows",
+    "sources/atomic_write.py: fchmod": "only where it exists",
+    "sources/atomic_write.py: fcntl": "no lock where it cannot be imported",
+    "sources/contained_files.py: fchmod": "only where folders are walked by handle",
+    "sources/contained_files.py: fcntl": "not on Windows",
+    "sources/skill_cache.py: getuid": "only where it exists",
+}
+"""What only POSIX has, and what happens elsewhere; docs/reference/platforms.md says it to users."""
+
+
+def test_what_only_posix_has_is_used_where_the_other_side_is_written():
+    used = set()
+    for path, tree in MODULES.items():
+        names = {name.split(".")[0] for _, name in imports(tree)} & POSIX_MODULES
+        names |= {
+            node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)
+        } & POSIX_NAMES
+        used |= {f"{path}: {name}" for name in names}
+    assert used == POSIX_USES.keys()
 
 
 # ---- state -----------------------------------------------------------------------------------

@@ -7,8 +7,6 @@ import sys
 TEST = """
 import os
 
-pytest_plugins = ["satchel.testing.fixtures"]
-
 
 def test_it(make_satchel):
     assert "SATCHEL_ACME_UNIT" not in os.environ
@@ -16,7 +14,7 @@ def test_it(make_satchel):
 """
 
 
-def test_a_conftest_brings_the_fixture(tmp_path, write_plugin):
+def test_the_fixture_is_there_without_a_conftest(tmp_path, write_plugin):
     write_plugin(tmp_path / "plugins", "acme")
     (tmp_path / "test_it.py").write_text(TEST)
     done = subprocess.run(
@@ -42,8 +40,6 @@ def test_what_the_fixture_made_is_closed(tmp_path, write_plugin):
     """
     folder = write_plugin(tmp_path / "plugins", "acme", tools=source)
     (tmp_path / "test_it.py").write_text(f"""
-pytest_plugins = ["satchel.testing.fixtures"]
-
 def test_it(make_satchel):
     make_satchel(plugins=["plugins"])
 

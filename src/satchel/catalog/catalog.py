@@ -147,6 +147,14 @@ class Catalog:
         """Return a plugin. Raises `NotFoundError` with the near misses."""
         return _find("plugin", name, self.all_plugins)
 
+    def plugin_digest_of(self, tool: str) -> str:
+        """Return the digest of the served plugin that a served tool comes from, or `""`."""
+        entry = self.tools.get(tool)
+        if entry is None:
+            return ""
+        units = (it.contribution.digest for it in self.plugins.values() if it.unit == entry.unit)
+        return next(units, "")
+
 
 def _served(entries: Iterable[E]) -> Mapping[str, E]:
     return MappingProxyType({entry.name: entry for entry in entries if entry.is_served})

@@ -25,12 +25,14 @@ COMMANDS = {
     "replay": "Compare a recorded conversation with what a model would see now.",
     "dev": "Show skills, tools and the prompt in a browser, live.",
     "serve": "Serve tools and skills to MCP clients.",
+    "worker": "Run the tools of plugins for hosts on other machines.",
     "enable": "Enable skills, tools, groups or plugins.",
     "disable": "Disable skills, tools, groups or plugins.",
     "install": "Install a plugin: a folder, a project or a package.",
     "uninstall": "Remove an installed plugin.",
-    "mcp": "List MCP servers, their tools and skills; call and approve tools.",
+    "mcp": "List MCP servers and what they offer; call and approve tools.",
     "config": "Show and change the configuration of plugins.",
+    "completion": "Complete commands in your shell when you press Tab.",
 }
 """Each command with its line of help; its code is in `satchel.cli.commands`."""
 

@@ -17,8 +17,8 @@ SHORTEST = 16
 """The minimum length of a token: a shorter one could be guessed."""
 _LARGEST = 256 * 1024
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-# Opening a pipe would block; not every system has these flags.
-_CAREFULLY = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+# Opening a pipe would block; not every system has this flag.
+_CAREFULLY = getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(frozen=True, slots=True)

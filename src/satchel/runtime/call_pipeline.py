@@ -169,6 +169,7 @@ class MiddlewareRun:
             answers=self._scope.answers,
             errors=self._owner.errors,
         )
+        run.route = self._owner.route
         async for item in tasks.start(run):
             yield item
 

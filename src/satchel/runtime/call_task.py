@@ -30,6 +30,8 @@ from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure
 if TYPE_CHECKING:
     import asyncio
 
+    from satchel.runtime.scoped_runner import Route
+
 
 class EndReason(StrEnum):
     """Why a call was ended before it had a result."""
@@ -78,6 +80,8 @@ class CallTask:
     """Whether the task ignored its cancellation, so that its reader got another result."""
     executed_tool = ""
     """The name of the tool that ran. It differs from the call's if middleware redirected it."""
+    route: "Route | None" = None
+    """Chooses another runner than that of the tool; set only if the host has registered one."""
     _loop: "asyncio.AbstractEventLoop | None" = None
     _task: "asyncio.Task[None] | None" = None
     _waiter: "asyncio.Future[None] | None" = None  # the reader waits for an item

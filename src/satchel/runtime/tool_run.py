@@ -93,6 +93,8 @@ class FunctionRun:
         if not self._is_validated:
             call = validated(call, tool)
         runner = tool.runner
+        if owner.route is not None:
+            runner, call = owner.route(call)
         self._may_continue = not runner.ends_when_cancelled
         outcome = await runner.run(call)
         self._may_continue = False

@@ -28,6 +28,7 @@ from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.background_tasks import BackgroundTask
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
+from satchel.runtime.scoped_runner import runner_for
 from satchel.runtime.stream_opening import opened
 from satchel.runtime.tool_run import validated
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
@@ -39,6 +40,7 @@ from satchel.shared import SharedView
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.argument_errors import ArgumentError
 from satchel.tools.fast_construction import construct_fast
+from satchel.tools.runner import Runner
 
 _EMPTY_CONTEXT: Final = ToolContext()
 
@@ -275,6 +277,16 @@ class CallDispatcher:
                 tool=name,
             )
         call = call.changed(tool=tool, groups=groups, context=context)
+        run = self._prepared(shared_view, call, middleware)
+        if self._shared.runners:
+            run.route = partial(self._route, shared_view)
+        return run
+
+    def _prepared(
+        self, shared_view: SharedView, call: ToolCall, middleware: Sequence[Middleware]
+    ) -> CallTask:
+        tool = call.tool
+        assert tool is not None
         if not (middleware or tool.idempotent or tool.background or tool.postprocess):
             # Nearly all calls.
             return prepare_call(call, tool, self._shared.limits, errors=self._shared.errors)
@@ -291,6 +303,15 @@ class CallDispatcher:
             tasks=self._background_tasks(shared_view) if tool.background else None,
             errors=self._shared.errors,
         )
+
+    def _route(self, shared_view: SharedView, call: ToolCall) -> tuple[Runner, ToolCall]:
+        """Return the runner of a call: the host's, if there is one for this tool of a plugin."""
+        assert call.tool is not None
+        chosen = runner_for(self._shared.runners, call.name, call.groups)
+        digest = shared_view.catalog.plugin_digest_of(call.name) if chosen is not None else ""
+        if chosen is None or not digest:
+            return call.tool.runner, call
+        return chosen, call.changed(plugin_digest=digest)
 
     def _middleware_of(
         self, shared_view: SharedView, tool: str, groups: Collection[str]

@@ -15,7 +15,7 @@ from satchel.sources.file_reader import reason_of
 if sys.platform != "win32":
     import fcntl
 
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 
 
 @contextmanager

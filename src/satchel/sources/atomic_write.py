@@ -24,7 +24,7 @@ def file_lock(path: str, *, private: bool = False) -> Iterator[None]:
         # Lazy: some systems have no `fcntl`.
         from fcntl import LOCK_EX, flock
 
-        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(folder, os.O_RDONLY)
     except (ImportError, OSError):
         yield
         return
@@ -46,12 +46,12 @@ def write_atomic(path: str, data: bytes, *, private: bool = False) -> None:
     beside = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
     try:
         _make_folder(folder, private=private)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         descriptor = os.open(beside, flags, _PRIVATE_FILE if private else 0o666)
         try:
             with open(descriptor, "wb") as file:
                 file.write(data)
-                if os.path.exists(target) and not private:
+                if os.path.exists(target) and not private and hasattr(os, "fchmod"):
                     os.fchmod(file.fileno(), os.stat(target).st_mode & 0o7777)
                 file.flush()
                 os.fsync(file.fileno())

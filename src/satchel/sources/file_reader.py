@@ -134,7 +134,7 @@ def read_regular(path: str, limit: int, root: str = "") -> tuple[bytes, os.stat_
     """
     try:
         # O_NONBLOCK: opening a FIFO for reading would otherwise wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
         raise UnreadableFileError(reason_of(error)) from None
     try:

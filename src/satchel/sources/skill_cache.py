@@ -81,7 +81,7 @@ def _prepare(path: str) -> None:
     make_folder(os.path.dirname(path))
     if os.path.exists(path) and (not _is_private(path) or os.path.getsize(path) > _LARGEST):
         _remove(path)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _remove(path: str) -> None:

@@ -21,7 +21,7 @@ class RootIdentity:
         self._ids: dict[str, tuple[int, int] | None] = {}
 
     def __enter__(self) -> Self:
-        flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0)
+        flags = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
         for root in self._roots:
             # The folder may be missing, and some systems cannot open folders.
             with suppress(OSError):

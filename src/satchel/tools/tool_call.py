@@ -26,6 +26,8 @@ class ToolCall:
     tool: Tool | None = field(default=None, compare=False, repr=False)
     groups: tuple[str, ...] = field(default=(), compare=False)
     context: ToolContext = field(default_factory=ToolContext, compare=False, repr=False)
+    plugin_digest: str = field(default="", compare=False, repr=False)
+    """The digest of the plugin whose tool it is, for runners elsewhere; `""` for other tools."""
 
     def changed(self, **parts: Any) -> "ToolCall":
         """Return a copy with other parts, as `dataclasses.replace` does, but faster."""

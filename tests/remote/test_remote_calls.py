@@ -1,0 +1,308 @@
+"""Calls run on workers that have the same version of the plugin, with every rule still held."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager, suppress
+from uuid import uuid4
+
+import pytest
+
+from satchel import Satchel, ToolCall, ToolChunk, ToolContext
+
+pytest.importorskip("docket", reason="pydocket is not installed")
+
+from satchel.remote import RemoteRunner, ToolWorker
+from satchel.remote.docket_json import open_docket
+from satchel.remote.remote_keys import TASK, RemoteKeys
+
+KEY = "0123456789abcdef0123456789abcdef"
+TOOLS = """
+import asyncio
+from pathlib import Path
+from satchel import ToolContext, ToolError, tool
+
+RUNS = []
+
+@tool
+async def where() -> int:
+    "Say in which process it runs."
+    RUNS.append(1)
+    return len(RUNS)
+
+@tool
+async def count(n: int):
+    "Count."
+    for i in range(n):
+        yield f"{i} "
+
+@tool
+async def remember(word: str, context: ToolContext) -> str:
+    "Remember."
+    context.state["word"] = word
+    return context.metadata.get("user", "nobody")
+
+@tool
+async def refuse() -> str:
+    "Refuse."
+    raise ToolError("Give a number.")
+
+@tool
+async def sleep(path: str) -> str:
+    "Sleep."
+    try:
+        Path(path).write_text("started")
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        Path(path).write_text("cancelled")
+        raise
+    return "slept"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, write_plugin):
+    write_plugin(tmp_path / "plugins", "acme", tools=TOOLS)
+    return tmp_path / "plugins"
+
+
+@pytest.fixture
+def url():
+    return f"memory://{uuid4().hex}"
+
+
+@asynccontextmanager
+async def serving(folder, url, **options):
+    with Satchel(plugins=[folder]) as app:
+        worker = ToolWorker(app, url, key=KEY, **options)
+        task = asyncio.create_task(worker.run())
+        try:
+            async with asyncio.timeout(60):
+                await worker.ready.wait()
+            yield worker
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+@asynccontextmanager
+async def hosting(folder, url, **options):
+    options = {"otherwise": "refuse", **options}
+    with Satchel(plugins=[folder]) as app:
+        runner = RemoteRunner(url, key=KEY, **options)
+        app.register_runner(runner)
+        try:
+            yield app.session()
+        finally:
+            await runner.aclose()
+
+
+def test_a_call_runs_on_a_worker_and_not_here(folder, url):
+    async def main():
+        async with serving(folder, url), hosting(folder, url) as session:
+            first, second = await session.call("where"), await session.call("where")
+            assert (first.text, second.text) == ("1", "2"), "the worker's own counter"
+
+    asyncio.run(main())
+
+
+def test_chunks_come_in_order_and_the_result_has_them_all(folder, url):
+    async def main():
+        async with serving(folder, url), hosting(folder, url) as session:
+            items = [item async for item in session.stream("count", {"n": 30})]
+            chunks = [item.text for item in items if isinstance(item, ToolChunk)]
+            assert chunks == [f"{n} " for n in range(30)]
+            assert items[-1].text.split() == [str(n) for n in range(30)]
+
+    asyncio.run(main())
+
+
+def test_the_state_goes_there_and_comes_back_and_metadata_goes(folder, url):
+    async def main():
+        async with serving(folder, url), hosting(folder, url) as session:
+            context = ToolContext(metadata={"user": "ann", "socket": object()})
+            result = await session.call("remember", {"word": "tree"}, context=context)
+            assert result.text == "ann"
+            assert session.state == {"word": "tree"}
+
+    asyncio.run(main())
+
+
+def test_errors_reach_the_model_as_those_of_a_local_call(folder, url):
+    async def main():
+        async with serving(folder, url), hosting(folder, url) as session:
+            refused = await session.call("refuse")
+            assert (refused.is_error, refused.text) == (True, "Give a number.")
+            wrong = await session.call("count", {"n": "many"})
+            assert wrong.error_code == "invalid_arguments"
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_call_is_cancelled_on_the_worker(folder, url, tmp_path):
+    path = tmp_path / "mark"
+
+    async def until(text):
+        async with asyncio.timeout(60):
+            while not path.exists() or path.read_text() != text:
+                await asyncio.sleep(0.01)
+
+    async def main():
+        async with serving(folder, url), hosting(folder, url) as session:
+            task = asyncio.create_task(session.call("sleep", {"path": str(path)}))
+            await until("started")
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            await until("cancelled")
+
+    asyncio.run(main())
+
+
+def test_only_workers_with_the_same_version_get_a_call(folder, url, tmp_path, write_plugin):
+    other = tmp_path / "other"
+    write_plugin(other, "acme", tools=TOOLS + "\n# another version\n")
+
+    async def main():
+        async with serving(other, url), hosting(folder, url) as session:
+            result = await session.call("where")
+            assert result.error_code == "no_worker"
+        async with serving(other, url), hosting(folder, url, otherwise="here") as session:
+            assert (await session.call("where")).text == "1"
+
+    asyncio.run(main())
+
+
+def test_an_edit_reaches_the_worker_and_the_host(folder, url):
+    async def main():
+        async with serving(folder, url) as worker, hosting(folder, url) as session:
+            (before,) = worker.digests
+            file = folder / "acme" / "tools.py"
+            file.write_text(file.read_text().replace("len(RUNS)", "len(RUNS) + 40"))
+            async with asyncio.timeout(60):
+                while worker.digests in {(before,), ()}:
+                    await asyncio.sleep(0.01)
+            with Satchel(plugins=[folder]) as app:
+                runner = RemoteRunner(url, key=KEY, otherwise="refuse")
+                app.register_runner(runner)
+                assert (await app.session().call("where")).text == "41"
+                await runner.aclose()
+            assert (await session.call("where")).error_code == "no_worker"
+
+    asyncio.run(main())
+
+
+def test_a_runner_may_be_for_one_tool_or_one_group_only(folder, url):
+    async def main():
+        with Satchel(plugins=[folder]) as app:
+            runner = RemoteRunner(url, key=KEY, otherwise="refuse")
+            undo = app.register_runner(runner, tool="where")
+            session = app.session()
+            assert (await session.call("where")).error_code == "no_worker"
+            assert (await session.call("count", {"n": 1})).text.strip() == "0"
+            undo()
+            assert (await session.call("where")).text == "1"
+            await runner.aclose()
+
+    asyncio.run(main())
+
+
+def test_a_call_that_ended_is_not_run_again(folder, url):
+    async def main():
+        context = ToolContext(run_id="turn 7")
+        async with serving(folder, url), hosting(folder, url) as session:
+            texts = [
+                (await session.call("where", call_id="c1", context=context)).text for _ in range(3)
+            ]
+            assert texts == ["1", "1", "1"]
+            assert (await session.call("where", call_id="c1")).text == "2", "no run is named"
+
+    asyncio.run(main())
+
+
+def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
+    """A worker has begun it, as its mark says, and another one gets it again."""
+
+    async def main():
+        async with serving(folder, url) as worker, hosting(folder, url) as session:
+            (digest,) = worker.digests
+            import satchel.remote.remote_runner as runner_module
+
+            context = ToolContext(run_id="r")
+            call = ToolCall(name="where", arguments={}, id="c", context=context)
+            call_id = runner_module._id_of(call.changed(plugin_digest=digest))
+            async with open_docket(url, "satchel", digest) as queue, queue.redis() as redis:
+                await redis.set(RemoteKeys("satchel").started(call_id), "1")
+            result = await session.call("where", call_id="c", context=context)
+            assert result.error_code == "may_have_run"
+            assert "may have run" in result.text
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "not json",
+        "[]",
+        json.dumps({"v": 2, "kind": "call", "body": "{}", "sign": ""}),
+        json.dumps({"v": 1, "kind": "call", "body": "{}", "sign": "0" * 64}),
+        json.dumps({"v": 1, "kind": "item", "body": "{}", "sign": "é"}),
+    ],
+)
+def test_a_worker_refuses_what_is_not_signed_and_lives_on(folder, url, message, caplog):
+    async def main():
+        async with serving(folder, url) as worker, hosting(folder, url) as session:
+            (digest,) = worker.digests
+            async with open_docket(url, "satchel", digest) as queue:
+                await queue.add(TASK, key="evil")(message)
+                async with asyncio.timeout(60):
+                    while "a call was refused" not in caplog.text:
+                        await asyncio.sleep(0.01)
+            assert (await session.call("where")).text == "1"
+
+    asyncio.run(main())
+
+
+def test_a_pickle_in_redis_is_never_loaded(folder, url, tmp_path):
+    import pickle
+
+    class Evil:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "owned"), "w"))
+
+    async def main():
+        async with serving(folder, url) as worker, hosting(folder, url) as session:
+            (digest,) = worker.digests
+            async with open_docket(url, "satchel", digest) as queue, queue.redis() as redis:
+                fields = {
+                    "key": "evil",
+                    "when": "2026-01-01T00:00:00+00:00",
+                    "function": TASK,
+                    "args": pickle.dumps((Evil(),)),
+                    "kwargs": pickle.dumps({}),
+                    "attempt": "1",
+                    "generation": "1",
+                }
+                await redis.xadd(queue.stream_key, fields)
+            assert (await session.call("where")).text == "1"
+        assert not (tmp_path / "owned").exists()
+
+    asyncio.run(main())
+
+
+def test_tools_of_the_host_and_of_the_session_run_here(folder, url):
+    async def main():
+        with Satchel(plugins=[folder]) as app:
+            runner = RemoteRunner(url, key=KEY, otherwise="refuse")
+            app.register_runner(runner)
+
+            def mine() -> str:
+                """Mine."""
+                return "here"
+
+            app.register_tool(mine)
+            assert (await app.session().call("mine")).text == "here"
+            await runner.aclose()
+
+    asyncio.run(main())

@@ -1,0 +1,82 @@
+"""The documentation site has every page, and needs nothing from elsewhere."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+LOADED = re.compile(
+    r'<(?:script|img|iframe|source)\b[^>]*\bsrc="([^"]+)'
+    r'|<link rel="(?:stylesheet|icon)" href="([^"]+)'
+)
+FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+
+
+def test_the_navigation_has_every_page_once():
+    sections = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    pages = [
+        page
+        for section in sections
+        for page in (next(iter(section.values())) if isinstance(section, dict) else [section])
+    ]
+    assert sorted(pages) == PAGES
+
+
+def test_the_index_links_every_page_but_the_decisions():
+    linked = set(re.findall(r"\]\(([\w/.-]+\.md)", (DOCS / "index.md").read_text()))
+    assert [page for page in PAGES if page not in linked and not page.startswith("adr/0")] == [
+        "index.md"
+    ]
+
+
+def test_lists_begin_after_an_empty_line():
+    """Markdown of the site needs it; GitHub's does not."""
+    faults = []
+    for page in PAGES:
+        text = re.sub(
+            r"^ *```.*?^ *```", "", (DOCS / page).read_text(), flags=re.MULTILINE | re.DOTALL
+        )
+        for before, line in zip(text.splitlines(), text.splitlines()[1:], strict=False):
+            starts = re.match(r"(?:[-*]|\d+\.) ", line)
+            if starts and before.strip() and not re.match(r"\s*(?:[-*]|\d+\.) |\s+", before):
+                faults.append(f"{page}: {line}")
+    assert faults == []
+
+
+@pytest.fixture(scope="module")
+def site():
+    subprocess.run([sys.executable, "tools/build_docs.py"], cwd=ROOT, check=True)
+    return ROOT / "site"
+
+
+@pytest.mark.slow
+def test_nothing_is_loaded_from_elsewhere(site):
+    outside = set()
+    for page in site.rglob("*.html"):
+        targets = {"".join(found) for found in LOADED.findall(page.read_text())}
+        assert targets
+        outside |= {target for target in targets if re.match(r"(?:https?:)?//", target)}
+    assert outside == set()
+
+
+@pytest.mark.slow
+def test_models_find_the_markdown_of_every_page(site):
+    llms = (site / "llms.txt").read_text()
+    assert llms.startswith("# Satchel\n\n> Manages")
+    for target in re.findall(r"\]\(([\w/.-]+\.md)", llms):
+        assert (site / target).read_text() == (DOCS / target).read_text()
+
+
+@pytest.mark.slow
+def test_editors_find_the_schema_of_each_manifest(site):
+    for entry in json.loads((site / "schemas/schemastore.json").read_text()):
+        schema = json.loads((site / "schemas" / entry["url"].rpartition("/")[2]).read_text())
+        assert schema["$id"] == entry["url"]
+        assert entry["fileMatch"]
