@@ -31,6 +31,7 @@ from satchel.mcp_servers.server_declarations import (
     required_timeout,
     unique_server_names,
 )
+from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.mcp_servers.server_options import ServerOptions
 from satchel.mcp_servers.tool_definitions import ToolDefinition, check_definition
 from satchel.names import near_misses, plugin_name_fault
@@ -145,7 +146,9 @@ class ServerRegistry:
         """Return the tools that a server had when its pins were written."""
         if config.pin == "off":
             return ()
-        tools = self._pins_of(config).known_tools()[: self._limits.mcp_tools]
+        known = self._pins_of(config).known_tools()
+        tools = tuple(tool for tool in known if tool.name != INSTRUCTIONS)
+        tools = tools[: self._limits.mcp_tools]
         return _checked(tools, self._limits) if config.options.lazy else tools
 
     def update(self, declared: Iterable[DeclaredServer]) -> bool:
