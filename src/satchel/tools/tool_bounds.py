@@ -21,8 +21,9 @@ def bounded_definition(tool: "Tool", limits: Limits) -> str:
     if len(tool.description) > limits.tool_definition:
         raise _too_large(tool.name, limits)
     try:
-        text = json.dumps(tool.to_schema(), sort_keys=True, default=str, allow_nan=False)
-        sent = json.dumps([tool.parameters, tool.output], default=str, allow_nan=False)
+        # A number such as NaN passes: a provider or a server leaves out what it cannot send.
+        text = json.dumps(tool.to_schema(), sort_keys=True, default=str)
+        sent = json.dumps([tool.parameters, tool.output], default=str)
     except (ValueError, TypeError, RecursionError) as problem:
         raise DefinitionError(f"the schema of tool {tool.name!r} is not valid JSON") from problem
     if max(len(text), len(sent)) > limits.tool_definition:
