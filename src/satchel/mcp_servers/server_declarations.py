@@ -124,7 +124,7 @@ def _address(
         )
     if filled.transport == "sse":
         return SseServer(filled.url, dict(filled.headers))
-    return HttpServer(filled.url, dict(filled.headers), or_sse=filled.transport == "auto")
+    return HttpServer(filled.url, dict(filled.headers), or_sse=filled.or_sse)
 
 
 def user_server(
