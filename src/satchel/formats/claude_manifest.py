@@ -158,9 +158,13 @@ def _server(name: str, entry: JsonValue) -> McpServerManifest:
         )
     if kind in _TRANSPORTS and url:
         headers = _pairs(fields, "headers")
-        transport = _TRANSPORTS[kind] if "type" in fields else "auto"
         return McpServerManifest(
-            name=name, transport=transport, url=url, headers=headers, of_claude=True
+            name=name,
+            transport=_TRANSPORTS[kind],
+            url=url,
+            headers=headers,
+            or_sse="type" not in fields,
+            of_claude=True,
         )
     raise _InvalidServerError("neither a command nor a URL of a known type")
 

@@ -61,8 +61,7 @@ def no_pairs() -> Mapping[str, Any]:
 class McpServerManifest:
     """One MCP server that a plugin declares, with its placeholders not yet filled in.
 
-    `transport` is `stdio`, with a command, or with a URL `streamable-http`, `sse` or `auto`, which
-    tries both.
+    `transport` is `stdio`, with a command, or `streamable-http` or `sse`, with a URL.
     """
 
     name: str
@@ -73,6 +72,8 @@ class McpServerManifest:
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=no_pairs, hash=False)
+    or_sse: bool = False
+    """Whether no transport is named, so that `sse` is tried if the server refuses the other."""
     of_claude: bool = False
     """Whether a Claude bundle declares it; its placeholders may name any variable."""
     lines: Mapping[str, int | None] = field(default_factory=no_pairs, compare=False, repr=False)

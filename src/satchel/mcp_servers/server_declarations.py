@@ -142,8 +142,7 @@ def _address(
     network: dict[str, Any] = {"shown": declared.url, "hidden": hidden}
     if filled.transport == "sse":
         return SseServer(filled.url, dict(filled.headers), **network)
-    is_open = filled.transport == "auto"
-    return HttpServer(filled.url, dict(filled.headers), or_sse=is_open, **network)
+    return HttpServer(filled.url, dict(filled.headers), or_sse=filled.or_sse, **network)
 
 
 def user_server(
