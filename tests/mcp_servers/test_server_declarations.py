@@ -206,7 +206,7 @@ def test_a_table_says_all_that_code_can_say():
     }
     made = user_server("box", given, "file", {"WHERE": "here", "SECRET": "hush"})
     server = StdioServer(command="run", args=("-x", "here"), env={"KEY": "k-hush"}, cwd="/srv")
-    plainly = replace(made, origin=ServerOrigin())
+    plainly = replace(made, origin=ServerOrigin(), passed="")
     assert plainly == DeclaredServer(
         owner="",
         name="box",
