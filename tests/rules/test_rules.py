@@ -374,6 +374,7 @@ POSIX_NAMES = {
 }
 POSIX_USES = {
     "cli/call_output.py: add_signal_handler": "left out where it raises NotImplementedError",
+    "cli/commands/dev_command.py: add_signal_handler": "the same",
     "cli/commands/serve_command.py: add_signal_handler": "the same",
     "cli/commands/worker_command.py: add_signal_handler": "the same",
     "mcp/worker_main.py: resource": "no limit where it cannot be imported",
