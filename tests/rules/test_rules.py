@@ -411,6 +411,7 @@ POSIX_NAMES = {
 }
 POSIX_USES = {
     "cli/call_output.py: add_signal_handler": "left out where it raises NotImplementedError",
+    "cli/commands/dev_command.py: add_signal_handler": "the same",
     "cli/commands/serve_command.py: add_signal_handler": "the same",
     "cli/commands/worker_command.py: add_signal_handler": "the same",
     "cli/commands/dev_command.py: add_signal_handler": "the same",
