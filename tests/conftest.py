@@ -2,12 +2,15 @@
 
 import itertools
 import os
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
 import hypothesis
 import pytest
+
+from satchel.sources import distributions, shipped_skills
 
 # No deadlines, since a busy machine is slow; benchmarks measure time.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
@@ -32,6 +35,17 @@ def a_config_folder_of_its_own(_config_folders, monkeypatch) -> Path:
     monkeypatch.setenv("SATCHEL_CACHE_DIR", f"{folder}-cache")
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def no_skills_of_what_tests_need(monkeypatch) -> None:
+    """Leave out the skills that packages of this environment ship, such as typer's."""
+
+    def shipped(folder, names):
+        installed_here = os.path.realpath(folder) == os.path.realpath(sysconfig.get_path("purelib"))
+        return () if installed_here else shipped_skills.shipped_skills(folder, names)
+
+    monkeypatch.setattr(distributions, "shipped_skills", shipped)
 
 
 @pytest.fixture(scope="session")

@@ -106,9 +106,9 @@ def test_the_file_names_the_client(run, here, monkeypatch):
         'issuer = "https://auth.example.org"\nscopes = ["read"]\n'
         'grant = "client-credentials"\n'
     )
-    refused = run("mcp", "login", "box", "--project")
+    refused = run("mcp", "login", "box", "--trust", "code", "--variable", "BOX_SECRET")
     assert "uses client credentials" in refused.stderr
-    assert "hush" not in run("mcp", "list", "--project", "--json").output
+    assert "hush" not in run("mcp", "list", "--trust", "code", "--json").output
 
 
 @pytest.mark.parametrize(
@@ -123,5 +123,5 @@ def test_the_file_names_the_client(run, here, monkeypatch):
 )
 def test_a_mistake_in_the_oauth_table_is_told(run, here, text, why):
     (here / "satchel.toml").write_text(text)
-    listed = run("mcp", "list", "--project")
+    listed = run("mcp", "list", "--trust", "code")
     assert (listed.exit_code, why in listed.stderr) == (0, True), listed.stderr

@@ -69,12 +69,18 @@ class Talk(io.RawIOBase):
     """Lines of a client, which leaves when it has all answers; and what it hears."""
 
     def __init__(self, lines, number):
-        self._lines, self._number = lines, number
+        self._lines, self._rest, self._number = [*lines], b"", number
         self.heard, self._has_all = [], threading.Event()
 
-    def __iter__(self):
-        yield from self._lines
-        assert self._has_all.wait(PATIENCE)
+    def readline(self, size=-1):
+        if not self._rest:
+            if not self._lines:
+                assert self._has_all.wait(PATIENCE)
+                return b""
+            self._rest = self._lines.pop(0)
+        end = len(self._rest) if size < 0 else size
+        line, self._rest = self._rest[:end], self._rest[end:]
+        return line
 
     def write(self, line):
         self.heard.append(bytes(line))

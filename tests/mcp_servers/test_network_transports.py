@@ -350,7 +350,7 @@ def test_a_server_that_asks_for_a_login_is_not_tried_over_sse():
         url = f"http://127.0.0.1:{served.server_port}/mcp"
         with satchel_of() as app:
             app.register_mcp_server(user_server("x", {"url": url}, "", {}), name="x")
-            (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-server-down"]
+            (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-login-needed"]
         served.shutdown()
-    assert "401" in problem.message
+    assert "login" in problem.message
     assert "GET" not in heard

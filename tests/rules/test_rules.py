@@ -414,7 +414,6 @@ POSIX_USES = {
     "cli/commands/dev_command.py: add_signal_handler": "the same",
     "cli/commands/serve_command.py: add_signal_handler": "the same",
     "cli/commands/worker_command.py: add_signal_handler": "the same",
-    "cli/commands/dev_command.py: add_signal_handler": "the same",
     "sources/trust_record.py: geteuid": "only where it exists",
     "mcp/worker_main.py: resource": "no limit where it cannot be imported",
     "mcp/worker_main.py: setrlimit": "no limit where it cannot be imported",

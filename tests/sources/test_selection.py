@@ -238,7 +238,7 @@ def test_an_unknown_key_is_reported_with_what_was_perhaps_meant_and_the_rest_cou
     ]
     assert [item.fix for item in choices.diagnostics] == [
         "did you mean 'enable'?",
-        "the keys are enable, disable, sources, mcp, skills and find_folders",
+        "the keys are enable, disable, sources, mcp, skills, find_folders and plugin_import",
     ]
     assert is_off(choices, "pdf")
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 from dev_servers import HOSTILE, PATIENCE
 
-from satchel import Satchel, Settings
+from satchel import Project, Satchel, Settings
 from satchel.runtime.middleware import approve
 from satchel.web.workbench import DevOptions, Workbench
 
@@ -75,9 +75,9 @@ def test_a_description_of_five_megabytes_is_cut(folders, bench, visit):
     )
     bench.app.refresh()
     client = visit()
-    for path in ("/", "/tools/big", "/plugins", "/prompt"):
+    for path in ("/", "/problems", "/plugins", "/prompt"):
         assert len(client.get(path).text) < 400_000, path
-    assert "more characters)" in client.get("/tools/big").text
+    assert "big" in client.get("/problems").text, "it is refused, and the page says so"
 
 
 # ---- catalog ------------------------------------------------------------------------------------
@@ -430,7 +430,9 @@ def open_with_server(folders):
 
     def open_with_server(about: str) -> Workbench:
         (folders / "about.txt").write_text(about)
-        apps.append(Satchel(project=".", settings=Settings(mcp_servers=True)))
+        apps.append(
+            Satchel(project=Project(".", trust="code"), settings=Settings(mcp_servers=True))
+        )
         apps[-1].wait_for_mcp_servers()
         return Workbench(apps[-1], DevOptions())
 

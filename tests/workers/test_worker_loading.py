@@ -37,7 +37,7 @@ DOWN = make_diagnostic("plugin-worker-down", Where("/p"), "it ended with token-1
 class Processes:
     """Stands in for `WorkerPool`: each start takes the next of what processes say."""
 
-    limits = Limits()
+    limits, errors = Limits(), "summary"
 
     def __init__(self, *answers):
         self.answers = list(answers)

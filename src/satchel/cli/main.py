@@ -32,7 +32,7 @@ COMMANDS = {
     "disable": "Disable skills, tools, groups or plugins.",
     "install": "Install a plugin: a folder, a project or a package.",
     "uninstall": "Remove an installed plugin.",
-    "add": "Add skills and plugins from a repository, an archive or a folder.",
+    "add": "Add skills and plugins from a repository, archive or folder.",
     "update": "Bring what was added to the newest version of its source.",
     "remove": "Remove a skill or plugin that was added.",
     "lock": "Write down what is loaded, and find what differs later.",
