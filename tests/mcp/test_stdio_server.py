@@ -5,6 +5,7 @@ import io
 import json
 import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 from clients import PATIENCE, run
@@ -87,6 +88,11 @@ class Talk(io.RawIOBase):
         self._number -= b'"method"' not in line  # notifications and questions are no answers
         if self._number <= 0:
             self._has_all.set()
+
+
+def reading(lines):
+    """Return a stream with these lines."""
+    return SimpleNamespace(readline=lambda _size: next(lines, b""))
 
 
 def is_answered(line):
@@ -299,7 +305,7 @@ def test_it_can_be_ended_while_a_message_is_handed_on():
     async def end():
         server = serving(echo)
         server.server.middleware.insert(0, parking)
-        task = asyncio.create_task(serve_stdio(server, lines(), io.BytesIO()))
+        task = asyncio.create_task(serve_stdio(server, reading(lines()), io.BytesIO()))
         await asyncio.to_thread(taken.wait)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -310,9 +316,8 @@ def test_it_can_be_ended_while_a_message_is_handed_on():
 
 
 def test_a_stream_that_this_process_closes_ends_the_reading():
-    class Closed:
-        def __iter__(self):
-            yield said("initialize", HELLO, 0)
-            raise ValueError("readline of closed file")
+    def lines():
+        yield said("initialize", HELLO, 0)
+        raise ValueError("readline of closed file")
 
-    assert asyncio.run(serve_stdio(serving(echo), Closed(), io.BytesIO())) is None
+    assert asyncio.run(serve_stdio(serving(echo), reading(lines()), io.BytesIO())) is None
