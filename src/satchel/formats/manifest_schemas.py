@@ -213,7 +213,8 @@ def selection_schema() -> Schema:
 
 def _server_options() -> Schema:
     """Return the keys that say how a server is started and how its tools appear."""
-    texts = {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}
+    filled = {"type": "string", "minLength": 1}
+    texts = {"type": "object", "additionalProperties": filled}
     header = {"type": "string", "pattern": _whole(HEADER_NAME)}
     return {
         "active": {
@@ -235,7 +236,9 @@ def _server_options() -> Schema:
             "description": "Other names for arguments, by tool and argument.",
         },
         "descriptions": {**texts, "description": "Other descriptions, by the name of the tool."},
-        "roots": _texts("Folders that it may ask for."),
+        "roots": _any_of(
+            "Folders that it may ask for.", {"type": "array", "items": filled}, filled
+        ),
         "max-calls": {
             "type": "integer",
             "minimum": 1,

@@ -32,8 +32,8 @@ class PathEntry:
 def install_entries(*entries: PathEntry) -> None:
     """Use these entries for imports; of two for the same name the last one wins."""
     _finder.entries = (*reversed(entries), *_finder.entries)
-    if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)
+    # First again, also if others put their finders before it. One assignment: imports go on.
+    sys.meta_path[:] = [_finder, *(other for other in sys.meta_path if other is not _finder)]
 
 
 def uninstall_entries(entries: Iterable[PathEntry]) -> None:
