@@ -1,6 +1,7 @@
 import importlib
 import os
 import sys
+from importlib.machinery import FileFinder, SourceFileLoader
 
 import pytest
 
@@ -46,6 +47,19 @@ def test_an_edit_that_no_date_and_no_size_tells_runs_new(package):
     assert value(package, "two") == "one", "the fault is there without us"
     install_entries(route(package))
     assert [value(package, "six"), value(package, "ten")] == ["six", "ten"]
+
+
+def test_an_edit_runs_new_also_with_the_loader_of_a_library(package, monkeypatch):
+    class Loader(SourceFileLoader):
+        def source_to_code(self, data, path):
+            return super().source_to_code(bytes(data).replace(b"six", b"SIX"), path)
+
+    hook = FileFinder.path_hook((Loader, [".py"]))
+    monkeypatch.setattr(sys, "path_hooks", [hook, *sys.path_hooks])
+    sys.path_importer_cache.pop(str(package.parent), None)
+    sys.path_importer_cache.pop(str(package), None)
+    install_entries(route(package))
+    assert [value(package, "one"), value(package, "six")] == ["one", "SIX"]
 
 
 def test_no_bytecode_is_left_behind(package):

@@ -32,8 +32,8 @@ class PathEntry:
 def install_entries(*entries: PathEntry) -> None:
     """Use these entries for imports; of two for the same name the last one wins."""
     _finder.entries = (*reversed(entries), *_finder.entries)
-    # First again, also if others put their finders before it. One assignment: imports go on.
-    sys.meta_path[:] = [_finder, *(other for other in sys.meta_path if other is not _finder)]
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
 
 
 def uninstall_entries(entries: Iterable[PathEntry]) -> None:
@@ -48,12 +48,16 @@ def entries_of(owner: str) -> tuple[PathEntry, ...]:
 
 
 class _SourceLoader(SourceFileLoader):
-    """Compiles a module from its current source."""
+    """Compiles a module from its current source, as another loader compiles it, if one is given."""
+
+    def __init__(self, name: str, path: str, compiler: SourceFileLoader | None = None) -> None:
+        super().__init__(name, path)
+        self._compiler = compiler or self
 
     def get_code(self, fullname: str) -> CodeType:
         """Return the compiled source, without reading or writing a `.pyc`."""
         path = self.get_filename(fullname)
-        code: CodeType = self.source_to_code(self.get_data(path), path)
+        code: CodeType = self._compiler.source_to_code(self.get_data(path), path)
         return code
 
 
@@ -81,8 +85,9 @@ class _EditableFinder(importlib.abc.MetaPathFinder):
             find = None if finder is self else getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = find(fullname, path, target) if find else None
             if spec is not None:
-                if type(spec.loader) is SourceFileLoader:
-                    spec.loader = _SourceLoader(spec.loader.name, spec.loader.path)
+                # Libraries that check types at run time have loaders of their own.
+                if isinstance(spec.loader, SourceFileLoader):
+                    spec.loader = _SourceLoader(spec.loader.name, spec.loader.path, spec.loader)
                 return spec
         return None
 
