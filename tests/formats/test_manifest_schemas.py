@@ -49,8 +49,6 @@ def test_each_schema_has_the_fields_that_its_reader_knows():
     assert set().union(*map(fields, kinds)) == set(config_fields._ALL_KEYS)
     types = [name for kind in kinds for name in kind["properties"]["type"]["enum"] if name]
     assert sorted(types) == sorted(config_fields.TYPES)
-    server = SATCHEL["properties"]["mcp"]["additionalProperties"]
-    assert fields(server) == set(server_declarations._KEYS)
     plugin = MANIFEST_SCHEMAS["plugin"]()
     assert fields(plugin) == set(open_plugin_manifest._FIELDS)
     local, remote = MANIFEST_SCHEMAS["mcp"]()["properties"]["mcpServers"]["additionalProperties"][
@@ -241,8 +239,8 @@ BEYOND_A_SCHEMA = re.compile(
 # An editor marks these although the reader takes them, because nobody means them: a switch, a
 # number or an empty text where a reference, a module, a folder, a name or a choice belongs.
 STRICTER = {"contract", "setup", "skills", "tools", "name", "pin"}
-# The reader of servers ignores these in a server of the other kind, and so their types.
-OF_ONE_KIND = {"args", "env", "cwd", "headers", "transport", "oauth"}
+# The reader of servers ignores the values of these in a server of the other kind.
+OF_ONE_KIND = {"headers", "oauth"}
 
 FIELDS = [(name, key) for name, make in MANIFEST_SCHEMAS.items() for key in make()["properties"]]
 

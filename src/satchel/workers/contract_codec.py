@@ -15,10 +15,8 @@ from satchel.workers.codec import is_exact
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_TYPES = {
-    item.__name__: item for item in (list, tuple, set, frozenset, str, bytes, int, float, bool)
-}
-"""Types by name: they decide how values are merged into the state."""
+_TYPES = (list, tuple, set, frozenset, str, bytes, int, float, bool)
+"""Types that decide how values are merged into the state."""
 
 _EFFECT_KEYS = ("key", "merge", "preserve_across_turns", "prompt_template_var")
 
@@ -54,6 +52,10 @@ def _type_name(hint: Any) -> str:
     return getattr(get_origin(hint) or hint, "__name__", "")
 
 
+def _type(name: str) -> type:
+    return next((item for item in _TYPES if item.__name__ == name), dict)
+
+
 def decode_contract(encoded: Mapping[str, Any]) -> ToolContract:
     """Return a contract from its data. Raises `DefinitionError`."""
     return ToolContract(
@@ -66,7 +68,7 @@ def decode_contract(encoded: Mapping[str, Any]) -> ToolContract:
             *(ToolStateRead(key, default) for key, default in encoded["reads"].items()),
         ],
         state_effects=[
-            ToolStateEffect(**{**item, "type_hint": _TYPES.get(item["type_hint"], dict)})
+            ToolStateEffect(**{**item, "type_hint": _type(item["type_hint"])})
             for item in encoded["effects"]
         ],
     )
