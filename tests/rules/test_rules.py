@@ -246,6 +246,7 @@ LATE_IMPORTS = {
     "session/step.py: satchel.session.step_plan.StepPlan": "needed only by some frameworks",
     "shared.py: satchel.search.SearchIndex": "needed only by a search",
     "shared.py: satchel.search.documents_of": "needed only by a search",
+    "sources/open_plugins.py: satchel.formats.read_mcp": "it loads pydantic",
     "sources/module_paths.py: satchel.formats.mapped_modules": (
         "needed only by editable installations"
     ),

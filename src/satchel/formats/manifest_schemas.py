@@ -11,15 +11,10 @@ from types import MappingProxyType
 from typing import Any
 
 from satchel.formats.config_fields import FIELD_NAME
-from satchel.formats.mcp_json import (
-    BARE_COMMAND,
-    CWD,
-    MCP_SCHEMAS,
-    PLUGIN_DATA,
-    PLUGIN_ROOT,
-)
+from satchel.formats.mcp_json import MCP_SCHEMAS
+from satchel.formats.mcp_json_reader import LocalEntry, RemoteEntry
 from satchel.formats.open_plugin_manifest import OPEN_NAME, PLUGIN_SCHEMAS
-from satchel.formats.server_table import HEADERS, URL, ServerTable
+from satchel.formats.server_table import ServerTable
 from satchel.formats.table_model import table_schema
 from satchel.formats.toolkit_manifest import ISOLATIONS, REQUIREMENT
 from satchel.names import BASIC_GROUP, PLUGIN_NAME, TOOL_NAME
@@ -197,34 +192,7 @@ def open_plugin_schema() -> Schema:
 
 def mcp_schema() -> Schema:
     """Return the schema of the mcp.json of an open plugin (Agent Plugins 1.0.0)."""
-    local = _object(
-        {
-            "type": _choice("A program on this machine.", "stdio"),
-            "command": _shaped(
-                "The program: a name on the PATH, or a path that begins with ./",
-                rf"\./.*|{_portable(BARE_COMMAND)}",
-            ),
-            "args": _list("Its arguments."),
-            "env": {
-                **_texts_by_name("Its environment variables."),
-                "propertyNames": {"not": {"enum": [PLUGIN_ROOT, PLUGIN_DATA]}},
-            },
-            "cwd": _shaped("Its working folder: ./..., ${PLUGIN_ROOT} or ${PLUGIN_DATA}.", CWD),
-        }
-    )
-    remote = _object(
-        {
-            "type": _choice("The protocol.", "streamable-http", "sse"),
-            "url": _shaped("The address.", URL),
-            "headers": {**HEADERS, "description": "Headers of each request."},
-        }
-    )
-    servers = {
-        "anyOf": [
-            {**local, "required": ["type", "command"]},
-            {**remote, "required": ["type", "url"]},
-        ]
-    }
+    servers = {"anyOf": [table_schema(LocalEntry), table_schema(RemoteEntry)]}
     schema = _top(
         "mcp.json",
         {
@@ -373,14 +341,6 @@ def _words(description: str) -> Schema:
     return {
         "type": ["array", "string", "number", "boolean", "null"],
         "items": item,
-        "description": description,
-    }
-
-
-def _texts_by_name(description: str) -> Schema:
-    return {
-        "type": "object",
-        "additionalProperties": {"type": "string"},
         "description": description,
     }
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from satchel.formats.mcp_json import HEADER_NAME, HEADER_VALUE
-from satchel.formats.table_model import Expected, TableModel, table_schema
+from satchel.formats.table_model import LIST, TABLE, TEXT, Expected, TableModel, table_schema
 
 
 def _one_or_more(**item: Any) -> Any:
@@ -26,12 +26,10 @@ HEADERS = {
 """The schema of HTTP headers."""
 
 _Filled = Annotated[str, Field(min_length=1)]
-_AS_LIST = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
-_LIST = Expected("must be a list of strings")
-_TABLE = Expected("must be a table of strings")
+_ASLIST = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 _Switch = Annotated[bool, Expected("must be true or false")]
-_Text = Annotated[str, Expected("must be a string")]
-_Texts = Annotated[list[str], _AS_LIST, _one_or_more(), _LIST]
+_Text = Annotated[str, TEXT]
+_Texts = Annotated[list[str], _ASLIST, _one_or_more(), LIST]
 _Names = Annotated[dict[_Filled, _Filled], Expected("must map names of tools to text")]
 _Seconds = Annotated[
     Annotated[float, Field(gt=0, allow_inf_nan=False)] | None,
@@ -57,13 +55,13 @@ class OptionsTable(TableModel):
         Expected("must map names of tools to tables of names"),
     ] = Field({}, description="Other names for arguments, by tool and argument.")
     descriptions: _Names = Field({}, description="Other descriptions, by the name of the tool.")
-    roots: Annotated[list[_Filled], _AS_LIST, _one_or_more(minLength=1), _LIST] = Field(
+    roots: Annotated[list[_Filled], _ASLIST, _one_or_more(minLength=1), LIST] = Field(
         [], description="Folders that it may ask for."
     )
     max_calls: Annotated[
         Annotated[int, Field(gt=0)] | None, Expected("must be a whole number above 0, not {!r}")
     ] = Field(None, description="How many calls may run at once.")
-    forward_headers: Annotated[list[str], _AS_LIST, _one_or_more(pattern=_HEADER), _LIST] = Field(
+    forward_headers: Annotated[list[str], _ASLIST, _one_or_more(pattern=_HEADER), LIST] = Field(
         [], description="Headers of the caller's HTTP request that are sent on."
     )
 
@@ -92,8 +90,8 @@ class ServerTable(OptionsTable):
         description="The program of a local server.",
         json_schema_extra={"pattern": r"\S"},
     )
-    args: Annotated[list[str], _LIST] = Field([], description="Its arguments.")
-    env: Annotated[dict[str, str], _TABLE] = Field(
+    args: Annotated[list[str], LIST] = Field([], description="Its arguments.")
+    env: Annotated[dict[str, str], TABLE] = Field(
         {}, description="Its environment variables; ${NAME} stands for one of yours."
     )
     cwd: _Text = Field("", description="Its working folder.")
@@ -102,7 +100,7 @@ class ServerTable(OptionsTable):
         description="The address of a remote server.",
         json_schema_extra={"pattern": f"^(?:{URL})$"},
     )
-    headers: Annotated[dict[str, str], WithJsonSchema(HEADERS), _TABLE] = Field(
+    headers: Annotated[dict[str, str], WithJsonSchema(HEADERS), TABLE] = Field(
         {}, description="Headers of each request; ${NAME} stands for a variable."
     )
     transport: Annotated[
@@ -110,7 +108,7 @@ class ServerTable(OptionsTable):
         Expected("is {!r}, not one of http, streamable-http, sse"),
     ] = Field(None, description="The protocol of a remote server; without it, both are tried.")
     group: _Texts = Field([], description="The tool groups that its tools are in.")
-    enable: Annotated[_Texts | None, _LIST] = Field(
+    enable: Annotated[_Texts | None, LIST] = Field(
         None, description="Patterns of the tools to use."
     )
     disable: _Texts = Field([], description="Patterns of the tools not to use.")

@@ -1,11 +1,12 @@
 """Models of the tables that people write: faults become messages, and models JSON Schemas."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from satchel.errors import DefinitionError
+from satchel.formats.read_result import quoted
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 
@@ -31,27 +32,63 @@ class Expected:
     text: str
 
 
+TEXT = Expected("must be a string")
+LIST = Expected("must be a list of strings")
+TABLE = Expected("must be a table of strings")
+
+
+def checked(fault: Callable[[Any], str]) -> AfterValidator:
+    """Return a check of a field; the function returns what is wrong with a value, or `""`."""
+
+    def check(value: Any) -> Any:
+        if reason := fault(value):
+            raise ValueError(reason)
+        return value
+
+    return AfterValidator(check)
+
+
 def read_table(model: type[TableT], values: Mapping[str, Any]) -> TableT:
     """Return a table as its model. Raises `DefinitionError` with the first fault."""
+    table, faults = validated(model, values)
+    if table is None:
+        raise DefinitionError(f"its {next(iter(faults.values()))}")
+    return table
+
+
+def validated(
+    model: type[TableT], values: Mapping[str, Any]
+) -> tuple[TableT | None, Mapping[str, str]]:
+    """Return a table as its model if it is valid, and one fault for each invalid key."""
     try:
-        return model.model_validate(values)
+        return model.model_validate(values), {}
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        found: dict[str, str] = {}
+        for item in error.errors(include_url=False):
+            key = str(item["loc"][0])
+            found[key] = found.get(key) or _fault(model, key, item)
+        return None, found
+
+
+def _fault(model: type[TableModel], key: str, error: Any) -> str:
     fields = {str(item.alias): item.metadata for item in model.model_fields.values()}
-    key = str(first["loc"][0])
     if key not in fields:
         near = near_misses(key, fields)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise DefinitionError(f"its key {key!r} is unknown{hint}")
+        return f"key {quoted(key)} is unknown" + (f"; did you mean {near[0]!r}?" if near else "")
+    if error["type"] == "missing":
+        return f"{key} is missing"
+    if reason := error.get("ctx", {}).get("error"):
+        return f"{key} {reason}"
     (expected,) = (item for item in fields[key] if isinstance(item, Expected))
-    raise DefinitionError(f"its {key} {expected.text.format(first['input'])}")
+    return f"{key} {expected.text.format(error['input'])}"
 
 
 def table_schema(model: type[TableModel]) -> dict[str, Any]:
     """Return the JSON Schema of a table. A key without a value is left out, so nothing is null."""
     schema = model.model_json_schema()
     properties = {key: _described(part) for key, part in schema["properties"].items()}
-    return {"type": "object", "properties": properties, "additionalProperties": False}
+    required = {"required": schema["required"]} if "required" in schema else {}
+    return {"type": "object", "properties": properties, "additionalProperties": False, **required}
 
 
 def _described(part: dict[str, Any]) -> dict[str, Any]:
