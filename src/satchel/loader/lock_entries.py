@@ -19,7 +19,7 @@ from satchel.sources.tree_digest import digest_of_package, digest_of_plugin, dig
 if TYPE_CHECKING:
     from satchel.formats import PluginManifest
     from satchel.loader.scan_cache import ScanCache
-    from satchel.mcp_servers import DeclaredServer
+    from satchel.mcp_servers import ServerConfig
     from satchel.mcp_servers.tool_definitions import ToolDefinition
     from satchel.sources import SkillFinding
 
@@ -88,14 +88,14 @@ def plugin_entries(
     return entry, *_group_entries(manifest.name, manifest)
 
 
-def server_entry(server: DeclaredServer, places: LockPlaces) -> LockEntry:
+def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
     """Return the entry of a declared MCP server, with its command or address as declared."""
     values = {"reached": server.origin.reached, "passed": _hash(server.passed)}
     place = declared_in(server.owner, server.path, places)
     return LockEntry(kind="server", place=place, name=server.name, values=values)
 
 
-def lock_of(cache: ScanCache, declared: Iterable[DeclaredServer], places: LockPlaces) -> Lock:
+def lock_of(cache: ScanCache, declared: Iterable[ServerConfig], places: LockPlaces) -> Lock:
     """Return the lock of everything that a pass found."""
     packages = (package for package in cache.scan.packages.values() if cache.uses(package))
     folders = (found for scan in cache.scan.folders.values() for found in scan.findings.values())

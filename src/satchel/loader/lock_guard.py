@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from satchel.catalog import PluginContribution, ToolContribution
     from satchel.diagnostics import Diagnostic
     from satchel.formats.lock_file import LockEntry
-    from satchel.mcp_servers import DeclaredServer, ServerContribution, ServerSkills
+    from satchel.mcp_servers import ServerConfig, ServerContribution, ServerSkills
     from satchel.mcp_servers.tool_definitions import ToolDefinition
     from satchel.sources import PackageFinding, SkillFinding
 
@@ -44,7 +44,7 @@ class LockGuard:
     def __init__(self, lock: Lock, file: str, places: LockPlaces, *, is_frozen: bool) -> None:
         self.lock, self.file, self.is_frozen = lock, file, is_frozen
         self._places = places
-        self.declared: tuple[DeclaredServer, ...] = ()
+        self.declared: tuple[ServerConfig, ...] = ()
         """All servers that were declared in the last pass, also those that may not be used."""
         self._seen: dict[tuple[str, str], tuple[Any, Any]] = {}
 
@@ -60,8 +60,8 @@ class LockGuard:
         return judged
 
     def servers(
-        self, declared: Iterable[DeclaredServer]
-    ) -> tuple[tuple[DeclaredServer, ...], tuple[Diagnostic, ...]]:
+        self, declared: Iterable[ServerConfig]
+    ) -> tuple[tuple[ServerConfig, ...], tuple[Diagnostic, ...]]:
         """Return the servers that may be connected, and why others may not."""
         self.declared = tuple(declared)
         kept, problems = [], []
@@ -82,7 +82,7 @@ class LockGuard:
         return replace(found, findings=(), diagnostics=(*found.diagnostics, *problems))
 
     def offer(
-        self, server: ServerContribution, declared: Iterable[DeclaredServer]
+        self, server: ServerContribution, declared: Iterable[ServerConfig]
     ) -> PluginContribution:
         """Return what a server contributes; tools that differ are held."""
         contribution, config = server.contribution, server.offered.config

@@ -21,7 +21,7 @@ from satchel.sources.file_reader import may_be_folder
 if TYPE_CHECKING:
     from satchel.catalog import PluginContribution, PluginEntry
     from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit
-    from satchel.mcp_servers import DeclaredServer, ServerContribution
+    from satchel.mcp_servers import ServerConfig, ServerContribution
     from satchel.plugins import BoundPlugin
     from satchel.providers import Provided
     from satchel.sources import (
@@ -104,7 +104,7 @@ class ScanCache:
     skills: Mapping[SearchRoot, SkillScan] = field(default_factory=dict)
     servers: Mapping[str, ServerContribution] = field(default_factory=dict)
     """The contribution of each MCP server, not bound."""
-    declared: tuple[DeclaredServer, ...] = ()
+    declared: tuple[ServerConfig, ...] = ()
     """The MCP servers that users and plugins declare."""
     rejected: frozenset[SearchRoot] = frozenset()
     """Roots that keep the skills of an earlier pass, because their plugin was rejected."""
