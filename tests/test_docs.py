@@ -124,9 +124,9 @@ def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():
 class Walk:
     """Follows a page as a reader does: writes its files and types its commands.
 
-    A block with a title, or one that begins with a comment, is the file of that name. A command must
-    print each line that the page shows, in that order; times and durations may differ. A block of
-    text is what a running watch prints.
+    A block with a title, or one that begins with a comment, is the file of that name. A command
+    must print each line that the page shows, in that order; times and durations may differ. A block
+    of text is what a running watch prints.
     """
 
     def __init__(self, folder, home):
