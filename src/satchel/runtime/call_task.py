@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from satchel.runtime.call_messages import interruption, too_slow
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
@@ -110,19 +110,15 @@ class CallTask:
 
     # ---- for the reader -------------------------------------------------------------------
 
-    async def result(self) -> ToolResult:
+    def result(self) -> Coroutine[Any, Any, ToolResult]:
         """Run the call to its end and return the result."""
         self._reads_chunks = False
-        if self._task is None:
-            self._start()
-        while not isinstance(item := self._item, ToolResult):
-            await self._next()
-        return item
+        return cast("Coroutine[Any, Any, ToolResult]", self._next())  # the next item is the last
 
-    async def next(self) -> Item:
+    def next(self) -> Coroutine[Any, Any, Item]:
         """Return the next chunk, or the result. Only the caller's own cancellation is raised."""
         self._reads_chunks = True
-        return await self._next()
+        return self._next()
 
     async def items(self) -> AsyncIterator[Item]:
         """Yield every chunk, and last the result; closing the iterator ends the call."""
@@ -196,11 +192,15 @@ class CallTask:
             self._finish(self.early_result(self.reason))
             return
         self._work = Droppable(self._main())
+        self.is_starting = True
         if sys.version_info < (3, 12):
             self._task = loop.create_task(self._work)
-            return
-        self.is_starting = True
-        self._task = asyncio.Task(self._work, loop=loop, eager_start=True)
+            loop.call_soon(self._start_clocks)  # after the first step of the task
+        else:
+            self._task = asyncio.Task(self._work, loop=loop, eager_start=True)
+            self._start_clocks()
+
+    def _start_clocks(self) -> None:
         self.is_starting = False
         for function in self.running:
             function.start_clock()

@@ -149,7 +149,7 @@ def _sent_name(fn: Callable[..., Any], name: str, field: Any) -> str:
 
 
 def _build_adapter(
-    fn: Callable[..., Any], parameters: Iterable[Parameter], fields: Mapping[str, Any]
+    fn: Callable[..., Any], parameters: Iterable[Parameter], fields: dict[str, Any]
 ) -> "TypeAdapter[dict[str, Any]]":
     try:
         return _typed_dict(fields)
@@ -157,12 +157,13 @@ def _build_adapter(
         raise _unsupported_type(fn, parameters, problem) from problem
 
 
-def _typed_dict(fields: Mapping[str, Any]) -> "TypeAdapter[dict[str, Any]]":
+def _typed_dict(fields: dict[str, Any]) -> "TypeAdapter[dict[str, Any]]":
     """Return an adapter for a dictionary with these keys; unlike a model, it accepts any name."""
     import typing_extensions  # that of `typing` only works from Python 3.12 on
     from pydantic import ConfigDict, TypeAdapter
 
-    kind: Any = typing_extensions.TypedDict("Arguments", dict(fields))  # type: ignore[operator] # not literal
+    typed_dict: Any = typing_extensions.TypedDict
+    kind = typed_dict("Arguments", fields)
     kind.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
     return TypeAdapter(kind)
 
@@ -196,13 +197,13 @@ def _has_plain_default(parameter: Parameter) -> bool:
 def _build_schema(
     fn: Callable[..., Any],
     adapter: "TypeAdapter[dict[str, Any]]",
-    fields: Mapping[str, Any],
+    fields: dict[str, Any],
     added_model: "type[BaseModel] | None",
     added: Mapping[str, str],
 ) -> dict[str, Any]:
     try:
         if added_model is not None:  # in one schema, so that both share one `$defs`
-            adapter = _typed_dict({**fields, **_added_fields(added_model, added)})
+            adapter = _typed_dict(fields | _added_fields(added_model, added))
         return schema_of(adapter)
     except Exception as problem:
         raise DefinitionError(
