@@ -47,8 +47,10 @@ class LoopWatch(threading.Thread):
             self.was_used = False
             if unused > _LINGER:
                 if not self._has_calls:
-                    return
+                    break
                 unused = 0
+        if (loop := self._loop()) is not None:
+            delattr(loop, _ATTRIBUTE)
 
     def _look(self) -> bool:
         """Wait one interval for a sign of life; return whether the loop still runs."""
@@ -111,7 +113,7 @@ class LoopWatch(threading.Thread):
 def watch_loop(loop: "asyncio.AbstractEventLoop", seconds: float) -> None:
     """Watch a running loop, from its own thread."""
     watch = getattr(loop, _ATTRIBUTE, None)
-    if watch is not None and watch.is_alive():
+    if watch is not None:
         watch.was_used = True
         return
     watch = LoopWatch(loop, seconds)
