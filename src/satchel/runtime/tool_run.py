@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from satchel.runtime.call_clock import CallClock, clock_of
 from satchel.runtime.call_task import Abandoned, CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.loop_watch import watch_loop
@@ -29,7 +30,7 @@ class FunctionRun:
     _reason: EndReason | None = None
     _stream: AsyncIterator[Any] | None = None
     _task: "asyncio.Task[Any] | None" = None  # set while the function runs
-    _timer: "asyncio.TimerHandle | None" = None
+    _clock: CallClock | None = None  # set while it is timed
     _is_ending = False
     _may_continue = False  # the function is in a thread, which cancelling does not end
 
@@ -69,8 +70,9 @@ class FunctionRun:
         finally:
             owner.running.discard(self)
             self._task = None
-            if self._timer is not None:
-                self._stop_clock(task.get_loop().time())
+            if self._clock is not None:
+                # What is left is for its next chunk.
+                self._seconds, self._clock = self._clock.stop(self, task.get_loop()), None
         if problem is not None and (isinstance(problem, Abandoned) or task.get_loop().is_closed()):
             raise problem  # nothing can be awaited any more
         if (reason := self._reason or owner.reason) is not None:
@@ -163,13 +165,12 @@ class FunctionRun:
         """Start the clock; it runs only inside the function, not while its reader is busy."""
         if self._task is not None and self._seconds is not None:
             loop = self._task.get_loop()
-            self._timer = loop.call_later(self._seconds, self.cancel, EndReason.TIMEOUT)
+            self._clock = clock_of(loop)
+            self._clock.start(self, self._seconds, loop)
 
-    def _stop_clock(self, now: float) -> None:
-        assert self._timer is not None
-        self._timer.cancel()
-        # What is left is for its next chunk.
-        self._seconds, self._timer = max(0.0, self._timer.when() - now), None
+    def time_out(self) -> None:
+        """End the function: it has taken as long as it may."""
+        self.cancel(EndReason.TIMEOUT)
 
     def cancel(self, reason: EndReason) -> None:
         """Cancel the function, if it runs now."""
