@@ -1,8 +1,9 @@
 """One run of a function, the last step of a call: validation, time limit, result limits."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from satchel.runtime.call_clock import CallClock, clock_of
 from satchel.runtime.call_task import Abandoned, CallTask, EndReason
@@ -13,9 +14,6 @@ from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
 from satchel.tools.argument_reading import read_arguments
 from satchel.tools.tool_results import FinalResult, result_of_nothing
-
-if TYPE_CHECKING:
-    import asyncio
 
 
 def validated(call: ToolCall, tool: Tool) -> ToolCall:
@@ -29,7 +27,7 @@ class FunctionRun:
     so_far: ChunkAccumulator | None = None
     _reason: EndReason | None = None
     _stream: AsyncIterator[Any] | None = None
-    _task: "asyncio.Task[Any] | None" = None  # set while the function runs
+    _task: asyncio.Task[Any] | None = None  # set while the function runs
     _clock: CallClock | None = None  # set while it is timed
     _is_ending = False
     _may_continue = False  # the function is in a thread, which cancelling does not end
@@ -50,8 +48,6 @@ class FunctionRun:
 
     async def next(self) -> Item:
         """Return the next chunk, or the result; raise only a cancellation of the whole task."""
-        import asyncio
-
         owner = self._owner
         if owner.reason is not None:  # also when middleware retries
             return await self._close_and_append(owner.early_result(EndReason.INTERRUPTED))
@@ -141,9 +137,7 @@ class FunctionRun:
             if chunk.content or chunk.structured is not None or chunk.metadata:
                 return replace(chunk, call_id=call_id)
 
-    async def _result_of_cancelled(
-        self, reason: EndReason, task: "asyncio.Task[Any]"
-    ) -> ToolResult:
+    async def _result_of_cancelled(self, reason: EndReason, task: asyncio.Task[Any]) -> ToolResult:
         if self._is_ending:
             task.uncancel()
         result = self._owner.early_result(reason)
