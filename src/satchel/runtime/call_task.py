@@ -9,16 +9,15 @@
    function is running, it cancels the middleware. A reader that leaves cancels the whole task.
 5. A task that does not end within the grace time is abandoned: the reader gets a result, the log
    has a warning, and the coroutine takes no further step.
-
-`asyncio` is imported where it is used: it takes longer to import than the whole package.
 """
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from satchel.runtime.call_messages import interruption, too_slow
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
@@ -28,8 +27,6 @@ from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure
 
 if TYPE_CHECKING:
-    import asyncio
-
     from satchel.runtime.scoped_runner import Route
 
 
@@ -82,11 +79,11 @@ class CallTask:
     """The name of the tool that ran. It differs from the call's if middleware redirected it."""
     route: "Route | None" = None
     """Chooses another runner than that of the tool; set only if the host has registered one."""
-    _loop: "asyncio.AbstractEventLoop | None" = None
-    _task: "asyncio.Task[None] | None" = None
-    _waiter: "asyncio.Future[None] | None" = None  # the reader waits for an item
-    _reader_is_ready: "asyncio.Future[None] | None" = None  # the task waits for its reader
-    _grace_timer: "asyncio.TimerHandle | None" = None
+    _loop: asyncio.AbstractEventLoop | None = None
+    _task: asyncio.Task[None] | None = None
+    _waiter: asyncio.Future[None] | None = None  # the reader waits for an item
+    _reader_is_ready: asyncio.Future[None] | None = None  # the task waits for its reader
+    _grace_timer: asyncio.TimerHandle | None = None
     _item: Item | None = None
     _chunks: ChunkAccumulator | None = None  # of a call that has ended
     _reads_chunks = False
@@ -110,19 +107,15 @@ class CallTask:
 
     # ---- for the reader -------------------------------------------------------------------
 
-    async def result(self) -> ToolResult:
+    def result(self) -> Coroutine[Any, Any, ToolResult]:
         """Run the call to its end and return the result."""
         self._reads_chunks = False
-        if self._task is None:
-            self._start()
-        while not isinstance(item := self._item, ToolResult):
-            await self._next()
-        return item
+        return cast("Coroutine[Any, Any, ToolResult]", self._next())  # the next item is the last
 
-    async def next(self) -> Item:
+    def next(self) -> Coroutine[Any, Any, Item]:
         """Return the next chunk, or the result. Only the caller's own cancellation is raised."""
         self._reads_chunks = True
-        return await self._next()
+        return self._next()
 
     async def items(self) -> AsyncIterator[Item]:
         """Yield every chunk, and last the result; closing the iterator ends the call."""
@@ -135,8 +128,6 @@ class CallTask:
 
     async def close(self) -> None:
         """End the call, and wait until it has ended."""
-        import asyncio
-
         if (
             self._task is not None
             and not self._task.done()
@@ -189,18 +180,20 @@ class CallTask:
         return item
 
     def _start(self) -> None:
-        import asyncio
-
         self._loop = loop = asyncio.get_running_loop()
         if self.reason is not None:
             self._finish(self.early_result(self.reason))
             return
         self._work = Droppable(self._main())
+        self.is_starting = True
         if sys.version_info < (3, 12):
             self._task = loop.create_task(self._work)
-            return
-        self.is_starting = True
-        self._task = asyncio.Task(self._work, loop=loop, eager_start=True)
+            loop.call_soon(self._start_clocks)  # after the first step of the task
+        else:
+            self._task = asyncio.Task(self._work, loop=loop, eager_start=True)
+            self._start_clocks()
+
+    def _start_clocks(self) -> None:
         self.is_starting = False
         for function in self.running:
             function.start_clock()
@@ -319,8 +312,6 @@ class CallTask:
 
     async def _cancel_for_reader_and_wait(self) -> bool:
         """Cancel the task, wait for its end, and return whether the reader was cancelled."""
-        import asyncio
-
         self._cancel_for_reader()
         is_cancelled = False
         while not (self._task is None or self._task.done() or self.is_abandoned):
@@ -395,8 +386,6 @@ class Droppable(Coroutine[Any, Any, None]):
         return self._work.__await__()
 
     def _end(self) -> NoReturn:
-        import asyncio
-
         self._discard()
         raise asyncio.CancelledError
 

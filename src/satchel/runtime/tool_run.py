@@ -1,9 +1,11 @@
 """One run of a function, the last step of a call: validation, time limit, result limits."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from satchel.runtime.call_clock import CallClock, clock_of
 from satchel.runtime.call_task import Abandoned, CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.loop_watch import watch_loop
@@ -12,9 +14,6 @@ from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
 from satchel.tools.argument_reading import read_arguments
 from satchel.tools.tool_results import FinalResult, result_of_nothing
-
-if TYPE_CHECKING:
-    import asyncio
 
 
 def validated(call: ToolCall, tool: Tool) -> ToolCall:
@@ -28,9 +27,8 @@ class FunctionRun:
     so_far: ChunkAccumulator | None = None
     _reason: EndReason | None = None
     _stream: AsyncIterator[Any] | None = None
-    _task: "asyncio.Task[Any] | None" = None  # set while the function runs
-    _timer: "asyncio.TimerHandle | None" = None
-    _started_at: float | None = None
+    _task: asyncio.Task[Any] | None = None  # set while the function runs
+    _clock: CallClock | None = None  # set while it is timed
     _is_ending = False
     _may_continue = False  # the function is in a thread, which cancelling does not end
 
@@ -50,36 +48,41 @@ class FunctionRun:
 
     async def next(self) -> Item:
         """Return the next chunk, or the result; raise only a cancellation of the whole task."""
-        import asyncio
-
-        if self._owner.reason is not None:  # also when middleware retries
-            return await self._close_and_append(self._owner.early_result(EndReason.INTERRUPTED))
-        task = asyncio.current_task()
+        owner = self._owner
+        if owner.reason is not None:  # also when middleware retries
+            return await self._close_and_append(owner.early_result(EndReason.INTERRUPTED))
+        self._task = task = asyncio.current_task()
         assert task is not None
         cancels_before = task.cancelling()
         problem: BaseException | None = None
-        self._enter(task)
+        owner.running.add(self)
+        if not owner.is_starting:
+            self.start_clock()
         try:
             item = await self._step()
         except BaseException as raised:
             # Not only Exception: a tool that exits or cancels itself must not end the host.
             problem = raised
         finally:
-            self._exit()
+            owner.running.discard(self)
+            self._task = None
+            if self._clock is not None:
+                # What is left is for its next chunk.
+                self._seconds, self._clock = self._clock.stop(self, task.get_loop()), None
         if problem is not None and (isinstance(problem, Abandoned) or task.get_loop().is_closed()):
             raise problem  # nothing can be awaited any more
-        if (reason := self._reason or self._owner.reason) is not None:
+        if (reason := self._reason or owner.reason) is not None:
             return await self._result_of_cancelled(reason, task)
         if problem is None:
             return item
         is_cancelled = (
             isinstance(problem, asyncio.CancelledError) and task.cancelling() > cancels_before
         )
-        if is_cancelled or self._owner.reader_has_left:
+        if is_cancelled or owner.reader_has_left:
             if self._may_continue:
-                self._owner.log_leak()
+                owner.log_leak()
             raise problem
-        return await self._close_and_append(self._owner.result_of_error(problem))
+        return await self._close_and_append(owner.result_of_error(problem))
 
     async def close(self) -> None:
         """Close the stream of the function, if one is open."""
@@ -134,9 +137,7 @@ class FunctionRun:
             if chunk.content or chunk.structured is not None or chunk.metadata:
                 return replace(chunk, call_id=call_id)
 
-    async def _result_of_cancelled(
-        self, reason: EndReason, task: "asyncio.Task[Any]"
-    ) -> ToolResult:
+    async def _result_of_cancelled(self, reason: EndReason, task: asyncio.Task[Any]) -> ToolResult:
         if self._is_ending:
             task.uncancel()
         result = self._owner.early_result(reason)
@@ -154,27 +155,16 @@ class FunctionRun:
 
     # ---- the time limit ---------------------------------------------------------------------
 
-    def _enter(self, task: "asyncio.Task[Any]") -> None:
-        self._task = task
-        self._owner.running.add(self)
-        if not self._owner.is_starting:
-            self.start_clock()
-
     def start_clock(self) -> None:
         """Start the clock; it runs only inside the function, not while its reader is busy."""
         if self._task is not None and self._seconds is not None:
             loop = self._task.get_loop()
-            self._started_at = loop.time()
-            self._timer = loop.call_later(self._seconds, self.cancel, EndReason.TIMEOUT)
+            self._clock = clock_of(loop)
+            self._clock.start(self, self._seconds, loop)
 
-    def _exit(self) -> None:
-        self._owner.running.discard(self)
-        if self._timer is not None and self._task is not None and self._started_at is not None:
-            self._timer.cancel()
-            self._timer = None
-            elapsed = self._task.get_loop().time() - self._started_at
-            self._seconds = max(0.0, (self._seconds or 0.0) - elapsed)
-        self._task = None
+    def time_out(self) -> None:
+        """End the function: it has taken as long as it may."""
+        self.cancel(EndReason.TIMEOUT)
 
     def cancel(self, reason: EndReason) -> None:
         """Cancel the function, if it runs now."""
