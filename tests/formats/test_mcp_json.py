@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from satchel.diagnostics import Severity, strictly
 from satchel.formats import MCP_SCHEMAS, McpServerManifest, read_mcp
-from satchel.formats import mcp_json as module
+from satchel.formats import mcp_json_reader as module
 from satchel.settings import Limits
 
 SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"

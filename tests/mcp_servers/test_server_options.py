@@ -23,8 +23,9 @@ from satchel import (
     ToolContext,
 )
 from satchel.catalog import Status
+from satchel.formats.server_table import OptionsTable
 from satchel.mcp_servers.server_declarations import user_server
-from satchel.mcp_servers.server_options import OPTION_KEYS, forwarded
+from satchel.mcp_servers.server_options import forwarded
 from satchel.settings import Limits
 
 ENOUGH = 120
@@ -190,7 +191,7 @@ def test_a_table_has_a_key_for_each_option(tmp_path):
         "max-calls": 2,
         "forward-headers": ["X-User"],
     }
-    assert table.keys() - {"url"} == {*OPTION_KEYS}
+    assert table.keys() - {"url"} == {item.alias for item in OptionsTable.model_fields.values()}
     made = user_server("box", table, str(tmp_path / "satchel.toml"), {}).options
     assert made == ServerOptions(
         active=False,

@@ -38,6 +38,7 @@ IMMUTABLE_CALLS = {
     "attrgetter",
     *("frozenset", "tuple", "re.compile", "MappingProxyType", "TypeVar", "ContextVar", "getattr"),
     *("logging.getLogger", "dict.fromkeys", "str.maketrans", "json.JSONEncoder", "field"),
+    *("BeforeValidator", "ConfigDict", "Expected", "Field"),  # of models, whose defaults are copied
     *("FormatPolicy", "LoopRunner", "SkillAccess", "ThreadRunner", "urlsplit"),
     *("pluggy.HookspecMarker", "pluggy.HookimplMarker"),
     *("click.option", "repeatable", "click.make_pass_decorator", "EmptyMapping", "ToolContext"),
@@ -149,6 +150,8 @@ LATE_IMPORTS = {
         "it loads the SDK"
     ),
     "mcp_servers/server_login.py: satchel.mcp_servers.login_auth": "it loads the SDK",
+    "mcp_servers/server_options.py: satchel.formats.server_table.OptionsTable": "it loads pydantic",
+    "mcp_servers/server_options.py: satchel.formats.table_model.read_table": "it loads pydantic",
     "plugins/plugin_diagnostics.py: satchel.runtime.redaction.redacted": "needed only by an error",
     "provider_registry.py: satchel.providers.provided.failed": (
         "needed only with providers or skills in code"
@@ -243,6 +246,7 @@ LATE_IMPORTS = {
     "session/step.py: satchel.session.step_plan.StepPlan": "needed only by some frameworks",
     "shared.py: satchel.search.SearchIndex": "needed only by a search",
     "shared.py: satchel.search.documents_of": "needed only by a search",
+    "sources/open_plugins.py: satchel.formats.read_mcp": "it loads pydantic",
     "sources/module_paths.py: satchel.formats.mapped_modules": (
         "needed only by editable installations"
     ),

@@ -28,21 +28,21 @@ class Member:
 
 def test_an_answer_comes_as_it_was_said():
     member = Member(ToolResult(structured={"answer": [1, 2]}))
-    assert WorkerHandle(member, {}).ask("satchel:rules", key="limit") == [1, 2]
-    assert member.asked == [("satchel:rules", {"key": "limit"})]
+    assert WorkerHandle(member, {}).ask("satchel:complete", key="limit") == [1, 2]
+    assert member.asked == [("satchel:complete", {"key": "limit"})]
 
 
 def test_a_process_that_refuses_is_quoted():
-    with pytest.raises(ToolError, match="no such rule"):
-        WorkerHandle(Member(ToolResult(content=(Text("no such rule"),), is_error=True)), {}).ask(
-            "satchel:rules"
+    with pytest.raises(ToolError, match="no such offer"):
+        WorkerHandle(Member(ToolResult(content=(Text("no such offer"),), is_error=True)), {}).ask(
+            "satchel:complete"
         )
 
 
 def test_a_process_that_does_not_run_is_not_asked():
     member = Member(trouble=make_diagnostic("plugin-worker-down", Where("x"), "down"))
     with pytest.raises(ToolError, match="is not running"):
-        WorkerHandle(member, {}).ask("satchel:rules")
+        WorkerHandle(member, {}).ask("satchel:complete")
     assert member.asked == []
 
 
@@ -50,7 +50,7 @@ def test_a_process_that_is_silent_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(worker_processes, "_ASK_TIMEOUT", 0.01)
     member = Member()
     with pytest.raises(ToolError, match=r"did not answer within 0\.01 s"):
-        WorkerHandle(member, {}).ask("satchel:rules")
+        WorkerHandle(member, {}).ask("satchel:complete")
     assert member.answer.cancelled()
 
 

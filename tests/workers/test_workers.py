@@ -584,7 +584,8 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def test_a_contract_holds_as_it_would_in_this_process(plugin, carried):
-    files = {"contracts": (EXAMPLE / "retrieval" / "contracts.py").read_text()}
+    contracts = (EXAMPLE / "retrieval" / "contracts.py").read_text()
+    files = {"contracts": re.sub(r"(?ms)^    invariants=\(.*?^    \),\n", "", contracts)}
     tools = (EXAMPLE / "retrieval" / "tools.py").read_text()
     manifest = (EXAMPLE / "retrieval" / "toolkit.yaml").read_text()
     manifest = manifest.replace("name: retrieval", "name: demo")
@@ -592,19 +593,17 @@ def test_a_contract_holds_as_it_would_in_this_process(plugin, carried):
 
     async def run(app):
         outcomes = []
-        for config in ({}, {"limit": "1"}, {"limit": "none"}):
+        for config in ({}, {"limit": "1"}):
             for plan in plans.values():
                 session = app.session()
                 session.state["library"] = "handbook"
                 calls = [ToolCall(**call) for call in plan]
-                context = ToolContext(config=config)
-                found = session.validate(calls, config=config)
-                outcomes.append([(one.index, one.ids, one.message) for one in found.rejected])
-                outcomes.append([(one.index, one.ids, one.message) for one in found.pruned])
-                outcomes.append([(one.index, one.call.arguments) for one in found.corrected])
-                results = await session.execute(calls, context=context)
+                results = await session.execute(calls, context=ToolContext(config=config))
                 outcomes.append([(one.text, one.error_code) for one in results])
                 outcomes.append((dict(session.state), session.prompt()))
+        call = ToolCall(name="retrieve", arguments={"query": "tide"})
+        (refused,) = await app.session().execute([call], context=ToolContext(config={"limit": "x"}))
+        assert refused.is_error
         session = app.session()
         return outcomes, session.tool_guide(), session.schemas(), app.catalog.tools["retrieve"]
 
@@ -616,24 +615,16 @@ def test_a_contract_holds_as_it_would_in_this_process(plugin, carried):
     *its, same = asyncio.run(run(carried()))
     assert mine == its
     assert tool.version == same.version
-    assert contract_json(tool.contract) == contract_json(same.contract)
+    encoded, expected = contract_json(tool.contract), contract_json(same.contract)
+    expected["config"][0]["normalized"] = False  # its normalizer stays in the process
+    assert encoded == expected
 
 
 RULED = """
-import time
-
 import satchel
 from satchel import ToolConfigParam, ToolContract, ToolInvariant, tool
 
 KINDS = {"x": "int - a number"}
-
-
-def judged(call, state, config):
-    if call.arguments["x"] == 1:
-        raise ValueError("broken")
-    while call.arguments["x"] == 2:
-        time.sleep(1)
-    return state.get("open", True)
 
 
 @tool
@@ -648,63 +639,33 @@ def odd(x: int, part=None) -> int:
     return x
 
 
+@tool
+def free(x: int) -> int:
+    "Tell."
+    return x
+
+
 @satchel.hookimpl
 def satchel_contracts():
-    rule = ToolInvariant(id="rule", rule="Keep it.", check=judged)
+    rule = ToolInvariant(id="rule", rule="Keep it.", check=lambda call, state, config: True)
     odd = ToolConfigParam("part", default={1})
     return [
         ToolContract(name="ruled", schema=KINDS, description="Told.", invariants=[rule]),
         ToolContract(name="odd", schema=KINDS, description="Odd.", config_params=[odd]),
+        ToolContract(name="free", schema=KINDS, description="Free."),
     ]
 """
 
 
-def test_a_rule_that_gives_no_answer_refuses_the_call_and_no_tool_is_without_its_rules(
-    plugin, carried
-):
+def test_a_tool_whose_contract_cannot_cross_is_left_out(plugin, carried):
     plugin(RULED)
     app = carried()
-    assert list(app.catalog.tools) == ["ruled"]
-    (told,) = [item for item in app.catalog.diagnostics if item.code == "plugin-not-isolated"]
-    assert "'odd'" in told.message
-    assert called(app, "ruled", x=3).structured == 3
-    for x in (1, 2):
-        assert called(app, "ruled", x=x).error_code == "rejected"
-    session = app.session()
-    session.state["open"] = object()
-    assert asyncio.run(session.call("ruled", {"x": 3})).error_code == "rejected"
-    assert asyncio.run(app.session().call("ruled", {"x": "many"})).error_code == "invalid_arguments"
-
-
-def test_a_rule_that_its_process_cannot_judge_now_holds_up_nobody(plugin, carried, tmp_path):
-    gate, first = tmp_path / "gate", tmp_path / "first"
-    os.mkfifo(gate)
-    first.touch()
-    opening = f"""
-import os
-from pathlib import Path
-
-if Path({str(first)!r}).exists():
-    Path({str(first)!r}).unlink()
-else:
-    open({str(gate)!r}).close()
-
-
-@tool
-def die() -> None:
-    "End the process."
-    os._exit(3)
-"""
-    plugin(RULED.replace("default={1}", "default=1") + opening)
-    app = carried()
-    assert called(app, "die").is_error
-    until(app, lambda: "plugin-worker-down" in codes(app))
-    before = time.monotonic()
-    for _ in range(5):
-        assert called(app, "ruled", x=3).error_code == "rejected"
-    assert time.monotonic() - before < ENOUGH / 3
-    open(gate, "w").close()
-    until(app, lambda: not called(app, "ruled", x=3).is_error)
+    assert list(app.catalog.tools) == ["free"]
+    told = [item for item in app.catalog.diagnostics if item.code == "plugin-not-isolated"]
+    assert ["its rule 'rule' is a function" in item.message for item in told] == [True, False]
+    assert "default of 'part'" in told[1].message
+    assert called(app, "free", x=3).structured == 3
+    assert called(app, "free", x="many").error_code == "invalid_arguments"
 
 
 def install(site, tools, *, version="1.0"):

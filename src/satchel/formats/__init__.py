@@ -22,7 +22,8 @@ if TYPE_CHECKING:
         MarketplaceManifest,
         read_marketplace,
     )
-    from satchel.formats.mcp_json import MCP_SCHEMAS, McpServerManifest, is_header, read_mcp
+    from satchel.formats.mcp_json import MCP_SCHEMAS, McpServerManifest, is_header
+    from satchel.formats.mcp_json_reader import read_mcp
     from satchel.formats.open_plugin_manifest import (
         PLUGIN_SCHEMAS,
         Author,
@@ -53,7 +54,8 @@ else:
             "frozen_values": "to_plain",
             "gemini_manifest": "GeminiManifest read_gemini_extension",
             "marketplace_manifest": "ListedPlugin MarketplaceManifest read_marketplace",
-            "mcp_json": "MCP_SCHEMAS McpServerManifest is_header read_mcp",
+            "mcp_json": "MCP_SCHEMAS McpServerManifest is_header",
+            "mcp_json_reader": "read_mcp",
             "open_plugin_manifest": "PLUGIN_SCHEMAS Author OpenManifest read_open_plugin",
             "read_result": "ReadResult",
             "server_placeholders": "fill_placeholders",

@@ -11,16 +11,11 @@ from types import MappingProxyType
 from typing import Any
 
 from satchel.formats.config_fields import FIELD_NAME
-from satchel.formats.mcp_json import (
-    BARE_COMMAND,
-    CWD,
-    HEADER_NAME,
-    HEADER_VALUE,
-    MCP_SCHEMAS,
-    PLUGIN_DATA,
-    PLUGIN_ROOT,
-)
+from satchel.formats.mcp_json import MCP_SCHEMAS
+from satchel.formats.mcp_json_reader import LocalEntry, RemoteEntry
 from satchel.formats.open_plugin_manifest import OPEN_NAME, PLUGIN_SCHEMAS
+from satchel.formats.server_table import ServerTable
+from satchel.formats.table_model import table_schema
 from satchel.formats.toolkit_manifest import ISOLATIONS, REQUIREMENT
 from satchel.names import BASIC_GROUP, PLUGIN_NAME, TOOL_NAME
 
@@ -32,7 +27,6 @@ _MODULE = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
 _REFERENCE = rf"(?:{_MODULE}:)?{_IDENTIFIER}"
 _NAME_RULE = f"A name is letters and digits, with . _ - between them, and is not {BASIC_GROUP}."
 _INSIDE = r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\s\\:](?:[^\\:]*[^\s\\:])?"
-_URL = r"[Hh][Tt][Tt][Pp][Ss]?://[^\s#]+"
 
 
 def toolkit_schema() -> Schema:
@@ -123,46 +117,6 @@ def toolkit_schema() -> Schema:
 def selection_schema() -> Schema:
     """Return the schema of a satchel.toml."""
     patterns = "Names, source:name, sources or globs; skill:, tool:, group: or plugin: before one."
-    server = _object(
-        {
-            "command": _shaped("The program of a local server.", r".*\S.*"),
-            "args": _list("Its arguments."),
-            "env": _texts_by_name("Its environment variables; ${NAME} stands for one of yours."),
-            "cwd": _text("Its working folder."),
-            "url": _shaped("The address of a remote server.", _URL),
-            "headers": _headers("Headers of each request; ${NAME} stands for a variable."),
-            "transport": _choice(
-                "The protocol of a remote server; without it, both are tried.",
-                *("http", "streamable-http", "sse"),
-            ),
-            "group": _any_of(
-                "The tool groups that its tools are in.",
-                {"type": "string"},
-                {"type": "array", "items": {"type": "string"}},
-            ),
-            "enable": _texts("Patterns of the tools to use."),
-            "disable": _texts("Patterns of the tools not to use."),
-            "timeout": {
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "description": "Seconds that a call may take.",
-            },
-            "pin": _choice("What happens when a tool changes.", "hold", "warn", "off"),
-            **_server_options(),
-            "oauth": _object(
-                {
-                    "client-id": _text("The client to log in as; without one, it is registered."),
-                    "client-secret": _text("Its secret; ${NAME} stands for a variable."),
-                    "issuer": _text("The authorization server that gave the secret."),
-                    "scopes": _texts("Scopes to ask for, beside those that the server names."),
-                    "redirect": _text("The registered redirect address on this machine."),
-                    "grant": _choice(
-                        "How to get tokens.", "authorization-code", "client-credentials"
-                    ),
-                }
-            ),
-        }
-    )
     reached = [{"required": ["command"]}, {"required": ["url"]}]
     folders = {"type": "array", "items": {"type": "string", "pattern": r"\S"}}
     return _top(
@@ -199,7 +153,7 @@ def selection_schema() -> Schema:
             "mcp": {
                 "type": "object",
                 "propertyNames": {"pattern": _group_name()},
-                "additionalProperties": {**server, "oneOf": reached},
+                "additionalProperties": {**table_schema(ServerTable), "oneOf": reached},
                 "description": "MCP servers, by name.",
             },
             "config": {
@@ -209,47 +163,6 @@ def selection_schema() -> Schema:
             },
         },
     )
-
-
-def _server_options() -> Schema:
-    """Return the keys that say how a server is started and how its tools appear."""
-    filled = {"type": "string", "minLength": 1}
-    texts = {"type": "object", "additionalProperties": filled}
-    header = {"type": "string", "pattern": _whole(HEADER_NAME)}
-    return {
-        "active": {
-            "type": "boolean",
-            "description": "Whether its group is active in new sessions; false: not served unless "
-            "named.",
-        },
-        "startup-timeout": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "description": "Seconds that it may take to start or to be reached.",
-        },
-        "lazy": {"type": "boolean", "description": "Whether its first call starts it."},
-        "prefix": _text("Text in front of the names of its tools."),
-        "rename": {**texts, "description": "Other names, by the name of the tool."},
-        "rename-arguments": {
-            "type": "object",
-            "additionalProperties": texts,
-            "description": "Other names for arguments, by tool and argument.",
-        },
-        "descriptions": {**texts, "description": "Other descriptions, by the name of the tool."},
-        "roots": _any_of(
-            "Folders that it may ask for.", {"type": "array", "items": filled}, filled
-        ),
-        "max-calls": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "How many calls may run at once.",
-        },
-        "forward-headers": _any_of(
-            "Headers of the caller's HTTP request that are sent on.",
-            {"type": "array", "items": header},
-            header,
-        ),
-    }
 
 
 def open_plugin_schema() -> Schema:
@@ -279,34 +192,7 @@ def open_plugin_schema() -> Schema:
 
 def mcp_schema() -> Schema:
     """Return the schema of the mcp.json of an open plugin (Agent Plugins 1.0.0)."""
-    local = _object(
-        {
-            "type": _choice("A program on this machine.", "stdio"),
-            "command": _shaped(
-                "The program: a name on the PATH, or a path that begins with ./",
-                rf"\./.*|{_portable(BARE_COMMAND)}",
-            ),
-            "args": _list("Its arguments."),
-            "env": {
-                **_texts_by_name("Its environment variables."),
-                "propertyNames": {"not": {"enum": [PLUGIN_ROOT, PLUGIN_DATA]}},
-            },
-            "cwd": _shaped("Its working folder: ./..., ${PLUGIN_ROOT} or ${PLUGIN_DATA}.", CWD),
-        }
-    )
-    remote = _object(
-        {
-            "type": _choice("The protocol.", "streamable-http", "sse"),
-            "url": _shaped("The address.", _URL),
-            "headers": _headers("Headers of each request."),
-        }
-    )
-    servers = {
-        "anyOf": [
-            {**local, "required": ["type", "command"]},
-            {**remote, "required": ["type", "url"]},
-        ]
-    }
+    servers = {"anyOf": [table_schema(LocalEntry), table_schema(RemoteEntry)]}
     schema = _top(
         "mcp.json",
         {
@@ -449,34 +335,12 @@ def _list(description: str) -> Schema:
     return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
-def _texts(description: str) -> Schema:
-    """Return the schema of a list of texts, or of one text with commas."""
-    return _any_of(description, {"type": "array", "items": {"type": "string"}}, {"type": "string"})
-
-
 def _words(description: str) -> Schema:
     """Return the schema of a list of texts in YAML, or of one text with commas, or of nothing."""
     item = {"type": ["string", "number", "boolean"]}
     return {
         "type": ["array", "string", "number", "boolean", "null"],
         "items": item,
-        "description": description,
-    }
-
-
-def _texts_by_name(description: str) -> Schema:
-    return {
-        "type": "object",
-        "additionalProperties": {"type": "string"},
-        "description": description,
-    }
-
-
-def _headers(description: str) -> Schema:
-    return {
-        "type": "object",
-        "propertyNames": {"pattern": _whole(HEADER_NAME)},
-        "additionalProperties": {"type": "string", "pattern": _whole(HEADER_VALUE)},
         "description": description,
     }
 

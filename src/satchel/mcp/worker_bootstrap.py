@@ -14,7 +14,7 @@ from satchel.sources import Configuration, PackageFinding, PluginFinding
 from satchel.tools import FunctionTool, McpPrompt, McpResource, Tool
 from satchel.tools.empty_mapping import NOTHING
 from satchel.workers.codec import OFFER
-from satchel.workers.contract_proxy import encode_contract
+from satchel.workers.contract_codec import encode_contract
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +153,7 @@ def _not_sent(tool: ToolContribution, problem: DefinitionError) -> Diagnostic:
         "plugin-not-isolated",
         Where(tool.path),
         f"its tool {tool.name!r} is left out: in its contract, {problem.message}",
-        "use JSON values, or remove 'isolation: process'",
+        "use data alone in it, or remove 'isolation: process'",
     )
 
 

@@ -22,7 +22,6 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from satchel.contracts import ToolContract
-from satchel.contracts.contract_config import ResolvedConfig
 from satchel.mcp.result_encoding import encode_result
 from satchel.mcp.stdio_server import claim_stdin, claim_stdout, serve_stdio
 from satchel.mcp.worker_bootstrap import LoadedWorker, load_plugin
@@ -37,12 +36,10 @@ from satchel.workers.codec import (
     HOST_DECIDES,
     OFFER,
     RESULT,
-    RULES,
     changes_of,
     encode_chunk,
     encode_result_extras,
 )
-from satchel.workers.contract_proxy import answer_rule
 from satchel.workers.worker_loading import TO_END
 
 Context = ServerRequestContext[Any, Any]
@@ -112,8 +109,8 @@ class WorkerService:
 
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         asked = dict(params.arguments or {})
-        if params.name in {RULES, COMPLETE}:
-            return await self._answer_question(params.name, asked)
+        if params.name == COMPLETE:
+            return await self._complete(asked)
         call_id, context = asked["id"], _context(asked.get("context") or {})
         if params.name.startswith(OFFER):
             made = self._load.offers[params.name].tool
@@ -190,13 +187,15 @@ class WorkerService:
         data = json.dumps(encoded, ensure_ascii=False).encode(errors="replace")
         return len(data) > self._limits.mcp_message - _FRAME
 
-    async def _answer_question(self, what: str, question: Mapping[str, Any]) -> Any:
-        """Call a function of the plugin for the host, in a thread."""
+    async def _complete(self, question: Mapping[str, Any]) -> Any:
+        """Complete an argument with a function of the plugin, in a thread."""
+        complete = self._load.offers[question["call"]].complete
+        assert complete is not None
         try:
-            encoded = await in_thread(lambda: self._call_function(what, question))
-            text = ""
+            answer = await in_thread(lambda: complete(question["argument"], question["begun"]))
+            encoded, text = list(map(str, answer)), ""
         except (Exception, SystemExit) as problem:
-            # Any: the functions are the plugin's.
+            # Any: the function is the plugin's.
             encoded, text = None, f"{type(problem).__name__}: {problem}"
         return {
             "content": [{"type": "text", "text": text}],
@@ -204,15 +203,6 @@ class WorkerService:
             "isError": bool(text),
             "resultType": "complete",
         }
-
-    def _call_function(self, what: str, question: Mapping[str, Any]) -> Any:
-        if what == RULES:
-            contract = self._load.tools[question["tool"]].contract
-            assert contract is not None
-            return answer_rule(contract, question)
-        complete = self._load.offers[question["call"]].complete
-        assert complete is not None
-        return list(map(str, complete(question["argument"], question["begun"])))
 
     def _leave(self, taken: int) -> None:
         """End this process so that a new one replaces it; the host shows its last line."""
@@ -244,16 +234,12 @@ def _context(encoded: Mapping[str, Any]) -> ToolContext:
 def _with_injected(
     context: ToolContext, contract: ToolContract | None, values: Mapping[str, Any] | None
 ) -> ToolContext:
-    """Add the values that a contract injects: the host has selected and normalized them."""
+    """Add the values that a contract injects: the host has selected them."""
     if contract is None or values is None:
         return context
     config = {item.key: values[item.key] for item in contract.config_params}
     reads = {item.key: values[item.key] for item in contract.state_reads}
-    return replace(
-        context,
-        config=ResolvedConfig(contract, context.config, config),
-        state={**context.state, **reads},
-    )
+    return replace(context, config={**context.config, **config}, state={**context.state, **reads})
 
 
 def _exit_after_host(host: int, patience: float) -> None:

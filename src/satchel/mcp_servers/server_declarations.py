@@ -13,8 +13,10 @@ from satchel.catalog import PluginEntry
 from satchel.errors import DefinitionError
 from satchel.formats import McpServerManifest
 from satchel.formats.server_placeholders import fill_placeholders, variables_in
+from satchel.formats.server_table import OAuthTable, OptionsTable, ServerTable
+from satchel.formats.table_model import read_table
 from satchel.lazy_dataclass import dataclass
-from satchel.mcp_servers.oauth_client import Grant, OAuthClient
+from satchel.mcp_servers.oauth_client import OAuthClient
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import (
     HttpServer,
@@ -24,16 +26,10 @@ from satchel.mcp_servers.server_addresses import (
     as_name,
 )
 from satchel.mcp_servers.server_contributions import Pin
-from satchel.mcp_servers.server_options import OPTION_KEYS, ServerOptions, options_of
-from satchel.names import near_misses, plugin_name_fault
+from satchel.mcp_servers.server_options import ServerOptions
+from satchel.names import plugin_name_fault
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_KEYS = (
-    *("command", "args", "env", "cwd", "url", "headers", "transport"),
-    *("group", "enable", "disable", "timeout", "pin", "oauth", *OPTION_KEYS),
-)
-_OAUTH_KEYS = ("client-id", "client-secret", "issuer", "scopes", "redirect", "grant")
-_TRANSPORTS = ("http", "streamable-http", "sse")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,128 +150,83 @@ def user_server(
     """
     if fault := plugin_name_fault(name):
         raise DefinitionError(f"its name {fault}")
-    _require_known(table, _KEYS)
+    declared = read_table(ServerTable, table)
     if ("command" in table) == ("url" in table):
         raise DefinitionError("it needs either a command or a url")
-    given = _Table(table, environment)
-    server: RemoteServer
-    if "command" in table:
-        server = StdioServer(
-            command=given.text("command"),
-            args=given.texts("args") or (),
-            env=given.mapping("env"),
-            cwd=given.text("cwd") or None,
-            hidden=_placeholder_values(table.get("args", ()), environment),
-            shown=str(table["command"]),
-        )
-    else:
-        hidden = _placeholder_values((table["url"],), environment)
-        network = _network_server(given, _oauth(table, environment))
-        server = replace(network, shown=table["url"], hidden=hidden)
-    pin = required_pin(given.text("pin") or "hold")
-    timeout = required_timeout(table.get("timeout"))
+    variables = _Variables(environment)
+    is_local = "command" in table
     return DeclaredServer(
         owner="",
         name=name,
         path=path,
-        server=server,
-        groups=given.texts("group") or (),
-        enable=given.texts("enable"),
-        disable=given.texts("disable") or (),
-        timeout=timeout,
-        pin=pin,
-        options=_options(table, given, os.path.dirname(path)),
+        server=_local(declared, variables) if is_local else _remote(declared, variables),
+        groups=variables.in_all(declared.group),
+        enable=None if declared.enable is None else variables.in_all(declared.enable),
+        disable=variables.in_all(declared.disable),
+        timeout=declared.timeout,
+        pin=declared.pin,
+        options=_options(declared, variables, os.path.dirname(path)),
         origin=ServerOrigin(path, name, _how_reached(table.get)),
-        passed=_how_passed(given.declared("env"), given.declared("headers")),
-    )
-
-
-def _network_server(given: "_Table", oauth: OAuthClient | None) -> RemoteServer:
-    url, headers, transport = given.text("url"), given.mapping("headers"), given.text("transport")
-    if transport and transport not in _TRANSPORTS:
-        raise DefinitionError(
-            f"its transport is {transport!r}, not one of {', '.join(_TRANSPORTS)}"
-        )
-    if transport == "sse":
-        return SseServer(url, headers, oauth)
-    return HttpServer(url, headers, oauth, or_sse=not transport)
-
-
-def _options(table: Mapping[str, Any], given: "_Table", base: str) -> ServerOptions:
-    """Return the options of a table; its roots are relative to the folder `base`."""
-    options = options_of(table)
-    roots = given.texts("roots") or ()
-    paths = tuple(os.path.join(base, os.path.expanduser(root)) for root in roots)
-    return replace(options, roots=paths)
-
-
-def _require_known(table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
-    for key in table:
-        if key not in keys:
-            near = near_misses(key, keys)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise DefinitionError(f"its key {key!r} is unknown{hint}")
-
-
-def _oauth(table: Mapping[str, Any], environment: Mapping[str, str]) -> OAuthClient | None:
-    """Return the OAuth client that the table of a server names, or `None`."""
-    if (values := table.get("oauth")) is None:
-        return None
-    if not isinstance(values, Mapping):
-        raise DefinitionError("its oauth must be a table")
-    _require_known(values, _OAUTH_KEYS)
-    given = _Table(values, environment)
-    return OAuthClient(
-        client_id=given.text("client-id"),
-        client_secret=given.text("client-secret"),
-        issuer=given.text("issuer"),
-        scopes=given.texts("scopes") or (),
-        redirect=given.text("redirect"),
-        grant=cast("Grant", given.text("grant") or "authorization-code"),
+        passed=_how_passed(declared.env, declared.headers),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """A table of a file; `${NAME}` in its values is filled in from the environment."""
+class _Variables:
+    """Fills in `${NAME}` from the environment."""
 
-    values: Mapping[str, Any]
     environment: Mapping[str, str]
 
-    def text(self, key: str) -> str:
-        value = self.values.get(key, "")
-        if not isinstance(value, str):
-            raise DefinitionError(f"its {key} must be a string")
-        return self._filled(value)
+    def filled(self, text: str) -> str:
+        return _PLACEHOLDER.sub(self._value, text)
 
-    def texts(self, key: str) -> tuple[str, ...] | None:
-        if key not in self.values:
-            return None
-        value = self.values[key]
-        items = [value] if isinstance(value, str) and key != "args" else value
-        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-            raise DefinitionError(f"its {key} must be a list of strings")
-        return tuple(map(self._filled, items))
+    def in_all(self, texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(map(self.filled, texts))
 
-    def mapping(self, key: str) -> dict[str, str]:
-        return {name: self._filled(text) for name, text in self.declared(key).items()}
+    def in_values(self, texts: Mapping[str, str]) -> dict[str, str]:
+        return {name: self.filled(text) for name, text in texts.items()}
 
-    def declared(self, key: str) -> Mapping[str, str]:
-        value = self.values.get(key, {})
-        if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
-            raise DefinitionError(f"its {key} must be a table of strings")
-        return value
-
-    def _filled(self, text: str) -> str:
-        def value(match: re.Match[str]) -> str:
-            name, default = match.groups()
-            if name not in self.environment:
-                if default is not None:
-                    return str(default)
-                raise DefinitionError(f"it uses the environment variable {name}, which is not set")
+    def _value(self, match: re.Match[str]) -> str:
+        name, default = match.groups()
+        if name in self.environment:
             return self.environment[name]
+        if default is None:
+            raise DefinitionError(f"it uses the environment variable {name}, which is not set")
+        return str(default)
 
-        return _PLACEHOLDER.sub(value, text)
+
+def _local(declared: ServerTable, variables: _Variables) -> StdioServer:
+    return StdioServer(
+        command=variables.filled(declared.command),
+        args=variables.in_all(declared.args),
+        env=variables.in_values(declared.env),
+        cwd=variables.filled(declared.cwd) or None,
+        hidden=_placeholder_values(declared.args, variables.environment),
+        shown=declared.command,
+    )
+
+
+def _remote(declared: ServerTable, variables: _Variables) -> RemoteServer:
+    url, headers = variables.filled(declared.url), variables.in_values(declared.headers)
+    oauth = None if declared.oauth is None else _oauth(declared.oauth, variables)
+    hidden = _placeholder_values([declared.url], variables.environment)
+    if declared.transport == "sse":
+        return SseServer(url, headers, oauth, shown=declared.url, hidden=hidden)
+    or_sse = not declared.transport
+    return HttpServer(url, headers, oauth, shown=declared.url, hidden=hidden, or_sse=or_sse)
+
+
+def _oauth(table: Mapping[str, Any], variables: _Variables) -> OAuthClient:
+    declared = read_table(OAuthTable, table)
+    texts = variables.in_values(declared.model_dump(exclude={"scopes", "grant"}))
+    return OAuthClient(**texts, scopes=variables.in_all(declared.scopes), grant=declared.grant)
+
+
+def _options(declared: ServerTable, variables: _Variables, base: str) -> ServerOptions:
+    """Return the options of a table; its roots are relative to the folder `base`."""
+    options = ServerOptions(**declared.model_dump(include={*OptionsTable.model_fields}))
+    roots = map(os.path.expanduser, variables.in_all(options.roots))
+    return replace(options, roots=tuple(os.path.join(base, root) for root in roots))
 
 
 def unique_server_names(

@@ -1,21 +1,13 @@
 """How a server is started, and how its tools appear here."""
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import field
-from itertools import chain
+from dataclasses import field, fields
 from typing import Any
 
 from satchel.errors import DefinitionError
-from satchel.formats import is_header
+from satchel.formats import is_header, to_plain
 from satchel.lazy_dataclass import dataclass
 from satchel.tools.empty_mapping import NOTHING
-
-OPTION_KEYS = (
-    *("active", "startup-timeout", "lazy", "prefix", "rename", "rename-arguments"),
-    *("descriptions", "roots", "max-calls", "forward-headers"),
-)
-"""The keys of a server's table in `satchel.toml`."""
 
 _OWN_HEADERS = frozenset({"host", "content-length", "content-type", "accept", "connection"})
 """Headers of a connection, which are never forwarded; nor are those of the protocol, `mcp-...`."""
@@ -53,62 +45,24 @@ class ServerOptions:
         for name in ("roots", "forward_headers"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
-        for fault in _faults(self):
-            raise DefinitionError(f"its {fault}")
+        # lazy: pydantic is needed only with an MCP server
+        from satchel.formats.server_table import OptionsTable
+        from satchel.formats.table_model import read_table
+
+        values = {item.name.replace("_", "-"): getattr(self, item.name) for item in fields(self)}
+        read_table(OptionsTable, to_plain(values))
+        for header in self.forward_headers:
+            if not is_header(header, "") or _is_own(header.lower()):
+                message = f"its forward-headers has {header!r}, which cannot be forwarded"
+                raise DefinitionError(message)
 
     def name_of(self, tool: str) -> str:
         """Return the name that a tool should have here."""
         return self.rename.get(tool) or self.prefix + tool
 
 
-def _faults(options: ServerOptions) -> Iterable[str]:
-    """Yield what is wrong with the values, each beginning with the key."""
-    seconds, most, arguments = options.startup_timeout, options.max_calls, options.rename_arguments
-    is_time = type(seconds) in {int, float} and 0 < (seconds or 0) < math.inf
-    is_number = type(most) is int and most > 0
-    is_nested = isinstance(arguments, Mapping) and all(map(_maps_texts, arguments.values()))
-    checks = (
-        (isinstance(options.active, bool | None), "active must be true or false"),
-        (isinstance(options.lazy, bool), "lazy must be true or false"),
-        (isinstance(options.prefix, str), "prefix must be a string"),
-        (
-            seconds is None or is_time,
-            f"startup-timeout must be a number of seconds above 0, not {seconds!r}",
-        ),
-        (most is None or is_number, f"max-calls must be a whole number above 0, not {most!r}"),
-        (_maps_texts(options.rename), "rename must map names of tools to text"),
-        (_maps_texts(options.descriptions), "descriptions must map names of tools to text"),
-        (is_nested, "rename-arguments must map names of tools to tables of names"),
-        (_are_texts(options.roots), "roots must be a list of strings"),
-        (_are_texts(options.forward_headers), "forward-headers must be a list of strings"),
-    )
-    yield from (message for is_valid, message in checks if not is_valid)
-    for header in options.forward_headers:
-        if not is_header(header, "") or header.lower() in _OWN_HEADERS or _is_protocol(header):
-            yield f"forward-headers has {header!r}, which cannot be forwarded"
-
-
-def _are_texts(items: Iterable[Any]) -> bool:
-    return all(isinstance(item, str) and item for item in items)
-
-
-def _is_protocol(header: str) -> bool:
-    return header.lower().startswith(("mcp-", "proxy-"))
-
-
-def _maps_texts(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(item, str) and item for item in chain(*value.items())
-    )
-
-
-def options_of(table: Mapping[str, Any]) -> ServerOptions:
-    """Return the options in a table of `satchel.toml`. Raises `DefinitionError`."""
-    values = {key.replace("-", "_"): table[key] for key in OPTION_KEYS if key in table}
-    for key in ("roots", "forward-headers"):
-        if not isinstance(table.get(key, ""), str | list):
-            raise DefinitionError(f"its {key} must be a list of strings")
-    return ServerOptions(**values)
+def _is_own(header: str) -> bool:
+    return header in _OWN_HEADERS or header.startswith(("mcp-", "proxy-"))
 
 
 def forwarded(options: ServerOptions, headers: Any) -> dict[str, str]:

@@ -16,7 +16,6 @@ from satchel.formats import (
     OpenManifest,
     PluginManifest,
     fill_placeholders,
-    read_mcp,
     read_open_plugin,
     read_plugin,
 )
@@ -73,6 +72,8 @@ def _servers(
     file = finding.folder.get(MCP_FILE)
     if file is None or file.data is None:
         return (), (unreadable(finding, MCP_FILE, "mcp-invalid"),)
+    from satchel.formats import read_mcp  # lazy: it loads pydantic
+
     reading = read_mcp(file.data, path, limits, spec)
     root = real_path(finding.path)
     inside, diagnostics = [], list(reading.diagnostics)

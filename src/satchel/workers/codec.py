@@ -20,11 +20,8 @@ _log = logging.getLogger("satchel.workers")
 RESULT = "dev.satchel/result"
 """The `_meta` key for the parts of a result that MCP does not define."""
 
-RULES = "satchel:rules"
-"""The tool name that calls a function of a contract; it is not a valid name of a tool."""
-
 COMPLETE = "satchel:complete"
-"""The tool name that completes an argument of a prompt or a resource."""
+"""The tool name that completes an argument of a prompt or a resource; it names no tool."""
 
 OFFER = "satchel:offer/"
 """The prefix of tool names that create a prompt or a resource."""

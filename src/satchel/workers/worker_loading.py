@@ -26,7 +26,7 @@ from satchel.sources.plugin_environments import installed
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
 from satchel.workers.codec import COMPLETE, HOST_DECIDES
-from satchel.workers.contract_proxy import decode_contract
+from satchel.workers.contract_codec import decode_contract
 from satchel.workers.worker_health import DOWN, WHEN_CHANGED
 from satchel.workers.worker_processes import WorkerHandle
 from satchel.workers.worker_tools import WorkerTool
@@ -253,7 +253,7 @@ def _group(encoded: Mapping[str, Any]) -> Group:
 
 
 def _tool(encoded: Mapping[str, Any], worker: WorkerHandle) -> ToolContribution:
-    contract = decode_contract(encoded["contract"], worker) if encoded["contract"] else None
+    contract = decode_contract(encoded["contract"]) if encoded["contract"] else None
     return ToolContribution(
         name=encoded["name"],
         description=encoded["description"],
