@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -105,12 +106,7 @@ class ProviderRegistry:
         deadline = time.monotonic() + min(seconds, self._limits.provider)
         for state in self._states.values():
             state.collect(deadline - time.monotonic())
-        return tuple(state.now for state in self._states.values())
-
-    @property
-    def watched(self) -> tuple[StampedPath, ...]:
-        """The paths that providers watch, with their stamps when each was asked."""
-        return tuple(item for state in self._states.values() for item in state.stamps)
+        return tuple(replace(it.now, watched=it.stamps) for it in self._states.values())
 
 
 class _ProviderState:

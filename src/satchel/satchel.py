@@ -343,7 +343,7 @@ class Satchel:
 
         if not isinstance(tool, FunctionTool) or not tool.state:
             return tool
-        config = self._config.configuration(HOST, (), self._cache.scan.selection)
+        config = self._config.configuration(HOST, (), self._cache.selection)
         fix = f'pass presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
         return bind_state(tool, config.values, fix)
 
@@ -833,7 +833,8 @@ class Satchel:
         guard = self._config.lock
         with self._lock:
             declared = guard.declared if guard else self._cache.declared
-            return lock_of(self._cache, declared, lock_places(file))
+            offered = self._servers.offered() if self._servers else ()
+            return lock_of(self._cache, declared, offered, lock_places(file))
 
     def require_locked(self) -> None:
         """Compare everything with the lock file again, with the tools of MCP servers.
@@ -1031,7 +1032,6 @@ class Satchel:
             self._config,
             servers=self._servers.offered() if self._servers else (),
             provided=self._providers.ask(options.dirty, provider_names, seconds),
-            provider_files=self._providers.watched,
         )
 
     def _record_names(self, old: Catalog, new: Catalog) -> None:

@@ -156,19 +156,13 @@ class TrustGate:
             diagnostics=(*file.diagnostics, refusal),
         )
 
-    def units(
-        self, findings: Iterable[PluginFinding], before: Mapping[int, CodeUnit | None]
-    ) -> dict[int, CodeUnit | None]:
-        """Return the code of the plugins of projects by the `id` of their findings."""
-        units: dict[int, CodeUnit | None] = {}
-        for finding in findings:
-            if (grant := self.of_root(finding.place)) is not None:
-                from satchel.sources.code_units import plugin_unit  # lazy: only with projects
+    def unit(self, finding: PluginFinding) -> CodeUnit | None:
+        """Return the code of a plugin, if it belongs to a project."""
+        if (grant := self.of_root(finding.place)) is None:
+            return None
+        from satchel.sources.code_units import plugin_unit  # lazy: needed only with projects
 
-                key, folder = id(finding), grant.project.folder
-                is_known = key in before
-                units[key] = before[key] if is_known else plugin_unit(finding, folder, self.limits)
-        return units
+        return plugin_unit(finding, grant.project.folder, self.limits)
 
     def guarded(
         self,

@@ -70,6 +70,11 @@ class SearchRoot:
     """Whether it belongs to a project: repositories inside of it are left out."""
 
     @property
+    def is_folder(self) -> bool:
+        """Return whether it is a folder, and not the address of skills without one."""
+        return os.path.isabs(self.path)
+
+    @property
     def is_held(self) -> bool:
         """Return whether it stays in its project, also if a link replaces the project's folder."""
         return bool(self.within) and self.scope is Precedence.PROJECT
