@@ -11,6 +11,7 @@ from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
 from satchel.tools.argument_reading import read_arguments
+from satchel.tools.runner import HERE, STARTED, Runner
 from satchel.tools.tool_results import FinalResult, result_of_nothing
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class FunctionRun:
     _timer: "asyncio.TimerHandle | None" = None
     _started_at: float | None = None
     _is_ending = False
+    _is_waiting = False  # a runner elsewhere has not started the function
     _may_continue = False  # the function is in a thread, which cancelling does not end
 
     def __init__(
@@ -42,6 +44,7 @@ class FunctionRun:
         self._seconds = tool.timeout
         if self._seconds is None and not tool.background:
             self._seconds = owner.limits.tool_call
+        self._limit = self._seconds
 
     @property
     def tool_name(self) -> str:
@@ -101,11 +104,14 @@ class FunctionRun:
         runner = tool.runner
         if owner.route is not None:
             runner, call = owner.route(call)
-        self._may_continue = not runner.ends_when_cancelled
-        if runner.ends_when_cancelled and self._task is not None:
-            watch_loop(self._task.get_loop(), owner.limits.loop_blocked)
-        outcome = await runner.run(call)
-        self._may_continue = False
+        outcome = await self._run_elsewhere(runner, call) if runner.waits else HERE
+        if outcome is HERE:
+            runner = tool.runner if runner.waits else runner
+            self._may_continue = not runner.ends_when_cancelled
+            if runner.ends_when_cancelled and self._task is not None:
+                watch_loop(self._task.get_loop(), owner.limits.loop_blocked)
+            outcome = await runner.run(call)
+            self._may_continue = False
         if isinstance(outcome, FinalResult):
             return outcome.with_id(owner.call_id)
         if outcome is None:
@@ -115,6 +121,14 @@ class FunctionRun:
         self.so_far = ChunkAccumulator(owner.limits)
         stream = self._stream = aiter(outcome)
         return await self._next_chunk(stream, first_of(stream))
+
+    async def _run_elsewhere(self, runner: Runner, call: ToolCall) -> Any:
+        self._is_waiting = True
+        self._stop_clock()
+        outcome = await runner.run(call)
+        if outcome is HERE:
+            self._function_starts()
+        return outcome
 
     async def _next_chunk(self, stream: AsyncIterator[Any], first: Awaitable[Any] | None) -> Item:
         call_id = self._owner.call_id
@@ -127,7 +141,11 @@ class FunctionRun:
             if isinstance(value, FinalResult):
                 await self.close()
                 return value.with_id(call_id)
-            first, item = None, to_result(value)
+            first = None
+            if value is STARTED:
+                self._function_starts()
+                continue
+            item = to_result(value)
             if item.error_code == "invalid_result":
                 return await self._close_and_append(replace(item, call_id=call_id))
             chunk = chunks.add(item, is_whole=isinstance(value, ToolResult))
@@ -162,19 +180,29 @@ class FunctionRun:
 
     def start_clock(self) -> None:
         """Start the clock; it runs only inside the function, not while its reader is busy."""
-        if self._task is not None and self._seconds is not None:
+        if self._task is not None and self._seconds is not None and not self._is_waiting:
             loop = self._task.get_loop()
             self._started_at = loop.time()
             self._timer = loop.call_later(self._seconds, self.cancel, EndReason.TIMEOUT)
 
+    def _function_starts(self) -> None:
+        """Begin to count its time: a runner elsewhere has started it, perhaps once more."""
+        self._stop_clock()
+        self._is_waiting, self._seconds = False, self._limit
+        if not self._owner.is_starting:
+            self.start_clock()
+
     def _exit(self) -> None:
         self._owner.running.discard(self)
+        self._stop_clock()
+        self._task = None
+
+    def _stop_clock(self) -> None:
         if self._timer is not None and self._task is not None and self._started_at is not None:
             self._timer.cancel()
             self._timer = None
             elapsed = self._task.get_loop().time() - self._started_at
             self._seconds = max(0.0, (self._seconds or 0.0) - elapsed)
-        self._task = None
 
     def cancel(self, reason: EndReason) -> None:
         """Cancel the function, if it runs now."""
