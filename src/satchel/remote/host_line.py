@@ -10,7 +10,7 @@ from uuid import uuid4
 from docket import Docket
 
 from satchel.lazy_dataclass import dataclass
-from satchel.remote.docket_json import open_docket
+from satchel.remote.docket_json import json_only, open_docket
 from satchel.remote.fair_gate import FairGate
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import (
@@ -104,7 +104,8 @@ class HostLine:
             if len(self._queues) >= _QUEUES:
                 await self._queues.pop(other).docket.__aexit__(None, None, None)
         docket = open_docket(self._url, self._keys.name, digest)
-        await docket.__aenter__()
+        with json_only():
+            await docket.__aenter__()
         self._queues[digest] = VersionQueue(docket=docket)
         return self._queues[digest]
 
@@ -185,7 +186,8 @@ class HostLine:
         while not sent.has_ended:
             try:
                 async with self._places:
-                    await queue.docket.add(TASK, key=sent.id)(message)
+                    with json_only():
+                        await queue.docket.add(TASK, key=sent.id)(message)
             except UNREACHABLE as problem:
                 self._faults.unreachable(problem)
                 await asyncio.sleep(BACKOFF)

@@ -13,7 +13,7 @@ from uuid import uuid4
 from docket import Docket, Worker
 
 from satchel.catalog import Catalog, ToolEntry
-from satchel.remote.docket_json import open_docket
+from satchel.remote.docket_json import json_only, open_docket
 from satchel.remote.remote_keys import BACKOFF, CALL, LONGEST_WAIT, TASK, UNREACHABLE, RemoteKeys
 from satchel.remote.remote_run import Address, RemoteRun
 from satchel.remote.roster import BEAT, RedisClock, Roster
@@ -130,22 +130,23 @@ class PluginService:
     async def serve(self, queue: Docket, concurrency: int, started: "asyncio.Future[None]") -> None:
         """Run calls of the queue until cancelled; calls that run are then ended in order."""
         name = uuid4().hex
-        async with queue:
+        worker = Worker(
+            queue,
+            name=name,
+            concurrency=concurrency,
+            redelivery_timeout=timedelta(seconds=_REDELIVERY),
+            reconnection_delay=timedelta(seconds=BACKOFF),
+            minimum_check_interval=timedelta(seconds=_POLL),
+            schedule_automatic_tasks=False,
+        )
 
-            async def satchel_call(message: str = "") -> None:
+        async def satchel_call(message: str = "") -> None:
+            with json_only(is_ours=False):  # tools may use docket, too
                 await self.run(queue, message)
 
-            queue.register(satchel_call, names=[TASK])
-            worker = Worker(
-                queue,
-                name=name,
-                concurrency=concurrency,
-                redelivery_timeout=timedelta(seconds=_REDELIVERY),
-                reconnection_delay=timedelta(seconds=BACKOFF),
-                minimum_check_interval=timedelta(seconds=_POLL),
-                schedule_automatic_tasks=False,
-            )
-            async with worker:
+        queue.register(satchel_call, names=[TASK])
+        with json_only():
+            async with queue, worker:
                 beating = asyncio.create_task(self._beat(queue, name, concurrency, started))
                 try:
                     await worker.run_forever()
