@@ -14,6 +14,7 @@ pytest.importorskip("docket", reason="pydocket is not installed")
 from satchel.remote import RemoteRunner, ToolWorker
 from satchel.remote.docket_json import open_docket
 from satchel.remote.remote_keys import TASK, RemoteKeys
+from satchel.remote.signed_envelope import seal
 
 KEY = "0123456789abcdef0123456789abcdef"
 TOOLS = """
@@ -226,11 +227,11 @@ def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
     async def main():
         async with serving(folder, url) as worker, hosting(folder, url) as session:
             (digest,) = worker.digests
-            import satchel.remote.remote_runner as runner_module
+            from satchel.remote.sent_call import id_of
 
             context = ToolContext(run_id="r")
             call = ToolCall(name="where", arguments={}, id="c", context=context)
-            call_id = runner_module._id_of(call.changed(plugin_digest=digest))
+            call_id = id_of(call.changed(plugin_digest=digest))
             async with open_docket(url, "satchel", digest) as queue, queue.redis() as redis:
                 await redis.set(RemoteKeys("satchel").started(call_id), "1")
             result = await session.call("where", call_id="c", context=context)
@@ -245,9 +246,15 @@ def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
     [
         "not json",
         "[]",
-        json.dumps({"v": 2, "kind": "call", "body": "{}", "sign": ""}),
-        json.dumps({"v": 1, "kind": "call", "body": "{}", "sign": "0" * 64}),
-        json.dumps({"v": 1, "kind": "item", "body": "{}", "sign": "é"}),
+        "",
+        "satchel/2",
+        json.dumps({"v": 1, "kind": "call", "body": "{}", "sign": ""}),
+        "satchel/3 " + "0" * 64 + " {}",
+        "satchel/2 " + "0" * 64 + " {}",
+        "satchel/2 é {}",
+        seal(KEY.encode(), "item", {}),
+        seal(KEY.encode(), "call", {}),
+        seal(KEY.encode(), "call", {"call": {"name": "where"}, "context": [], "id": 1}),
     ],
 )
 def test_a_worker_refuses_what_is_not_signed_and_lives_on(folder, url, message, caplog):

@@ -13,6 +13,7 @@ from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
 from satchel.tools.argument_reading import read_arguments
+from satchel.tools.runner import HERE, STARTED, Runner
 from satchel.tools.tool_results import FinalResult, result_of_nothing
 
 
@@ -30,6 +31,7 @@ class FunctionRun:
     _task: asyncio.Task[Any] | None = None  # set while the function runs
     _clock: CallClock | None = None  # set while it is timed
     _is_ending = False
+    _is_waiting = False  # a runner elsewhere has not started the function
     _may_continue = False  # the function is in a thread, which cancelling does not end
 
     def __init__(
@@ -40,6 +42,7 @@ class FunctionRun:
         self._seconds = tool.timeout
         if self._seconds is None and not tool.background:
             self._seconds = owner.limits.tool_call
+        self._limit = self._seconds
 
     @property
     def tool_name(self) -> str:
@@ -65,10 +68,8 @@ class FunctionRun:
             problem = raised
         finally:
             owner.running.discard(self)
+            self._stop_clock()
             self._task = None
-            if self._clock is not None:
-                # What is left is for its next chunk.
-                self._seconds, self._clock = self._clock.stop(self, task.get_loop()), None
         if problem is not None and (isinstance(problem, Abandoned) or task.get_loop().is_closed()):
             raise problem  # nothing can be awaited any more
         if (reason := self._reason or owner.reason) is not None:
@@ -104,11 +105,14 @@ class FunctionRun:
         runner = tool.runner
         if owner.route is not None:
             runner, call = owner.route(call)
-        self._may_continue = not runner.ends_when_cancelled
-        if runner.ends_when_cancelled and self._task is not None:
-            watch_loop(self._task.get_loop(), owner.limits.loop_blocked)
-        outcome = await runner.run(call)
-        self._may_continue = False
+        outcome = await self._run_elsewhere(runner, call) if runner.waits else HERE
+        if outcome is HERE:
+            runner = tool.runner if runner.waits else runner
+            self._may_continue = not runner.ends_when_cancelled
+            if runner.ends_when_cancelled and self._task is not None:
+                watch_loop(self._task.get_loop(), owner.limits.loop_blocked)
+            outcome = await runner.run(call)
+            self._may_continue = False
         if isinstance(outcome, FinalResult):
             return outcome.with_id(owner.call_id)
         if outcome is None:
@@ -118,6 +122,14 @@ class FunctionRun:
         self.so_far = ChunkAccumulator(owner.limits)
         stream = self._stream = aiter(outcome)
         return await self._next_chunk(stream, first_of(stream))
+
+    async def _run_elsewhere(self, runner: Runner, call: ToolCall) -> Any:
+        self._is_waiting = True
+        self._stop_clock()
+        outcome = await runner.run(call)
+        if outcome is HERE:
+            self._function_starts()
+        return outcome
 
     async def _next_chunk(self, stream: AsyncIterator[Any], first: Awaitable[Any] | None) -> Item:
         call_id = self._owner.call_id
@@ -130,7 +142,11 @@ class FunctionRun:
             if isinstance(value, FinalResult):
                 await self.close()
                 return value.with_id(call_id)
-            first, item = None, to_result(value)
+            first = None
+            if value is STARTED:
+                self._function_starts()
+                continue
+            item = to_result(value)
             if item.error_code == "invalid_result":
                 return await self._close_and_append(replace(item, call_id=call_id))
             chunk = chunks.add(item, is_whole=isinstance(value, ToolResult))
@@ -157,10 +173,23 @@ class FunctionRun:
 
     def start_clock(self) -> None:
         """Start the clock; it runs only inside the function, not while its reader is busy."""
-        if self._task is not None and self._seconds is not None:
+        if self._task is not None and self._seconds is not None and not self._is_waiting:
             loop = self._task.get_loop()
             self._clock = clock_of(loop)
             self._clock.start(self, self._seconds, loop)
+
+    def _function_starts(self) -> None:
+        """Begin to count its time: a runner elsewhere has started it, perhaps once more."""
+        self._stop_clock()
+        self._is_waiting, self._seconds = False, self._limit
+        if not self._owner.is_starting:
+            self.start_clock()
+
+    def _stop_clock(self) -> None:
+        """Stop the clock; what is left is for the next chunk."""
+        if self._clock is not None and self._task is not None:
+            self._seconds = self._clock.stop(self, self._task.get_loop())
+            self._clock = None
 
     def time_out(self) -> None:
         """End the function: it has taken as long as it may."""

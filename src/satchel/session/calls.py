@@ -312,7 +312,7 @@ class CallDispatcher:
         digest = shared_view.catalog.plugin_digest_of(call.name) if chosen is not None else ""
         if chosen is None or not digest:
             return call.tool.runner, call
-        return chosen, call.changed(plugin_digest=digest)
+        return chosen, call.changed(plugin_digest=digest, session_key=id(self._conversation))
 
     def _middleware_of(
         self, shared_view: SharedView, tool: str, groups: Collection[str]
