@@ -117,10 +117,12 @@ def test_the_instructions_are_in_the_notes_of_the_groups_that_are_named(app_of, 
     text = tmp_path / "text"
     text.write_text("Ask first.")
     app = app_of()
+    app.create_group("work", notes="Be quick.")
     for name in ("one", "two"):
         app.register_mcp_server(gifted(text), name=name, group="work")
     notes = app.catalog.group("work").notes
     assert notes.count("> Ask first.") == 2
+    assert notes.startswith("Be quick.")
     assert notes.index("'one' says") < notes.index("'two' says")
     app.remove_mcp_servers("one")
     assert "'one' says" not in app.catalog.group("work").notes

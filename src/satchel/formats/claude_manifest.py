@@ -181,8 +181,8 @@ def _oauth(value: JsonValue) -> dict[str, Any]:
     fields = value if isinstance(value, dict) else {}
     port, scopes = fields.get("callbackPort"), _listed(fields.get("scopes"))
     redirect = _text(fields.get("redirectUri"))  # the word of Gemini CLI
-    if type(port) is int:
-        redirect = f"http://localhost:{port}/callback"
+    if isinstance(port, float):  # as every number in JSON
+        redirect = f"http://localhost:{port:.0f}/callback"
     return {
         "client_id": _text(fields.get("clientId")),
         "redirect": redirect if redirect.startswith(_LOOPBACK) else "",
