@@ -243,6 +243,7 @@ class ServerRegistry:
             verdict=verdict,
             read=handle.read,
             request=handle.request,
+            follow=handle.follow,
         )
 
     def states(self) -> tuple[ServerState, ...]:

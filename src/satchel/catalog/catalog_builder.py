@@ -426,6 +426,7 @@ def _group_entries(
         for name in member.groups if member.is_served else ():
             if name not in groups and name not in rules.disabled_groups:
                 groups[name] = _undescribed_group(member, name)
+    _add_notes(groups, plugins)
     tools_in, skills_in = _members(tools), _members(skills)
     return [
         *(
@@ -434,6 +435,15 @@ def _group_entries(
         ),
         *disabled,
     ]
+
+
+def _add_notes(groups: dict[str, GroupEntry], plugins: Iterable[PluginEntry]) -> None:
+    """Add the notes that plugins have for groups of others."""
+    for plugin in plugins:
+        for name, notes in plugin.contribution.notes.items() if plugin.is_served else ():
+            if (group := groups.get(name)) is not None:
+                text = "\n\n".join(filter(None, (group.notes, notes)))
+                groups[name] = replace(group, notes=text)
 
 
 def _members(entries: Iterable[ToolEntry | SkillEntry]) -> dict[str, tuple[str, ...]]:

@@ -10,6 +10,8 @@ from satchel.lazy_dataclass import dataclass
 from satchel.sources.plugin_formats import TOOLKIT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from satchel.contracts import ToolContract
     from satchel.diagnostics import Diagnostic
     from satchel.formats import ConfigField, McpServerManifest, SkillManifest
@@ -214,6 +216,8 @@ class PluginContribution:
     version: str = ""
     description: str = ""
     groups: tuple[Group, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Notes for groups that others may describe, by group."""
     tools: tuple[ToolContribution, ...] = ()
     unusable: tuple[ToolContribution, ...] = ()
     """Tools that cannot be served now, each with its state and the diagnostic that says why."""
