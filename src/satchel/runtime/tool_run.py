@@ -105,7 +105,7 @@ class FunctionRun:
         runner = tool.runner
         if owner.route is not None:
             runner, call = owner.route(call)
-        outcome = await self._run_elsewhere(runner, call) if runner.waits else HERE
+        outcome: Any = await self._run_elsewhere(runner, call) if runner.waits else HERE
         if outcome is HERE:
             runner = tool.runner if runner.waits else runner
             self._may_continue = not runner.ends_when_cancelled
