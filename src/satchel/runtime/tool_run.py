@@ -56,8 +56,10 @@ class FunctionRun:
         cancels_before = task.cancelling()
         problem: BaseException | None = None
         owner.running.add(self)
-        if not owner.is_starting:
-            self.start_clock()
+        if self._seconds is not None:
+            loop = task.get_loop()
+            self._clock = clock_of(loop)
+            self._clock.start(self, self._seconds, loop)
         try:
             item = await self._step()
         except BaseException as raised:
@@ -154,13 +156,6 @@ class FunctionRun:
         return self.so_far.followed_by(last) if self.so_far else last
 
     # ---- the time limit ---------------------------------------------------------------------
-
-    def start_clock(self) -> None:
-        """Start the clock; it runs only inside the function, not while its reader is busy."""
-        if self._task is not None and self._seconds is not None:
-            loop = self._task.get_loop()
-            self._clock = clock_of(loop)
-            self._clock.start(self, self._seconds, loop)
 
     def time_out(self) -> None:
         """End the function: it has taken as long as it may."""
