@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from satchel.background_loop import LazyEventLoop
 from satchel.groups import (
@@ -52,7 +52,8 @@ class Memo:
         # One lookup: another thread may evict the value between two.
         stored = self._values.get(key)
         if stored is not None:
-            return cast("T", stored[0])
+            found: T = stored[0]
+            return found
         value = make()
         if len(self._values) >= self._max_values:  # The number of possible keys has no limit.
             for oldest in tuple(self._values)[: self._max_values // 8 + 1]:

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from satchel.runtime.call_messages import interruption, too_slow
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
@@ -47,9 +47,6 @@ class Cancellable(Protocol):
     def cancel(self, reason: EndReason) -> None:
         """Cancel it, unless it is cancelled already."""
 
-    def start_clock(self) -> None:
-        """Start the clock of its time limit."""
-
 
 class ItemSource(Protocol):
     """Yields the items of a call, inside its task."""
@@ -69,8 +66,6 @@ class CallTask:
     # Class attributes: most calls never need to set these.
     reason: EndReason | None = None
     """`INTERRUPTED` after `interrupt()`."""
-    is_starting = False
-    """Whether the task takes its first step now; a tool that never waits has no other step."""
     reader_has_left = False
     """Whether the reader stopped reading and does not want the result."""
     is_abandoned = False
@@ -110,7 +105,8 @@ class CallTask:
     def result(self) -> Coroutine[Any, Any, ToolResult]:
         """Run the call to its end and return the result."""
         self._reads_chunks = False
-        return cast("Coroutine[Any, Any, ToolResult]", self._next())  # the next item is the last
+        last: Coroutine[Any, Any, Any] = self._next()
+        return last
 
     def next(self) -> Coroutine[Any, Any, Item]:
         """Return the next chunk, or the result. Only the caller's own cancellation is raised."""
@@ -185,18 +181,10 @@ class CallTask:
             self._finish(self.early_result(self.reason))
             return
         self._work = Droppable(self._main())
-        self.is_starting = True
         if sys.version_info < (3, 12):
             self._task = loop.create_task(self._work)
-            loop.call_soon(self._start_clocks)  # after the first step of the task
         else:
             self._task = asyncio.Task(self._work, loop=loop, eager_start=True)
-            self._start_clocks()
-
-    def _start_clocks(self) -> None:
-        self.is_starting = False
-        for function in self.running:
-            function.start_clock()
 
     # ---- inside the task ------------------------------------------------------------------
 
@@ -246,7 +234,8 @@ class CallTask:
         if self._source is not None:
             self._chunks = self._source.so_far
             self._source = None  # breaks the cycle, so that no garbage collection is needed
-        self.stop_grace()
+        if self._grace_timer is not None:
+            self.stop_grace()
         if isinstance(item, ToolResult) and item.exception is not None:
             # Its traceback would keep alive everything that the tool had in its hands.
             item = replace(item, exception=None)

@@ -59,8 +59,8 @@ class FunctionRun:
         cancels_before = task.cancelling()
         problem: BaseException | None = None
         owner.running.add(self)
-        if not owner.is_starting:
-            self.start_clock()
+        loop = task.get_loop()
+        self._start_clock(loop)
         try:
             item = await self._step()
         except BaseException as raised:
@@ -68,9 +68,9 @@ class FunctionRun:
             problem = raised
         finally:
             owner.running.discard(self)
-            self._stop_clock()
+            self._stop_clock(loop)
             self._task = None
-        if problem is not None and (isinstance(problem, Abandoned) or task.get_loop().is_closed()):
+        if problem is not None and (isinstance(problem, Abandoned) or loop.is_closed()):
             raise problem  # nothing can be awaited any more
         if (reason := self._reason or owner.reason) is not None:
             return await self._result_of_cancelled(reason, task)
@@ -125,7 +125,7 @@ class FunctionRun:
 
     async def _run_elsewhere(self, runner: Runner, call: ToolCall) -> Any:
         self._is_waiting = True
-        self._stop_clock()
+        self._stop_clock(asyncio.get_running_loop())
         outcome = await runner.run(call)
         if outcome is HERE:
             self._function_starts()
@@ -171,25 +171,22 @@ class FunctionRun:
 
     # ---- the time limit ---------------------------------------------------------------------
 
-    def start_clock(self) -> None:
-        """Start the clock; it runs only inside the function, not while its reader is busy."""
-        if self._task is not None and self._seconds is not None and not self._is_waiting:
-            loop = self._task.get_loop()
+    def _start_clock(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._seconds is not None and not self._is_waiting:
             self._clock = clock_of(loop)
             self._clock.start(self, self._seconds, loop)
 
+    def _stop_clock(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Stop the clock; what is left is for the next chunk."""
+        if self._clock is not None:
+            self._seconds, self._clock = self._clock.stop(self, loop), None
+
     def _function_starts(self) -> None:
         """Begin to count its time: a runner elsewhere has started it, perhaps once more."""
-        self._stop_clock()
+        loop = asyncio.get_running_loop()
+        self._stop_clock(loop)
         self._is_waiting, self._seconds = False, self._limit
-        if not self._owner.is_starting:
-            self.start_clock()
-
-    def _stop_clock(self) -> None:
-        """Stop the clock; what is left is for the next chunk."""
-        if self._clock is not None and self._task is not None:
-            self._seconds = self._clock.stop(self, self._task.get_loop())
-            self._clock = None
+        self._start_clock(loop)
 
     def time_out(self) -> None:
         """End the function: it has taken as long as it may."""
