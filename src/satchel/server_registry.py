@@ -235,7 +235,7 @@ class ServerRegistry:
         snapshot = handle.snapshot
         verdict = PinVerdict()
         if config.pin != "off" and snapshot.is_up:
-            verdict = self._pins_of(config).compare(snapshot.listing.to_pin)
+            verdict = self._pins_of(config).compare(snapshot.to_pin)
         return ServerOffer(
             config=config,
             snapshot=snapshot,
@@ -273,11 +273,11 @@ class ServerRegistry:
         snapshot = handle.snapshot
         if snapshot.outage is not None:
             raise ConflictError(snapshot.outage.message, fix=snapshot.outage.fix)
-        tool_names = [tool.name for tool in snapshot.listing.to_pin]
+        tool_names = [tool.name for tool in snapshot.to_pin]
         for tool in (*tools, *(digests or ())):
             if tool not in tool_names:
                 raise NotFoundError("tool", tool, near_misses(tool, tool_names))
-        return self._pins_of(config).approve(snapshot.listing.to_pin, tools, digests)
+        return self._pins_of(config).approve(snapshot.to_pin, tools, digests)
 
     def drift(self, name: str) -> Mapping[str, ToolDrift]:
         """Return how tools and instructions of a server differ from what was approved.

@@ -48,8 +48,7 @@ class Processes:
         answer = self.answers.pop(0)
         trouble = answer if not isinstance(answer, dict) else None
         about = answer if isinstance(answer, dict) else {}
-        listing = SimpleNamespace(about=about, diagnostics=())
-        offer = SimpleNamespace(outage=trouble, listing=listing, is_up=trouble is None)
+        offer = SimpleNamespace(outage=trouble, about=about, diagnostics=(), is_up=trouble is None)
         return WorkerHandle(SimpleNamespace(snapshot=offer), values)
 
 

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from satchel.mcp_servers.server_options import ServerOptions
     from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
     from satchel.mcp_servers.server_skills import ServerSkills, collect_server_skills
-    from satchel.mcp_servers.server_supervisor import ServerSnapshot
-    from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList
+    from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -42,8 +41,7 @@ else:
             "server_options": "ServerOptions",
             "server_pool": "ServerHandle ServerPool",
             "server_skills": "ServerSkills collect_server_skills",
-            "server_supervisor": "ServerSnapshot",
-            "tool_definitions": "ToolDefinition ToolList",
+            "tool_definitions": "ServerSnapshot ToolDefinition",
         },
     )
 
@@ -67,7 +65,6 @@ __all__ = [
     "SseServer",
     "StdioServer",
     "ToolDefinition",
-    "ToolList",
     "WorkerServer",
     "collect_server_skills",
 ]

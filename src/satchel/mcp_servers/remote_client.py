@@ -63,7 +63,7 @@ class RemoteClient:
         timeout = self._limits.tool_call if self.timeout is None else self.timeout
         return tuple(
             RemoteTool(definition, handle.call, timeout=timeout)
-            for definition in (snapshot.listing.tools if snapshot.is_up else ())
+            for definition in (snapshot.tools if snapshot.is_up else ())
         )
 
     async def get_callable_function(

@@ -28,7 +28,7 @@ from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, des
 from satchel.mcp_servers.server_instructions import with_instructions
 from satchel.mcp_servers.server_offers import ServerOffers, list_offers
 from satchel.mcp_servers.server_transports import HEADERS_META, StderrBuffer, open_transport
-from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList
+from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools, timeout_error
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
@@ -99,7 +99,7 @@ class ServerConnection:
         info = self._client.server_info
         return shorten(one_line(info.version), 100) if info and info.version else ""
 
-    async def listing(self) -> ToolList:
+    async def listing(self) -> ServerSnapshot:
         """Return all tools that the server offers. Raises an error if the connection is broken."""
         listing = await self._lister.listing()
         return with_instructions(listing, self._client.instructions)

@@ -27,8 +27,7 @@ from satchel.mcp_servers.server_offers import (
     RemoteResource,
 )
 from satchel.mcp_servers.server_options import ServerOptions, unknown_names
-from satchel.mcp_servers.server_supervisor import ServerSnapshot
-from satchel.mcp_servers.tool_definitions import ToolDefinition
+from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
 from satchel.names import SESSION_TOOLS, NamePatterns, fits, near_misses
 from satchel.sources import Precedence
@@ -99,7 +98,7 @@ class ServerOffer:
     @property
     def wanted(self) -> tuple[ToolDefinition, ...]:
         """Return the enabled tools of the last listing."""
-        return tuple(tool for tool in self.snapshot.listing.tools if self.config.wants(tool.name))
+        return tuple(tool for tool in self.snapshot.tools if self.config.wants(tool.name))
 
     @property
     def wanted_names(self) -> dict[str, str]:
@@ -206,7 +205,7 @@ def _contribution(
 ) -> PluginContribution:
     config, snapshot = item.config, item.snapshot
     tools: list[ToolContribution] = []
-    diagnostics: list[Diagnostic] = [*snapshot.listing.diagnostics]
+    diagnostics: list[Diagnostic] = [*snapshot.diagnostics]
     for definition in item.wanted if snapshot.is_up else ():
         try:
             tools.append(_tool(item, definition, naming.names[definition.name]))
@@ -217,7 +216,7 @@ def _contribution(
         diagnostics += _unknown_choices(item)
     if item.verdict.problem is not None:
         diagnostics.append(item.verdict.problem)
-    notes, drift = notes_of(config.name, snapshot.listing), item.verdict.drift.get(INSTRUCTIONS)
+    notes, drift = notes_of(config.name, snapshot), item.verdict.drift.get(INSTRUCTIONS)
     if drift is not None:
         is_held = config.pin == "hold"
         where = str(config.server)
@@ -272,7 +271,7 @@ def _known_tools(item: ServerOffer, names: Mapping[str, str]) -> Iterator[ToolCo
 
 def offers_of(item: ServerOffer) -> Iterator[McpPrompt | McpResource]:
     """Yield the prompts and resources of a server."""
-    config, offers = item.config, item.snapshot.listing.offers
+    config, offers = item.config, item.snapshot.offers
     if item.request is None:
         return
     source = OfferSource(
@@ -328,7 +327,7 @@ def _drift_diagnostic(
 
 def _unknown_choices(item: ServerOffer) -> Iterator[Diagnostic]:
     """Report each name in enable, disable and presets that matches no tool or argument."""
-    config, tools = item.config, item.snapshot.listing.tools
+    config, tools = item.config, item.snapshot.tools
     names = {tool.name for tool in tools}
     chosen = {"enable": config.enable or (), "disable": config.disable}
     chosen["presets"] = tuple(name for name in config.presets if name != ALL)
@@ -376,7 +375,7 @@ def _presets(config: ServerConfig, definition: ToolDefinition) -> dict[str, Any]
 
 
 def _digest(tools: Iterable[ToolContribution], notes: str, snapshot: ServerSnapshot) -> str:
-    offers = repr(snapshot.listing.offers) if snapshot.is_up else ""
+    offers = repr(snapshot.offers) if snapshot.is_up else ""
     text = "\n".join([*(f"{tool.name} {tool.version}" for tool in tools), notes, offers])
     return blake2b(text.encode(), digest_size=16).hexdigest()
 

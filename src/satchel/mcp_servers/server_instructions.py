@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.mcp_servers.pin_store import ToolDrift
-from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList
+from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.text import shorten, visible
 
 INSTRUCTIONS = "@instructions"
@@ -18,7 +18,7 @@ _LONGEST = 4_000
 """Characters of instructions that are used."""
 
 
-def with_instructions(listing: ToolList, text: str | None) -> ToolList:
+def with_instructions(listing: ServerSnapshot, text: str | None) -> ServerSnapshot:
     """Add the instructions of a server to what it lists."""
     text = shorten(visible(text or "").strip(), _LONGEST)
     if not text:
@@ -27,12 +27,12 @@ def with_instructions(listing: ToolList, text: str | None) -> ToolList:
     return replace(listing, instructions=text, pinned=(*listing.tools, definition))
 
 
-def notes_of(server: str, listing: ToolList) -> str:
+def notes_of(server: str, snapshot: ServerSnapshot) -> str:
     """Return the instructions of a server as notes, each line marked as the server's."""
-    if not listing.instructions:
+    if not snapshot.instructions:
         return ""
     # A line cannot pose as a heading or a frame of the prompt.
-    lines = listing.instructions.replace("<", "&lt;").splitlines()
+    lines = snapshot.instructions.replace("<", "&lt;").splitlines()
     quoted = "\n".join(f"> {line}".rstrip() for line in lines)
     return f"The MCP server {server!r} says:\n\n{quoted}"
 

@@ -16,10 +16,9 @@ from satchel.mcp_servers.server_options import ServerOptions
 from satchel.mcp_servers.server_supervisor import (
     AFTER_FORK,
     CLOSED,
-    ServerSnapshot,
     ServerSupervisor,
 )
-from satchel.mcp_servers.tool_definitions import ToolDefinition
+from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile

@@ -117,7 +117,7 @@ def _divided(text: str) -> list[str]:
 def find_prompts(item: ServerOffer, names: Iterable[str], limits: Limits) -> list[SkillFinding]:
     """Return the prompts of a server as skills; `names` are their names here, `""` for none."""
     findings = []
-    for prompt, name in zip(item.snapshot.listing.offers.prompts, names, strict=True):
+    for prompt, name in zip(item.snapshot.offers.prompts, names, strict=True):
         if not name or item.request is None:
             continue
         path = f"prompt://{item.config.name}/{quote(prompt.name, safe='')}"

@@ -37,7 +37,7 @@ def collect_server_skills(
     findings: list[SkillFinding] = []
     diagnostics: list[Diagnostic] = []
     for item in offered:
-        for skill in item.snapshot.listing.skills:
+        for skill in item.snapshot.skills:
             name = _free_name(item.config.name, skill.manifest.name, taken)
             if name:
                 taken.add(name)
@@ -49,7 +49,7 @@ def collect_server_skills(
                 diagnostics.append(_no_name_diagnostic(item, skill))
     for item in offered:  # after all skills, so that no skill is renamed for a prompt
         names = []
-        for prompt in item.snapshot.listing.offers.prompts:
+        for prompt in item.snapshot.offers.prompts:
             names.append(_free_name(item.config.name, prompt_name(prompt.name), taken))
             taken.add(names[-1])
         if item.snapshot.is_up:

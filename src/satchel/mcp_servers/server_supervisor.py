@@ -5,12 +5,11 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import SatchelError, ToolError
-from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.backoff import Backoff
 from satchel.mcp_servers.client_callbacks import Caller, ClientCallbacks
 from satchel.mcp_servers.connection_errors import GONE, first_error, is_refused, reason
@@ -36,7 +35,7 @@ from satchel.mcp_servers.server_connection import (
 from satchel.mcp_servers.server_login import ServerLogin
 from satchel.mcp_servers.server_options import ServerOptions
 from satchel.mcp_servers.server_transports import StderrBuffer
-from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList, with_skills
+from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, with_skills
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile
@@ -64,24 +63,6 @@ _CANCELLED_LIMIT = 3
 _SHORTEST_TTL = 1.0
 _STABLE = 5.0
 """Seconds after which a connection or a quiet period resets its backoff."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSnapshot:
-    """What a server offers at one moment."""
-
-    listing: ToolList = field(default_factory=ToolList)
-    """What it offers, or last offered before an outage."""
-    version: str = ""
-    drifted_files: tuple[tuple[SkillFile, Diagnostic], ...] = ()
-    """Files of its skills that differ from what it lists."""
-    outage: Diagnostic | None = None
-    """Why the server is unavailable, or `None` while it is up."""
-
-    @property
-    def is_up(self) -> bool:
-        """Return whether its tools can be called."""
-        return self.outage is None
 
 
 class ServerSupervisor:
@@ -118,9 +99,7 @@ class ServerSupervisor:
         self.subscriptions = ResourceSubscriptions(name)
         self._waits_for_call = self._options.lazy and bool(known)
         outage = self._unavailable_diagnostic("is not connected yet")
-        self.snapshot = ServerSnapshot(
-            listing=ToolList(tools=known), outage=None if self._waits_for_call else outage
-        )
+        self.snapshot = ServerSnapshot(tools=known, outage=None if self._waits_for_call else outage)
         self.settled = threading.Event()
         """Set after the first connection succeeded or failed, or when supervision ends."""
         self.opened_at = 0.0
@@ -295,11 +274,13 @@ class ServerSupervisor:
         tools, skills, offers = await asyncio.gather(
             connection.listing(), connection.skills(), connection.offers()
         )
-        listing = replace(with_skills(tools, skills), offers=offers)
-        self._files.listed(listing.skills)
+        self._files.listed(skills.skills)
         self._publish(
-            ServerSnapshot(
-                listing=listing, version=connection.version, drifted_files=self._files.drifted
+            replace(
+                with_skills(tools, skills),
+                offers=offers,
+                version=connection.version,
+                drifted_files=self._files.drifted,
             )
         )
 
@@ -318,7 +299,7 @@ class ServerSupervisor:
 
     def _seconds_to_list(self) -> float | None:
         """Return after how many seconds to list the tools again, or `None` for never."""
-        ttl = self.snapshot.listing.ttl
+        ttl = self.snapshot.ttl
         if ttl is not None:
             ttl = max(ttl, _SHORTEST_TTL)
         if isinstance(self.server, StdioServer) and not self._stateless:

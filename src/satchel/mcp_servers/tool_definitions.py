@@ -12,7 +12,7 @@ from typing import Any
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.mcp_servers.listed_skills import ListedSkill, SkillListing
+from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile, SkillListing
 from satchel.mcp_servers.schema_bounds import BoundedValidator, require_bounded
 from satchel.mcp_servers.server_offers import ServerOffers
 from satchel.settings import KIB, Limits
@@ -81,8 +81,8 @@ def definition_of(text: str) -> ToolDefinition | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolList:
-    """The tools and skills that a server offers at one time."""
+class ServerSnapshot:
+    """What a server offers at one moment, or last offered before an outage."""
 
     tools: tuple[ToolDefinition, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -97,6 +97,16 @@ class ToolList:
     """How the server says that its tools are used."""
     pinned: tuple[ToolDefinition, ...] = ()
     """Its tools and its instructions, if it has some."""
+    version: str = ""
+    drifted_files: tuple[tuple[SkillFile, Diagnostic], ...] = ()
+    """Files of its skills that differ from what it lists."""
+    outage: Diagnostic | None = None
+    """Why the server is unavailable, or `None` while it is up."""
+
+    @property
+    def is_up(self) -> bool:
+        """Return whether its tools can be called."""
+        return self.outage is None
 
     @property
     def to_pin(self) -> tuple[ToolDefinition, ...]:
@@ -104,12 +114,12 @@ class ToolList:
         return self.pinned or self.tools
 
 
-def with_skills(listing: ToolList, skills: SkillListing) -> ToolList:
-    """Add skills to a listing; the shorter `ttl` wins."""
-    times = [time for time in (listing.ttl, skills.ttl) if time is not None]
+def with_skills(snapshot: ServerSnapshot, skills: SkillListing) -> ServerSnapshot:
+    """Add skills to a snapshot; the shorter `ttl` wins."""
+    times = [time for time in (snapshot.ttl, skills.ttl) if time is not None]
     return replace(
-        listing,
-        diagnostics=(*listing.diagnostics, *skills.diagnostics),
+        snapshot,
+        diagnostics=(*snapshot.diagnostics, *skills.diagnostics),
         ttl=min(times, default=None),
         skills=skills.skills,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError, SatchelError
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
-from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList, check_definition
+from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, check_definition
 from satchel.settings import MIB, Limits
 from satchel.text import one_line, shorten
 from satchel.tools.callables import in_thread
@@ -40,10 +40,10 @@ class ToolLister:
         self._client, self._server, self._limits = client, server, limits
         self._checked: Mapping[str, tuple[ToolDefinition, _Checked]] = NOTHING
 
-    async def listing(self) -> ToolList:
+    async def listing(self) -> ServerSnapshot:
         """Return all tools that the server offers. Raises an error if the connection is broken."""
         if self._client.server_capabilities.tools is None:
-            return ToolList()
+            return ServerSnapshot()
         pages = _Pages(self._checked, self._limits)
         try:
             async with asyncio.timeout(self._limits.mcp_connect):
@@ -54,7 +54,7 @@ class ToolLister:
         finally:
             pages.is_cancelled = True
         self._checked = pages.checked
-        return ToolList(
+        return ServerSnapshot(
             tools=tuple(sorted(pages.valid.values(), key=lambda tool: tool.name)),
             diagnostics=tuple(self._diagnostics(pages)),
             ttl=None if ttl == math.inf else ttl,

@@ -107,7 +107,7 @@ def _fields_of_code(started: tuple[PluginContribution, WorkerHandle]) -> list[Co
     """Return the configuration fields that the plugin's code declares."""
     contribution, worker = started
     keys = {item.key for item in contribution.config}
-    sent = worker.snapshot.listing.about.get("fields", ()) if worker.outage is None else ()
+    sent = worker.snapshot.about.get("fields", ()) if worker.outage is None else ()
     try:
         fields = [ConfigField(**{**item, "options": tuple(item["options"])}) for item in sent]
     except Exception:
@@ -197,7 +197,7 @@ def _loaded(contribution: PluginContribution, worker: WorkerHandle) -> PluginCon
     if (outage := worker.outage) is not None:
         return _failed(contribution, replace(outage, fix=WHEN_CHANGED))
     try:
-        return _with_about(contribution, worker.snapshot.listing.about, worker)
+        return _with_about(contribution, worker.snapshot.about, worker)
     except Exception as problem:
         # Any: the plugin's code may have changed what the process sends.
         message = f"the process of plugin {contribution.name!r} sends invalid data: {problem!r}"
