@@ -154,6 +154,22 @@ def test_approval_is_asked_for_in_the_page(start_server, open_page):
     wait_for_text(page, "#result .blocks", "2")
 
 
+def test_a_plan_asks_for_approval_in_the_page(start_server, open_page):
+    from satchel.runtime.middleware import approve
+
+    server = start_server()
+    server.bench.app.register_middleware(approve())
+    page = open_page(server, "/sessions/1")
+    page.fill("#plan", '[{"name": "add", "arguments": {"a": 41}}]')
+    page.click("#run-plan")
+    page.wait_for_selector("#approval[open]")
+    assert page.inner_text("#approval-calls") == "add"
+    page.click("#approval button[value=no]")
+    page.click("#run-plan")
+    page.click("#approval button[value=yes]")
+    wait_for_text(page, "#plan-result", "42")
+
+
 # ---- forms --------------------------------------------------------------------------------------
 
 

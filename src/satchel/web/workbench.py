@@ -18,6 +18,7 @@ from satchel.web.call_records import CallRecords
 from satchel.web.conversation import Conversation
 from satchel.web.event_stream import EventStream
 from satchel.web.prompt_history import PromptHistory, prompt_of
+from satchel.web.server_logins import ServerLogins
 from satchel.web.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Workbench:
         self.calls = CallRecords()
         self.stream = EventStream(self._state, on_reader=self._look)
         self.timeline = Timeline(self.wake)
+        self.logins = ServerLogins(self.wake)
         self.conversations: dict[int, Conversation] = {}
         self.running: dict[str, Session] = {}
         """The sessions of running calls, by the id of the call."""
@@ -129,6 +131,7 @@ class Workbench:
         finally:
             undo_listener()
             undo_record()
+            self.logins.close()
             self.stream.close()
 
     async def _news(self) -> AsyncIterator[None]:
