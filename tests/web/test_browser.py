@@ -297,6 +297,28 @@ def test_five_thousand_skills_scroll_and_filter(many_skills, start_server, open_
     assert "/?q=skill-10" in page.url
 
 
+def test_a_search_does_not_wait_for_the_index(start_server, open_page, monkeypatch):
+    import threading
+
+    from satchel.web import workbench
+
+    is_made, documents_of = threading.Event(), workbench.documents_of
+
+    def slowly(catalog):
+        assert is_made.wait(PATIENCE)
+        return documents_of(catalog)
+
+    monkeypatch.setattr(workbench, "documents_of", slowly)
+    page = open_page(start_server(), "/?q=pdf")
+    wait_for_text(page, "#results", "The search index is being made")
+    wait_for_text(page, "#results a.row", "pdf")  # by its name
+    page.fill("#q", "letters")
+    wait_for_text(page, "#results", "Nothing matches")
+    is_made.set()
+    wait_for_text(page, "#results a.row", "mail")  # by its description, without typing again
+    assert "index is being made" not in page.inner_text("#results")
+
+
 # ---- keyboard and accessibility -----------------------------------------------------------------
 
 
