@@ -125,6 +125,8 @@ def may_be_folder(path: str) -> bool:
 
 def is_utf8(name: str) -> bool:
     """Return whether a file name is valid text; others cannot be shown or sent."""
+    if name.isascii():
+        return True
     try:
         name.encode()
     except UnicodeEncodeError:

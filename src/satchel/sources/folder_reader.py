@@ -81,7 +81,10 @@ class FolderContent:
 
     def get(self, name: str) -> UnitFile | None:
         """Return the file with that name, if it was read."""
-        return next((file for file in self.files if file.name == name), None)
+        for file in self.files:  # Faster than `next`, which matters for thousands of skills.
+            if file.name == name:
+                return file
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,18 +125,21 @@ class FolderReader:
         """
         walk = _WalkState(cached={file.name: file for file in before.files} if before else {})
         walk.path, walk.data = path, data
-        with ExitStack() as opened:
-            if folder is None:
-                try:
-                    folder = opened.enter_context(inside(path, self.root)).folder
-                except UnreadableFileError as error:
-                    walk.diagnostics.append(unlistable(path, str(error)))
-                    return walk.content()
-            for name in sorted(self.required):
-                self._required(folder, path, name, walk)
-            walk.most = len(walk.files) + self.most_files
-            self._walk(_Visit(folder, path, "", (folder.path,)), walk, entries)
+        if folder is not None:
+            self._read(folder, walk, entries)
+            return walk.content()
+        try:
+            with inside(path, self.root) as place:
+                self._read(place.folder, walk)
+        except UnreadableFileError as error:
+            walk.diagnostics.append(unlistable(path, str(error)))
         return walk.content()
+
+    def _read(self, folder: OpenFolder, walk: "_WalkState", entries: Entries | None = None) -> None:
+        for name in sorted(self.required):
+            self._required(folder, walk.path, name, walk)
+        walk.most = len(walk.files) + self.most_files
+        self._walk(_Visit(folder, walk.path, "", (folder.path,)), walk, entries)
 
     def _required(self, folder: OpenFolder, path: str, name: str, walk: "_WalkState") -> None:
         """Read a file by its name; links must stay inside the root."""
@@ -203,7 +209,8 @@ class FolderReader:
             with folder:
                 self._enter(folder, path, visit, walk)
         else:
-            self._count(name, Place(visit.folder, entry.name), path, walk)
+            is_regular = entry.is_file(follow_symlinks=False)
+            self._count(name, Place(visit.folder, entry.name), path, walk, is_regular=is_regular)
 
     def _enter(self, folder: OpenFolder, path: str, visit: "_Visit", walk: "_WalkState") -> None:
         # A folder that is not a link can still be a loop, if a link led above it.
@@ -213,7 +220,9 @@ class FolderReader:
         prefix = f"{visit.prefix}{os.path.basename(path)}/"
         self._walk(_Visit(folder, path, prefix, (*visit.above, folder.path)), walk)
 
-    def _count(self, name: str, place: Place, path: str, walk: "_WalkState") -> None:
+    def _count(
+        self, name: str, place: Place, path: str, walk: "_WalkState", *, is_regular: bool = False
+    ) -> None:
         """Read a file, unless there are too many."""
         if name in self.required:
             return
@@ -221,7 +230,7 @@ class FolderReader:
         if walk.is_full:
             walk.diagnostics.append(_too_many(walk.path, self.most_files, "files"))
         else:
-            self._file(name, place, path, walk)
+            self._file(name, place, path, walk, is_regular=is_regular)
 
     def _is_other(self, path: str, entries: Entries, walk: "_WalkState") -> bool:
         """Return whether a folder does not belong to the one that is read; say so if needed."""
@@ -253,50 +262,43 @@ class FolderReader:
                 walk.report_secret(path, is_link=True)
             yield None if is_secret else place
 
-    def _file(self, name: str, place: Place, path: str, walk: "_WalkState") -> None:
+    def _file(
+        self, name: str, place: Place, path: str, walk: "_WalkState", *, is_regular: bool = False
+    ) -> None:
         """Read or list one file."""
-        try:
-            status = place.folder.stat(place.file or ".")
-        except OSError as error:
-            walk.report_unreadable(path, reason_of(error))
-            return
-        if not stat.S_ISREG(status.st_mode):
-            walk.diagnostics.append(
-                make_diagnostic(
-                    "source-special-file",
-                    Where(path),
-                    "is not a regular file; it is never read",
-                    "remove it if nothing needs it there",
-                )
-            )
-            return
-        before = walk.cached.get(name)
-        if before is None or not before.is_unchanged(status):
+        before, status = walk.cached.get(name), None
+        is_kept = name in self.required or self.keep(name)
+        if before is not None or not (is_regular and is_kept):  # one look less
             try:
-                before = self._read_file(name, place, status, walk)
+                status = place.folder.stat(place.file or ".")
+            except OSError as error:
+                walk.report_unreadable(path, reason_of(error))
+                return
+            if not stat.S_ISREG(status.st_mode):
+                walk.diagnostics.append(_special(path))
+                return
+            if before is not None and before.is_unchanged(status):
+                walk.files.append(before)
+                return
+        data = None
+        if status is None or is_kept or not (self.lists_others or status.st_size > self.largest):
+            try:
+                data, status = place.folder.read(place.file, self.largest)
             except UnreadableFileError as error:
                 walk.report_unreadable(path, str(error))
                 return
-        walk.files.append(before)
-
-    def _read_file(
-        self, name: str, place: Place, status: os.stat_result, walk: "_WalkState"
-    ) -> UnitFile:
-        kept = name in self.required or self.keep(name)
-        data, digest, size = None, "", status.st_size
-        if kept or not (self.lists_others or size > self.largest):
-            data, status = place.folder.read(place.file, self.largest)
-            digest, size = digest_of(data), len(data)
-            if kept and walk.data is not None:
-                walk.data[name] = data
+        if is_kept and data is not None and walk.data is not None:
+            walk.data[name] = data
         stamp = Stamp.of(status)
-        return UnitFile(
-            name=name,
-            size=size,
-            digest=digest,
-            stamp=stamp,
-            settled=stamp.is_settled(),
-            data=data if kept and walk.data is None else None,
+        walk.files.append(
+            UnitFile(
+                name=name,
+                size=status.st_size if data is None else len(data),
+                digest="" if data is None else digest_of(data),
+                stamp=stamp,
+                settled=stamp.is_settled(),
+                data=data if is_kept and walk.data is None else None,
+            )
         )
 
 
@@ -508,6 +510,15 @@ def too_deep(folder: str, depth: int, limit_name: str = "") -> Diagnostic:
         Where(folder),
         f"is more than {depth} levels deep{setting}; it is not searched",
         "move it up, or name it as a folder of its own",
+    )
+
+
+def _special(path: str) -> Diagnostic:
+    return make_diagnostic(
+        "source-special-file",
+        Where(path),
+        "is not a regular file; it is never read",
+        "remove it if nothing needs it there",
     )
 
 

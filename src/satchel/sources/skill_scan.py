@@ -272,9 +272,12 @@ def _outside(keys: Iterable[str], start: str) -> Iterable[str]:
     return (key for key in keys if key != start and not key.startswith(below))
 
 
-class _Kind(NamedTuple):
-    """What an entry of a folder is."""
+class _Entry(NamedTuple):
+    """What is in a folder that is not a skill."""
 
+    name: str
+    path: str
+    """Its path as it is shown."""
     is_link: bool
     is_folder: bool
     """Whether it is a folder, or a link to one."""
@@ -363,8 +366,9 @@ class _Walk:
                 known = key in self._known
                 if known or any(entry.name == name for entry in folder.entries()):
                     mode = folder.stat(name).st_mode
-                    kind = _Kind(stat.S_ISLNK(mode), stat.S_ISDIR(mode))
-                    self._entry(key, joined(path, name), folder, kind, tuple(ancestry))
+                    is_link, is_dir = stat.S_ISLNK(mode), stat.S_ISDIR(mode)
+                    entry = _Entry(name, joined(path, name), is_link, is_dir)
+                    self._entry(key, entry, folder, tuple(ancestry))
             except (OSError, UnreadableFileError):
                 pass  # It is gone, with a folder above or without.
         return self._result()
@@ -409,14 +413,14 @@ class _Walk:
             self._note(key, [in_repository(path)])
             return
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
-        if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
+        if may_be_skill and SKILL_FILE in [entry.name for entry in entries]:
             self._findings[key] = self._skill(key, path, folder, entries)
             return
         self._walked.add(key)
         for entry in sorted(entries, key=_NAME):
-            below = f"{key}/{entry.name}" if key else entry.name
-            kind = _Kind(entry.is_symlink(), is_folder(entry))
-            self._entry(below, joined(path, entry.name), folder, kind, above)
+            name = entry.name
+            found = _Entry(name, joined(path, name), entry.is_symlink(), is_folder(entry))
+            self._entry(f"{key}/{name}" if key else name, found, folder, above)
 
     def _unlistable(self, key: str, path: str, error: OSError) -> None:
         """Report a folder that cannot be opened or listed; its skills still exist."""
@@ -434,35 +438,31 @@ class _Walk:
                     finding, folder=folder, manifest=None, diagnostics=(error,)
                 )
 
-    def _entry(
-        self, key: str, path: str, folder: OpenFolder, kind: "_Kind", above: tuple[str, ...]
-    ) -> None:
+    def _entry(self, key: str, entry: "_Entry", folder: OpenFolder, above: tuple[str, ...]) -> None:
         """Scan an entry of a folder that is not a skill."""
-        name = os.path.basename(path)
+        name, path = entry.name, entry.path
         if is_skipped(name) or is_secret_file(name):
             return
-        if kind.is_link:
+        if entry.is_link:
             self._links.add((path, real_path(path)))
-        if kind.is_folder:
-            self._enter(key, path, folder, kind, above)
-        elif kind.is_link and not os.path.exists(path):
+        if entry.is_folder:
+            self._enter(key, entry, folder, above)
+        elif entry.is_link and not os.path.exists(path):
             self._note(key, [broken_link(path)])
         elif name != SKILL_FILE and name.casefold() == SKILL_FILE.casefold():
             self._note(key, [_wrong_case(path)])
 
-    def _enter(
-        self, key: str, path: str, folder: OpenFolder, kind: "_Kind", above: tuple[str, ...]
-    ) -> None:
+    def _enter(self, key: str, entry: "_Entry", folder: OpenFolder, above: tuple[str, ...]) -> None:
         """Scan a folder unless it must not be entered."""
-        name = os.path.basename(path)
+        name, path = entry.name, entry.path
         if self._place.policy.has_strict_skills and "/" in key:
             return
         if not is_utf8(name):
             self._note(key, [not_utf8(os.path.dirname(path), name)])
         elif key.count("/") >= self._limits.find_depth:
             self._note(key, [too_deep(path, self._limits.find_depth, "find_depth")])
-        elif kind.is_link:
-            self._follow(key, path, folder, above)
+        elif entry.is_link:
+            self._follow(key, entry, folder, above)
         elif not self._is_done(key, path):
             try:
                 below = folder.enter(name)
@@ -477,12 +477,14 @@ class _Walk:
                 else:
                     self._folder(key, path, below, (*above, below.path))
 
-    def _follow(self, key: str, path: str, folder: OpenFolder, above: tuple[str, ...]) -> None:
+    def _follow(
+        self, key: str, entry: "_Entry", folder: OpenFolder, above: tuple[str, ...]
+    ) -> None:
         """Scan where a link leads, if that is inside, or the user's own link leads to a skill."""
-        diagnostics: list[Diagnostic] = []
+        path, diagnostics = entry.path, list[Diagnostic]()
         leads_out = self._place.follows_links_out and "/" not in key
         root = os.sep if leads_out else self._root
-        with linked(folder, os.path.basename(path), path, root, diagnostics) as place:
+        with linked(folder, entry.name, path, root, diagnostics) as place:
             if place is not None and not place.file:
                 if not is_inside(place.path, self._root):
                     self._targets[key] = place.path
@@ -505,7 +507,7 @@ class _Walk:
         data: dict[str, bytes] = {}
         entries.sort(key=_NAME)
         folder = reader.read(path, before.folder if before else None, opened, entries, data)
-        self._links |= folder.links
+        self._links.update(folder.links)
         if before is not None and folder == before.folder and target == before.target:
             self._pack(before)
             return before
@@ -532,7 +534,7 @@ class _Walk:
         before: SkillFinding | None,
     ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
         """Read the manifest of a skill, unless `before` has the same bytes."""
-        path = os.path.join(folder_path, SKILL_FILE)
+        path = joined(folder_path, SKILL_FILE)
         file = folder.get(SKILL_FILE)
         if file is None:
             return None, (_unreadable(path, folder),)
