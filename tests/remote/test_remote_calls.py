@@ -12,7 +12,7 @@ from satchel import Satchel, ToolCall, ToolChunk, ToolContext
 pytest.importorskip("docket", reason="pydocket is not installed")
 
 from satchel.remote import RemoteRunner, ToolWorker
-from satchel.remote.docket_json import open_docket
+from satchel.remote.docket_json import json_only, open_docket
 from satchel.remote.remote_keys import TASK, RemoteKeys
 from satchel.remote.signed_envelope import seal
 from satchel.tools.runner import Runner
@@ -242,6 +242,7 @@ def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("is_ours", [True, False])
 @pytest.mark.parametrize(
     "message",
     [
@@ -258,12 +259,15 @@ def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
         seal(KEY.encode(), "call", {"call": {"name": "where"}, "context": [], "id": 1}),
     ],
 )
-def test_a_worker_refuses_what_is_not_signed_and_lives_on(folder, url, message, caplog):
+def test_a_worker_refuses_what_is_not_signed_and_lives_on(folder, url, message, is_ours, caplog):
     async def main():
         async with serving(folder, url) as worker, hosting(folder, url) as session:
             (digest,) = worker.digests
-            async with open_docket(url, "satchel", digest) as queue:
-                await queue.add(TASK, key="evil")(message)
+            with json_only():
+                queue = open_docket(url, "satchel", digest)
+            async with queue:
+                with json_only(is_ours=is_ours):
+                    await queue.add(TASK, key="evil")(message)
                 async with asyncio.timeout(60):
                     while "a call was refused" not in caplog.text:
                         await asyncio.sleep(0.01)
