@@ -370,16 +370,22 @@ class Satchel:
         return undo
 
     def register_runner(
-        self, runner: Runner, *, group: str | None = None, tool: str | None = None
+        self,
+        runner: Runner,
+        *,
+        group: str | None = None,
+        tool: str | None = None,
+        name: str | None = None,
     ) -> Callable[[], None]:
         """Run the tools of plugins elsewhere: all, those of one group, or one tool.
 
-        The runner gets validated calls, after contracts, approval and middleware, in place of the
-        function. Tools of the host and of sessions run here. Returns a function that removes it.
+        With `name`, only tools that ask for a runner of this name. The runner gets validated calls,
+        after contracts, approval and middleware, in place of the function. Tools of the host and of
+        sessions run here. Returns a function that removes it.
         """
         from satchel.runtime.scoped_runner import ScopedRunner  # lazy: few hosts have runners
 
-        scoped = ScopedRunner(runner, group, tool)
+        scoped = ScopedRunner(runner, group, tool, name)
         with self._lock:
             self._shared.runners = (*self._shared.runners, scoped)
 

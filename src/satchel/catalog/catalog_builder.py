@@ -482,6 +482,7 @@ def _group_entry(plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]
         active=group.active,
         is_off=group.is_off,
         missing=group.missing,
+        runner=group.runner,
         diagnostics=_unknown_skills(plugin, group, skills),
     )
 

@@ -194,6 +194,8 @@ class GroupEntry(Entry):
     """The names of its served skills."""
     missing: tuple[str, ...] = ()
     """Required configuration keys without a value."""
+    runner: str = ""
+    """The name of the host's runner that runs its tools, if it names one."""
 
     @property
     def is_available(self) -> bool:
@@ -215,6 +217,8 @@ class PluginContribution:
     """Digest of code and manifest; equal digests give equal contributions."""
     version: str = ""
     description: str = ""
+    runner: str = ""
+    """The name of the host's runner that runs its tools, if they and their groups name none."""
     groups: tuple[Group, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Notes for groups that others may describe, by group."""
@@ -273,6 +277,8 @@ class Group:
     """Configuration keys of the owner that it needs."""
     missing: tuple[str, ...] = ()
     """Required keys without a value; filled in by the loader."""
+    runner: str = ""
+    """The name of the host's runner that runs its tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,25 @@ from satchel.remote.remote_keys import TASK
 _is_ours: ContextVar[bool] = ContextVar("satchel_json_only", default=False)
 
 
+class _Listed(tuple[Any, ...]):
+    """Positional arguments; as named ones they are none. Docket looks at both unprotected."""
+
+    def __new__(cls, value: object) -> "_Listed":
+        return super().__new__(cls, value if isinstance(value, list) else ())
+
+    def keys(self) -> tuple[str, ...]:
+        return ()
+
+    items = keys
+
+
+class _Named(dict[str, Any]):
+    """Named arguments; as positional ones they are none."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return () if isinstance(key, slice) else super().__getitem__(key)
+
+
 class _JsonIfOurs:
     """Has the two functions of `cloudpickle` that docket uses."""
 
@@ -39,9 +58,9 @@ class _JsonIfOurs:
             return cloudpickle.loads(data)
         try:
             value = json.loads(data)
-        except ValueError:
-            return {}  # not from one of us: no arguments, and so no call
-        return tuple(value) if isinstance(value, list) else value
+        except (ValueError, RecursionError):
+            value = None  # not from one of us
+        return _Named(value) if isinstance(value, dict) else _Listed(value)
 
 
 @contextmanager

@@ -67,18 +67,17 @@ class ToolWorker:
 
     async def run(self) -> None:
         """Run calls until cancelled; after an edit the old version still ends its calls."""
-        try:
-            async with self._satchel.watch() as changes:
-                await self._bring_up_to_date()
+        async with asyncio.TaskGroup() as group, self._satchel.watch() as changes:
+            try:
+                await self._bring_up_to_date(group)
                 self.ready.set()
                 async for _ in changes:
-                    await self._bring_up_to_date()
-        finally:
-            for task in self._services.values():
-                task.cancel()
-            await asyncio.gather(*self._services.values(), return_exceptions=True)
+                    await self._bring_up_to_date(group)
+            finally:
+                for task in self._services.values():
+                    task.cancel()
 
-    async def _bring_up_to_date(self) -> None:
+    async def _bring_up_to_date(self, group: asyncio.TaskGroup) -> None:
         catalog = self._satchel.catalog
         tools: dict[str, dict[str, ToolEntry]] = {}
         for entry in catalog.tools.values():
@@ -98,7 +97,7 @@ class ToolWorker:
                 keys=RemoteKeys(self._name),
             )
             started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            task = asyncio.create_task(
+            task = group.create_task(
                 service.serve(
                     open_docket(self._url, self._name, digest), self._concurrency, started
                 )
