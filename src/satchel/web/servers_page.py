@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from satchel.mcp_servers import RemoteTool
-from satchel.reports.serializer import remote_tool_json, server_json, transport_of
+from satchel.reports.serializer import remote_tool_json, server_json
 from satchel.web.page_rendering import Page
 from satchel.web.page_routes import text_of
 
@@ -35,7 +35,7 @@ def servers(workbench: Workbench, _request: Request) -> Page:
     record = {
         "servers": [
             {
-                **server_json(name, item, transport_of(item.server)),
+                **server_json(name, item),
                 **_state(states.get(name)),
                 "tools": _tools(workbench, name),
             }
