@@ -21,7 +21,6 @@ from satchel.loader.pass_provider import (
     problems_of,
     targets_of,
 )
-from satchel.loader.plugin_loader import disabled_contribution
 from satchel.names import near_misses
 from satchel.plugins import read_folder, read_package
 from satchel.sources import (
@@ -326,7 +325,8 @@ class _InstalledPackages(PassProvider):
             rivals = [other for other in same_name if _is_enabled(inputs, other)]
             if not _is_enabled(inputs, found):
                 name = found.name if len(same_name) == 1 else found.distribution
-                contribution = disabled_contribution(contribution, _not_enabled(found, name))
+                problem = _not_enabled(found, name)
+                contribution = replace(contribution, state=Status.DISABLED, diagnostics=(problem,))
             elif len(rivals) > 1:
                 problem = _contested(found, rivals)
                 contribution = replace(contribution, state=Status.REVOKED, diagnostics=(problem,))
