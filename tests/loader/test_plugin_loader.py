@@ -10,7 +10,7 @@ import pytest
 from satchel.catalog import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.loader import builtin_providers, plugin_loader
-from satchel.loader.builtin_providers import InstalledPackages, PluginFolder
+from satchel.loader.builtin_providers import _InstalledPackages, _PluginFolder
 from satchel.loader.pass_provider import ProviderAnswer
 from satchel.loader.scan_cache import Imported, ScanCache
 from satchel.settings import Limits
@@ -76,7 +76,7 @@ def scan(tmp_path):
     return scan
 
 
-class ReadFolder(PluginFolder):
+class ReadFolder(_PluginFolder):
     """A folder of plugins as it was read once."""
 
     def __init__(self, place, scan):
@@ -89,7 +89,7 @@ class ReadFolder(PluginFolder):
 
 
 def import_plugins(inputs, providers, **options):
-    places = tuple(item.place for item in providers if isinstance(item, PluginFolder))
+    places = tuple(item.place for item in providers if isinstance(item, _PluginFolder))
     inputs = replace(inputs, roots=places)
     answers = [provider.plugins(inputs, ScanCache()) for provider in providers]
     candidates = [item for answer in answers for item in answer.candidates]
@@ -275,7 +275,7 @@ def package(name="acme", owner="acme-tools", digest="1"):
     return PackageFinding(installed=installed)
 
 
-class ReadPackages(InstalledPackages):
+class ReadPackages(_InstalledPackages):
     """Installed packages as they were read once."""
 
     def __init__(self, packages):

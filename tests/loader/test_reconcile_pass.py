@@ -11,8 +11,16 @@ from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
 from satchel.loader import ScanCache, builtin_providers, reconcile, reconcile_pass
 from satchel.loader.loader_config import ReconcileOptions
-from satchel.settings import Settings, WatchTimings
-from satchel.sources import DistributionFinding, PackageFinding, RootKind, search_root
+from satchel.providers import Contribution, Skill, find_skill
+from satchel.providers.provided import nothing_provided, take
+from satchel.settings import Limits, Settings, WatchTimings
+from satchel.sources import (
+    DistributionFinding,
+    PackageFinding,
+    Precedence,
+    RootKind,
+    search_root,
+)
 from satchel.sources.module_paths import LocatedModule
 
 OPEN = json.dumps({"$schema": next(iter(PLUGIN_SCHEMAS)), "name": "demo"})
@@ -72,6 +80,35 @@ def test_only_what_is_dirty_is_read_again(run, write_skill, tmp_path):
     _, catalog = run(first, dirty=dirty)
     assert [entry.description for entry in catalog.all_skills] == ["Other.", "Does a thing."]
     assert (catalog.generation, catalog.skills["two"].generation) == (2, 1)
+
+
+def test_beside_skills_of_providers_an_edit_builds_only_its_own_entry(
+    given, write_skill, tmp_path, monkeypatch
+):
+    write_skill(tmp_path / "skills", "pdf")
+    mine = Skill(name="mine", description="D.", body="B.")
+    finding = find_skill(mine, "host", Precedence.EXPLICIT, Limits())
+    places = (search_root(tmp_path / "skills", RootKind.SKILLS),)
+    wanted = replace(given(run_code=False, roots=places).config, host_skills=(finding,))
+    now, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    assert [*catalog.skills] == ["mine", "pdf"]
+    file = write_skill(tmp_path / "skills", "pdf", description="Other.") / "SKILL.md"
+    monkeypatch.setattr(reconcile_pass, "build", None)
+    options = ReconcileOptions(dirty=frozenset({str(file)}))
+    now, catalog = reconcile(wanted, now, catalog, options)
+    assert catalog.skills["pdf"].description == "Other."
+    assert now.watch_targets().roots == (str(tmp_path / "skills"),)
+
+
+def test_two_providers_of_one_name_both_keep_their_skills(given):
+    def provided(owner):
+        nothing = nothing_provided("db", owner, 5)
+        skill = Skill(name=f"of-{owner}", description="D.", body="B.")
+        return take(Contribution(skills=[skill]), nothing, Limits(), 1)
+
+    wanted = replace(given(run_code=False).config, provided=(provided("one"), provided("two")))
+    _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    assert [*catalog.skills] == ["of-one", "of-two"]
 
 
 def test_a_broken_edit_settles_before_it_counts(run, write_skill, tmp_path):

@@ -169,7 +169,6 @@ LATE_IMPORTS = {
     ),
     "satchel.py: satchel.contracts.ToolContract": "needed only with contracts",
     "satchel.py: satchel.contracts.bind_contract": "needed only with contracts",
-    "satchel.py: satchel.mcp_servers.RemoteTool": "needed only with MCP servers",
     "satchel.py: satchel.mcp_servers.server_declarations.unique_server_names": (
         "needed only with MCP servers"
     ),

@@ -55,13 +55,22 @@ class RankedSkill:
 
 
 def build_plugins(
-    contributions: Iterable[PluginContribution], previous: Catalog
+    contributions: Iterable[PluginContribution],
+    previous: Catalog,
+    served_instead: Mapping[tuple[Precedence, str, str], PluginContribution] | None = None,
 ) -> tuple[PluginEntry, ...]:
-    """Choose the served version of each plugin, and resolve name conflicts."""
+    """Choose the served version of each plugin, and resolve name conflicts.
+
+    `served_instead` has last good versions by scope, source and unit, as they are configured now.
+    """
     before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_plugins}
     entries = []
     for contribution in contributions:
-        old = before.get((contribution.scope, contribution.source, contribution.unit))
+        unit = contribution.scope, contribution.source, contribution.unit
+        old = before.get(unit)
+        instead = (served_instead or {}).get(unit)
+        if old is not None and old.contribution.state is Status.OK and instead is not None:
+            old = replace(old, contribution=instead)
         if contribution.state is not Status.SETTLING:
             entries.append(_plugin_entry(contribution, old))
         elif old is not None:

@@ -21,7 +21,6 @@ from satchel.loader.pass_provider import (
     problems_of,
     targets_of,
 )
-from satchel.loader.plugin_loader import disabled_contribution
 from satchel.names import near_misses
 from satchel.plugins import read_folder, read_package
 from satchel.sources import (
@@ -59,22 +58,25 @@ _SERVER_RANK = 1_000_000_000
 def pass_providers(inputs: PassInputs) -> tuple[PassProvider, ...]:
     """Return the providers of a pass; of two skills of equal precedence, the first one wins."""
     config = inputs.config
-    kinds = {RootKind.PLUGINS: PluginFolder, RootKind.SKILLS: SkillFolder}
+    kinds = {RootKind.PLUGINS: _PluginFolder, RootKind.SKILLS: _SkillFolder}
     return (
-        GivenCode(plugin=config.host, findings=config.host_skills, is_optional=False),
+        _GivenCode(plugin=config.host, findings=config.host_skills, is_optional=False),
         *(kinds[root.holds](root) for root in inputs.roots if root.holds in kinds),
-        *(InstalledPackages(), SkillsOfPlugins()),
+        *(_InstalledPackages(), _SkillsOfPlugins()),
         *(
-            GivenCode(plugin=item.plugin, findings=item.skills, watched=item.watched)
+            _GivenCode(plugin=item.plugin, findings=item.skills, watched=item.watched)
             for item in config.provided
         ),
-        McpServers(),
+        _McpServers(),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GivenCode(PassProvider):
-    """The application itself, or a provider; a provider was asked before the pass."""
+class _GivenCode(PassProvider):
+    """The application itself, or a provider that was asked before the pass.
+
+    Its folders are search roots of the pass.
+    """
 
     plugin: PluginContribution
     findings: tuple[SkillFinding, ...]
@@ -82,7 +84,6 @@ class GivenCode(PassProvider):
     is_optional: bool = True
 
     def plugins(self, inputs: PassInputs, now: ScanCache) -> ProviderAnswer:
-        """Return its tools and groups, as a plugin. Its folders are search roots of the pass."""
         folders = {path for path, _ in self.watched if may_be_folder(path)}
         files = tuple(item for item in self.watched if item[0] not in folders)
         return ProviderAnswer(
@@ -91,27 +92,25 @@ class GivenCode(PassProvider):
         )
 
     def skills(self, inputs: PassInputs, now: ScanCache) -> Iterable[SkillScan]:
-        """Return its skills without a folder."""
         return (_without_folder(self.plugin.unit, self.findings),) if self.findings else ()
 
 
 @dataclass(frozen=True, slots=True)
-class McpServers(PassProvider):
-    """The connected MCP servers."""
+class _McpServers(PassProvider):
+    """The connected MCP servers; each is a plugin."""
 
     gives_way = True
 
     def plugins(self, inputs: PassInputs, now: ScanCache) -> ProviderAnswer:
-        """Return each server as a plugin; on a conflict, other tools keep their names."""
         if not inputs.config.servers:
             return ProviderAnswer()
         # Lazy: needed only with MCP servers.
         from satchel.mcp_servers.server_contributions import server_contributions
 
         taken = {
-            tool.name: _owner_of(plugin.contribution)
-            for plugin in now.bound.plugins.values()
-            for tool in plugin.contribution.tools
+            tool.name: "the application" if item.source == HOST else f"plugin {item.name!r}"
+            for item in (plugin.contribution for plugin in now.bound.plugins.values())
+            for tool in item.tools
         }
         last = inputs.last_answer(self).kept or {}
         servers = server_contributions(inputs.config.servers, taken, last, _SERVER_RANK)
@@ -126,7 +125,6 @@ class McpServers(PassProvider):
         )
 
     def skills(self, inputs: PassInputs, now: ScanCache) -> Iterable[SkillScan]:
-        """Return the skills of the served ones; on a conflict, other skills keep their names."""
         if not inputs.config.servers:
             return
         from satchel.mcp_servers import collect_server_skills  # lazy: needed only with MCP servers
@@ -139,12 +137,7 @@ class McpServers(PassProvider):
         served = {entry.name for entry in now.plugins if entry.is_served}
         servers = (item for item in inputs.config.servers if item.source in served)
         skills = collect_server_skills(servers, taken, inputs.config.settings.limits)
-        yield _without_folder("mcp", skills.findings, skills.diagnostics)
-
-
-def _owner_of(contribution: PluginContribution) -> str:
-    is_host = contribution.source == HOST
-    return "the application" if is_host else f"plugin {contribution.name!r}"
+        yield _without_folder("mcp", *skills)
 
 
 def _without_folder(
@@ -179,13 +172,12 @@ def _load_folder(*given: Any, **options: Any) -> PluginContribution:
 
 
 @dataclass(frozen=True, slots=True)
-class PluginFolder(PassProvider):
+class _PluginFolder(PassProvider):
     """A folder of plugins."""
 
     place: SearchRoot
 
     def plugins(self, inputs: PassInputs, now: ScanCache) -> ProviderAnswer:
-        """Scan the folder; an unchanged plugin is not read again."""
         from satchel.sources import scan_plugins  # lazy: needed only with plugin folders
 
         last = inputs.last_answer(self)
@@ -204,16 +196,9 @@ class PluginFolder(PassProvider):
     def _candidate(
         self, inputs: PassInputs, found: PluginFinding, known: Candidate | None
     ) -> Candidate:
-        rank = (
-            inputs.roots.index(self.place),
-            found.key,
-            found.listed.name if found.listed else "",
-        )
-        if known is not None:
-            contribution = known.contribution
-            if contribution.rank == rank:
-                return known
-            return replace(known, contribution=replace(contribution, rank=rank))
+        rank = inputs.roots.index(self.place), found.key, getattr(found.listed, "name", "")
+        if known is not None and known.contribution.rank == rank:
+            return known
         contribution = read_folder(found, rank)
         return Candidate(
             contribution=contribution,
@@ -225,22 +210,20 @@ class PluginFolder(PassProvider):
 
 
 @dataclass(frozen=True, slots=True)
-class SkillFolder(PassProvider):
+class _SkillFolder(PassProvider):
     """A folder of skills."""
 
     place: SearchRoot
 
     def skills(self, inputs: PassInputs, now: ScanCache) -> Iterable[SkillScan]:
-        """Scan the folder; an unchanged skill is not read again."""
         return (_scan_skills(inputs, self.place, inputs.options.dirty),)
 
 
 @dataclass(frozen=True, slots=True)
-class SkillsOfPlugins(PassProvider):
-    """The skills and commands in the folders that served plugins name."""
+class _SkillsOfPlugins(PassProvider):
+    """The skills and commands of served plugins; a rejected plugin keeps those it had."""
 
     def skills(self, inputs: PassInputs, now: ScanCache) -> Iterable[SkillScan]:
-        """Scan the folders; of a rejected plugin, the skills of the last pass stay."""
         served = [plugin for plugin in now.plugins if plugin.is_served]
         rejected, were_rejected = _rejected(now), _rejected(inputs.cache)
         for plugin in served:
@@ -298,11 +281,10 @@ def _rejected(now: ScanCache) -> set[Unit]:
 
 
 @dataclass(frozen=True, slots=True)
-class InstalledPackages(PassProvider):
-    """The installed distributions that bring plugins."""
+class _InstalledPackages(PassProvider):
+    """The installed plugins; only those that are enabled are loaded."""
 
     def plugins(self, inputs: PassInputs, now: ScanCache) -> ProviderAnswer:
-        """Return all installed plugins; only those that the user enables are loaded."""
         listed, known = inputs.last_answer(self).kept or (None, {})
         installed = scan_distributions(installed_folders(), listed)
         packages = scan_packages(
@@ -343,7 +325,8 @@ class InstalledPackages(PassProvider):
             rivals = [other for other in same_name if _is_enabled(inputs, other)]
             if not _is_enabled(inputs, found):
                 name = found.name if len(same_name) == 1 else found.distribution
-                contribution = disabled_contribution(contribution, _not_enabled(found, name))
+                problem = _not_enabled(found, name)
+                contribution = replace(contribution, state=Status.DISABLED, diagnostics=(problem,))
             elif len(rivals) > 1:
                 problem = _contested(found, rivals)
                 contribution = replace(contribution, state=Status.REVOKED, diagnostics=(problem,))

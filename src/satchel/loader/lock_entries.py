@@ -19,6 +19,7 @@ from satchel.sources.tree_digest import digest_of_finding
 
 if TYPE_CHECKING:
     from satchel.formats import PluginManifest
+    from satchel.loader.pass_provider import Candidate
     from satchel.loader.scan_cache import ScanCache
     from satchel.mcp_servers import DeclaredServer, ServerOffer
     from satchel.mcp_servers.tool_definitions import ToolDefinition
@@ -68,18 +69,18 @@ def skill_entry(found: SkillFinding, places: LockPlaces) -> LockEntry | None:
     return LockEntry(kind="skill", place=place, name=found.manifest.name, values=values)
 
 
-def plugin_entries(
-    found: PluginFinding | PackageFinding, places: LockPlaces
-) -> tuple[LockEntry, ...]:
+def plugin_entries(plugin: Candidate, places: LockPlaces) -> tuple[LockEntry, ...]:
     """Return the entries of a plugin and of the notes of its groups; none if it is broken."""
-    if not found.is_valid:
+    found, read = plugin.finding, plugin.contribution
+    if found is None or read.state is Status.FAILED:
         return ()
-    values = {"digest": _digest(found), **places.origin(found.path)}
-    if found.version:
-        values["version"] = found.version
-    place = f"distribution {found.distribution}" if found.distribution else places.of(found.path)
-    entry = LockEntry(kind="plugin", place=place, name=found.name, values=values)
-    return entry, *_group_entries(found.name, found.part.manifest if found.part else None)
+    values = {"digest": _digest(found), **places.origin(read.path)}
+    if read.version:
+        values["version"] = read.version
+    is_package = read.scope is Precedence.PLUGIN
+    place = f"distribution {read.source}" if is_package else places.of(read.path)
+    entry = LockEntry(kind="plugin", place=place, name=read.name, values=values)
+    return entry, *_group_entries(read.name, found.part.manifest if found.part else None)
 
 
 def server_entry(server: DeclaredServer, places: LockPlaces) -> LockEntry:
@@ -98,13 +99,14 @@ def lock_of(
     """Return the lock of everything that a pass found, and of what connected servers offer."""
     skills = (found for scan in cache.skills.values() for found in scan.findings.values())
     plugins = (
-        item.finding
-        for item in cache.candidates
-        if item.finding and item.contribution.state is not Status.DISABLED
+        item
+        for answer in cache.answers.values()
+        for item in answer.candidates
+        if item.contribution.state is not Status.DISABLED
     )
     entries = [
         *filter(None, (skill_entry(found, places) for found in skills if not found.access.origin)),
-        *(entry for found in plugins for entry in plugin_entries(found, places)),
+        *(entry for item in plugins for entry in plugin_entries(item, places)),
     ]
     for server in declared:
         entry = server_entry(server, places)

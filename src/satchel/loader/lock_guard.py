@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from satchel.loader.pass_provider import Candidate
     from satchel.mcp_servers import DeclaredServer
     from satchel.mcp_servers.tool_definitions import ToolDefinition
-    from satchel.sources import PackageFinding, PluginFinding, SkillFinding
+    from satchel.sources import SkillFinding
 
 _MOST_SHOWN = 10
 _LARGEST = 64 * MIB
@@ -55,7 +55,11 @@ class LockGuard:
         """Return a plugin, failed if other files are locked, or without tools that differ."""
         contribution, found = candidate.contribution, candidate.finding
         if found is not None:
-            reason: Diagnostic | None = self._once("plugin", found.unit, found, self._judge_plugin)
+
+            def judge(_: object) -> Diagnostic | None:
+                return self._drift(plugin_entries(candidate, self._places), contribution.path)
+
+            reason = self._once("plugin", contribution.unit, found, judge)
             if reason is None:
                 return contribution
             return replace(failed_contribution(contribution, reason), state=Status.FAILED)
@@ -114,9 +118,6 @@ class LockGuard:
         if before is None or before[0] is not found:
             self._seen[kind, path] = before = found, judge(found)
         return before[1]
-
-    def _judge_plugin(self, found: PluginFinding | PackageFinding) -> Diagnostic | None:
-        return self._drift(plugin_entries(found, self._places), found.path)
 
     def _judge_skill(self, found: SkillFinding) -> SkillFinding:
         if found.access.is_fetched:

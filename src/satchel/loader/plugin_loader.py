@@ -18,7 +18,6 @@ from satchel.sources import GuardedWork, Precedence
 from satchel.workers import with_health
 
 if TYPE_CHECKING:
-    from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import Unit
     from satchel.loader.pass_provider import Candidate
     from satchel.loader.scan_cache import PassInputs
@@ -61,13 +60,6 @@ def import_plugins(
     return Imported(contributions=contributions, pending=pending)
 
 
-def disabled_contribution(
-    contribution: PluginContribution, reason: Diagnostic
-) -> PluginContribution:
-    """Disable a plugin; `reason` replaces its diagnostics."""
-    return replace(contribution, state=Status.DISABLED, diagnostics=(reason,))
-
-
 # ---- what may be imported --------------------------------------------------------------------
 
 
@@ -76,7 +68,7 @@ def _judged(inputs: PassInputs, candidate: Candidate) -> Candidate:
     contribution, lock = candidate.contribution, inputs.config.lock
     reason = inputs.selection.disabled("plugin", contribution.name, candidate.names)
     if candidate.is_optional and reason is not None:
-        contribution = disabled_contribution(contribution, reason)
+        contribution = replace(contribution, state=Status.DISABLED, diagnostics=(reason,))
     elif lock is not None and contribution.state not in _NOT_IMPORTED:
         contribution = lock.plugin(candidate, inputs.cache.declared)
     part = candidate.finding.part if candidate.finding else None
@@ -91,23 +83,17 @@ def _judged(inputs: PassInputs, candidate: Candidate) -> Candidate:
 def _or_settling(
     inputs: PassInputs, contribution: PluginContribution, found: PluginFinding
 ) -> PluginContribution:
-    """Return a plugin, marked as settling if it is broken and may be half written."""
-    is_broken = contribution.state in {Status.FAILED, Status.DEGRADED}
-    is_suspect = is_broken or _has_lost_tools(inputs, contribution)
+    """Return a plugin, marked as settling if it is broken and may be half written.
+
+    So may be one that lost tools: editors truncate a file before they write it, and an empty file
+    is valid Python.
+    """
+    is_suspect = contribution.state in {Status.FAILED, Status.DEGRADED}
+    if contribution.state is Status.OK and (last := inputs.last_good(contribution)) is not None:
+        is_suspect = not {it.name for it in last.tools} <= {it.name for it in contribution.tools}
     if is_suspect and inputs.may_be_half_written(found.folder):
         return replace(contribution, state=Status.SETTLING)
     return contribution
-
-
-def _has_lost_tools(inputs: PassInputs, contribution: PluginContribution) -> bool:
-    """Return whether tools of the last good version are missing.
-
-    Editors truncate a file before they write it, and an empty file is valid Python.
-    """
-    last = inputs.last_good(contribution) if contribution.state is Status.OK else None
-    if last is None:
-        return False
-    return not {tool.name for tool in last.tools} <= {tool.name for tool in contribution.tools}
 
 
 # ---- importing a plugin ---------------------------------------------------------------------
@@ -117,7 +103,7 @@ def _import(
     inputs: PassInputs, candidate: Candidate, *, may_heal: bool
 ) -> tuple[PluginContribution, PendingImport | None]:
     """Import a plugin; a slow import may continue in the background."""
-    contribution, load = candidate.contribution, partial(_import_and_start, inputs, candidate)
+    contribution, load = candidate.contribution, partial(_load, inputs, candidate)
     if (cached := _reusable(inputs, contribution, may_heal=may_heal)) is not None:
         return cached, None
     pending, wait = inputs.cache.imported.pending.get(unit_of(contribution)), 0.0
@@ -142,30 +128,24 @@ def _import(
     return replace(contribution, state=Status.SETTLING), None
 
 
-def _import_and_start(inputs: PassInputs, candidate: Candidate) -> PluginContribution:
-    contribution = _load(inputs, candidate)
-    if contribution.lifecycle is None:
-        return contribution
-    from satchel.plugins import started  # lazy: needed only with code
-
-    return started(
-        contribution, inputs.configuration(contribution), alone=not inputs.options.in_background
-    )
-
-
 def _load(inputs: PassInputs, candidate: Candidate) -> PluginContribution:
-    """Import a plugin, or start its process if it is isolated."""
+    """Import a plugin, or start its process if it is isolated; then run its startup."""
     contribution, finding = candidate.contribution, candidate.finding
-    workers = inputs.config.workers
+    workers, alone = inputs.config.workers, not inputs.options.in_background
     assert finding is not None
     assert candidate.load is not None
     needs_worker = is_isolated(finding.part) and contribution.state is Status.OK
     if needs_worker and finding.has_code and workers is not None:
         from satchel.workers import load_worker  # lazy: needed only by isolated plugins
 
-        return load_worker(contribution, finding, inputs.configuration, workers)
-    alone = not inputs.options.in_background
-    return candidate.load(finding, contribution.rank, inputs.limits, alone=alone)
+        loaded = load_worker(contribution, finding, inputs.configuration, workers)
+    else:
+        loaded = candidate.load(finding, contribution.rank, inputs.limits, alone=alone)
+    if loaded.lifecycle is None:
+        return loaded
+    from satchel.plugins import started  # lazy: needed only with code
+
+    return started(loaded, inputs.configuration(loaded), alone=alone)
 
 
 def _reusable(

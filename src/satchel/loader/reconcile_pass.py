@@ -19,7 +19,7 @@ from satchel.catalog import (
     nothing_disabled,
 )
 from satchel.loader.builtin_providers import pass_providers
-from satchel.loader.config_binder import bind, with_last_good
+from satchel.loader.config_binder import bind
 from satchel.loader.contract_checks import contract_diagnostics
 from satchel.loader.loader_config import unit_of
 from satchel.loader.name_choices import name_rules
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from satchel.catalog import Catalog, PluginEntry
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
-    from satchel.sources import SearchRoot, SkillFinding, SkillScan
+    from satchel.sources import SearchRoot, Selection, SkillFinding, SkillScan
 
 _CONTRIBUTION_FIELDS = tuple(item.name for item in fields(PluginContribution))
 """All fields, also those that `==` leaves out."""
@@ -43,16 +43,18 @@ def reconcile(
     config: LoaderConfig, cache: ScanCache, previous: Catalog, options: ReconcileOptions
 ) -> tuple[ScanCache, Catalog]:
     """Ask all providers and build the next catalog; return `previous` if nothing changed."""
-    inputs = _inputs(config, cache, previous, options)
+    written = config.selection(cache.written, debounce=options.debounce)
+    inputs = _inputs(config, cache, previous, options, written)
     providers = pass_providers(inputs)
-    now = ScanCache(selection=inputs.selection, written=inputs.written, gate=inputs.gate)
+    now = ScanCache(selection=inputs.selection, written=written, gate=inputs.gate)
     # Those that give way to the names of others are asked when these are known.
     for gives_way in (False, True):
         asked = [provider for provider in providers if provider.gives_way is gives_way]
         now = _with_plugins(inputs, now, asked)
     plugins = build_plugins(
         (plugin.contribution for plugin in now.bound.plugins.values()),
-        with_last_good(previous, now.bound.served_instead),
+        previous,
+        now.bound.served_instead,
     )
     declared, invalid_servers = declared_servers(inputs.selection, plugins, inputs.gate)
     if config.lock is not None:
@@ -77,10 +79,13 @@ def reconcile(
 
 
 def _inputs(
-    config: LoaderConfig, cache: ScanCache, previous: Catalog, options: ReconcileOptions
+    config: LoaderConfig,
+    cache: ScanCache,
+    previous: Catalog,
+    options: ReconcileOptions,
+    written: Selection,
 ) -> PassInputs:
-    """Read the settings, and limit those of projects to what the user trusts."""
-    written = config.selection(cache.written, debounce=options.debounce)
+    """Limit the settings of projects to what the user trusts."""
     gate = open_gate(config.projects, config.settings, cache.gate)
     selection = gate.limited(written, cache.selection) if gate.grants else written
     return PassInputs(
@@ -88,7 +93,6 @@ def _inputs(
         options=options,
         cache=cache,
         selection=selection,
-        written=written,
         gate=gate,
         roots=gate.roots(config.all_roots, selection) if gate.grants else config.all_roots,
         previous=previous,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from satchel.sources.watch_targets import WatchTargets, all_targets
 if TYPE_CHECKING:
     from satchel.catalog import PluginContribution, PluginEntry
     from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit
-    from satchel.loader.pass_provider import Candidate, PassProvider
+    from satchel.loader.pass_provider import PassProvider
     from satchel.mcp_servers import DeclaredServer
     from satchel.plugins import BoundPlugin
     from satchel.sources import Configuration, GuardedWork, SearchRoot, SkillScan
@@ -88,11 +88,6 @@ class ScanCache:
     settling: frozenset[str] = frozenset()
     """Paths of units that may be half written or are still being imported."""
 
-    @property
-    def candidates(self) -> Iterable[Candidate]:
-        """The plugins of all providers."""
-        return (item for answer in self.answers.values() for item in answer.candidates)
-
     def watch_targets(self) -> WatchTargets:
         """Return the folders and files to watch until the next pass."""
         stamps = (stamp for item in self.bound.plugins.values() for stamp in item.config_stamps)
@@ -111,8 +106,6 @@ class PassInputs:
     options: ReconcileOptions
     cache: ScanCache
     selection: Selection = field(default_factory=Selection)
-    written: Selection = field(default_factory=Selection)
-    """The selection as it is written, also what is not trusted."""
     gate: TrustGate = field(default_factory=TrustGate)
     roots: tuple[SearchRoot, ...] = ()
     """The search roots to read: of projects, only trusted ones."""

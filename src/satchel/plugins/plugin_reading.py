@@ -21,7 +21,7 @@ Rank = tuple[Any, ...]
 def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
     """Return the contribution that a plugin folder declares, without running its code."""
     contribution = PluginContribution(
-        name=found.name,
+        name=found.manifest.name if found.manifest else found.folder_name,
         source=found.place.source,
         scope=found.place.scope,
         path=found.path,

@@ -62,22 +62,6 @@ class PackageFinding:
     stamps: tuple[StampedPath, ...] = ()
     """The single module of an editable install, with its stamp when it was read."""
     has_code: ClassVar[bool] = True
-    is_valid: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        """Return the name of the plugin."""
-        return self.installed.name
-
-    @property
-    def version(self) -> str:
-        """Return the version of the distribution."""
-        return self.installed.version
-
-    @property
-    def distribution(self) -> str:
-        """Return the name of the distribution."""
-        return self.installed.distribution
 
     @property
     def path(self) -> str:
@@ -87,7 +71,7 @@ class PackageFinding:
     @property
     def unit(self) -> str:
         """Return its unique key."""
-        return f"{self.distribution}:{self.name}"
+        return f"{self.installed.distribution}:{self.installed.name}"
 
     @property
     def digest(self) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from satchel.diagnostics import Where, has_error, make_diagnostic
 from satchel.lazy_dataclass import dataclass
@@ -60,23 +60,11 @@ class PluginFinding:
     """The entry point of an installed package; it is the plugin's name."""
     is_edited: bool = True
     """Whether files may change one by one, so that all Python files are read."""
-    distribution: ClassVar[str] = ""
-    """The distribution that it comes from; a folder comes from none."""
 
     @property
     def part(self) -> PluginFinding:
         """Return the folder with the manifest: itself."""
         return self
-
-    @property
-    def name(self) -> str:
-        """Return its name; that of the folder while the manifest cannot be read."""
-        return self.manifest.name if self.manifest else self.folder_name
-
-    @property
-    def version(self) -> str:
-        """Return the version in the manifest."""
-        return self.manifest.version if self.manifest else ""
 
     @property
     def has_code(self) -> bool:

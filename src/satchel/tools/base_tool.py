@@ -40,6 +40,8 @@ class Tool(ABC):
     """MCP tool annotations, such as `readOnlyHint`."""
     is_remote: bool = False
     """Whether a server elsewhere describes it: then its annotations grant nothing."""
+    own_name: str = ""
+    """Its name at that server."""
     examples: Sequence[Mapping[str, Any]] = ()
     """Arguments as a model would send them, for `satchel test`; no model sees them."""
     output: Mapping[str, Any] | None = None

@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from satchel.errors import NotFoundError
 from satchel.mcp_servers import RemoteTool
-from satchel.names import near_misses
-from satchel.reports.serializer import remote_tool_json, server_json, transport_of
+from satchel.names import require_known
+from satchel.reports.serializer import remote_tool_json, server_json
 from satchel.web.page_rendering import Page
 from satchel.web.page_routes import text_of
 
@@ -43,7 +42,7 @@ def servers(workbench: Workbench, _request: Request) -> Page:
     record = {
         "servers": [
             {
-                **server_json(name, item, transport_of(item.server)),
+                **server_json(name, item),
                 **_state(states.get(name)),
                 "login": _login(workbench, states.get(name), name),
                 "tools": _tools(workbench, name),
@@ -117,8 +116,7 @@ async def begin_login(workbench: Workbench, given: Mapping[str, Any]) -> dict[st
     """Begin a login, and return the address that the user opens."""
     name = text_of(given, "server")
     declared = workbench.app.declared_mcp_servers
-    if name not in declared:
-        raise NotFoundError("MCP server", name, near_misses(name, declared))
+    require_known("MCP server", name, declared)
     return {"server": name, "address": await workbench.logins.begin(name, declared[name].server)}
 
 

@@ -236,7 +236,7 @@ def _with_about(
 
 
 def _group(encoded: Mapping[str, Any]) -> Group:
-    lists = {key: tuple(encoded[key]) for key in ("tools", "skills", "requires")}
+    lists: dict[str, Any] = {key: tuple(encoded[key]) for key in ("tools", "skills", "requires")}
     return Group(
         name=encoded["name"],
         description=encoded["description"],
