@@ -16,18 +16,32 @@ from pathlib import Path
 
 from docket import Docket
 
-from satchel import Satchel
+from satchel import Satchel, Session, ToolChunk
 from satchel.remote import RemoteRunner
 
 KEY = "0123456789abcdef0123456789abcdef"
 TOOLS = """
 import asyncio
+import time
 from satchel import tool
 
 @tool
 async def work() -> str:
     "Work for a millisecond."
     await asyncio.sleep(0.001)
+    return "done"
+
+@tool
+async def tick():
+    "Say what time it is, again and again."
+    for _ in range(100):
+        await asyncio.sleep(0.01)
+        yield repr(time.time())
+
+@tool
+async def nap() -> str:
+    "Sleep."
+    await asyncio.sleep(10)
     return "done"
 """
 BARE = """
@@ -51,16 +65,66 @@ asyncio.run(main())
 """
 
 
-async def measured(call: Callable[[], Awaitable[object]]) -> tuple[float, float]:
-    """Return the median milliseconds of a call, and calls a second with 500 at once."""
-    times = []
-    for _ in range(100):
-        began = time.perf_counter()
-        await call()
-        times.append((time.perf_counter() - began) * 1_000)
+async def latencies(*calls: Callable[[], Awaitable[object]]) -> list[float]:
+    """Return the median milliseconds of each call; they take turns, as the machine varies."""
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(200):
+        for call, taken in zip(calls, times, strict=True):
+            began = time.perf_counter()
+            await call()
+            taken.append((time.perf_counter() - began) * 1_000)
+    return [statistics.median(taken) for taken in times]
+
+
+async def throughput(call: Callable[[], Awaitable[object]]) -> float:
+    """Return how many calls a second end with 500 at once."""
     began = time.perf_counter()
     await asyncio.gather(*(call() for _ in range(500)))
-    return statistics.median(times), 500 / (time.perf_counter() - began)
+    return 500 / (time.perf_counter() - began)
+
+
+async def chunk_latency(session: Session) -> float:
+    """Return the median milliseconds from a worker's `yield` to the host."""
+    return statistics.median(
+        [
+            (time.time() - float(item.text)) * 1_000
+            async for item in session.stream("tick")
+            if isinstance(item, ToolChunk)
+        ]
+    )
+
+
+async def redis_latency(docket: Docket) -> float:
+    """Return the median milliseconds from an entry in a stream to who waits for it."""
+    taken = []
+    async with docket.redis() as redis:
+        last = "0"
+        for _ in range(100):
+            reading = asyncio.create_task(redis.xread({"bench": last}, 1, 1_000))
+            await asyncio.sleep(0.01)
+            began = time.perf_counter()
+            await redis.xadd("bench", {"item": b"x"})
+            ((_, ((entry, _),)),) = await reading
+            taken.append((time.perf_counter() - began) * 1_000)
+            last = entry.decode()
+    return statistics.median(taken)
+
+
+async def memory_of(session: Session, calls: int) -> float:
+    """Return the MiB that so many calls in flight add to this process."""
+    before = resident()
+    tasks = [asyncio.create_task(session.call("nap")) for _ in range(calls)]
+    await asyncio.sleep(4)
+    added = resident() - before
+    assert not any(task.done() for task in tasks)
+    await asyncio.gather(*tasks)
+    return added
+
+
+def resident() -> float:
+    """Return the MiB that this process holds in memory."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 async def measure(folder: str, url: str) -> None:
@@ -78,26 +142,31 @@ async def measure(folder: str, url: str) -> None:
                 execution = await docket.add(work)()
                 await execution.get_result(timeout=timedelta(seconds=60))
 
-        await bare()
-        floor = await measured(bare)
-    with Satchel(plugins=[folder]) as app:
-        runner = RemoteRunner(url, key=KEY, otherwise="refuse", queue=10_000)
-        app.register_runner(runner)
-        session = app.session()
+        with Satchel(plugins=[folder]) as app:
+            runner = RemoteRunner(url, key=KEY, otherwise="refuse", queue=10_000)
+            app.register_runner(runner)
+            session = app.session()
 
-        async def remote() -> None:
-            result = await session.call("work")
-            assert result.text == "done", result.text
+            async def remote() -> None:
+                result = await session.call("work")
+                assert result.text == "done", result.text
 
-        await remote()
-        ours = await measured(remote)
-        await runner.aclose()
-    print(f"{'':30}{'satchel':>10}{'docket':>10}{'ratio':>8}")
+            await bare()
+            await remote()
+            ours, theirs = await latencies(remote, bare)
+            rates = [await throughput(call) for call in (remote, bare)]
+            chunk, floor = await chunk_latency(session), await redis_latency(docket)
+            added = await memory_of(session, 1_000)
+            await runner.aclose()
+    print(f"{'':34}{'satchel':>10}{'docket':>10}{'ratio':>8}")
     for name, a, b in (
-        ("call, median, milliseconds", ours[0], floor[0]),
-        ("500 at once, calls a second", ours[1], floor[1]),
+        ("call, median, milliseconds", ours, theirs),
+        ("500 at once, calls a second", *rates),
     ):
-        print(f"{name:30}{a:10.1f}{b:10.1f}{a / b:8.2f}")
+        print(f"{name:34}{a:10.1f}{b:10.1f}{a / b:8.2f}")
+    print(f"{'chunk to the caller, milliseconds':34}{chunk:10.1f}  redis itself {floor:.1f}")
+    print(f"{'1,000 calls in flight, MiB':34}{added:10.1f}")
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
 
 
 def main() -> None:

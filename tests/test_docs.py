@@ -50,7 +50,8 @@ def python_of(page):
 
 CONVERSATION = ROOT / "docs" / "conversation.md"
 PLUGIN_GUIDE = ROOT / "docs" / "write-a-plugin.md"
-FENCED = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+FENCED = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TIMED = re.compile(r"\d\d:\d\d:\d\d ")
 WITH_PYTHON = [page for page in PAGES if python_of(page).strip()]
 
@@ -123,8 +124,9 @@ def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():
 class Walk:
     """Follows a page as a reader does: writes its files and types its commands.
 
-    A block that begins with a comment is the file of that name. A command must print each line that
-    the page shows, in that order; times and durations may differ.
+    A block with a title, or one that begins with a comment, is the file of that name. A command
+    must print each line that the page shows, in that order; times and durations may differ. A block
+    of text is what a running watch prints.
     """
 
     def __init__(self, folder, home):
@@ -140,11 +142,13 @@ class Walk:
 
     def do(self, page):
         try:
-            for language, text in FENCED.findall(page.read_text()):
+            for language, title, text in FENCED.findall(page.read_text()):
                 if language == "console":
                     self.type(text)
+                elif language == "text":
+                    self.await_lines(text.splitlines())
                 else:
-                    name = re.match(r"# (\S+)\n", text)[1]
+                    name = title or re.match(r"# (\S+)\n", text)[1]
                     path = self.folder / name
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_text(text)
@@ -219,17 +223,16 @@ def steady(line):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the page uses GNU sed")
-def test_the_plugin_is_written_in_ten_minutes_as_its_page_says(tmp_path):
+@pytest.mark.parametrize("page", [TUTORIAL, PLUGIN_GUIDE], ids=page_name)
+def test_a_page_is_true_for_a_person_who_follows_it(page, tmp_path):
     home, folder = tmp_path / "home", tmp_path / "here"
     home.mkdir()
     folder.mkdir()
-    Walk(folder, home).do(PLUGIN_GUIDE)
+    Walk(folder, home).do(page)
 
 
 def test_pages_with_python_are_found():
-    assert {"README.md", "docs/tutorial.md", "skills/write-a-plugin/SKILL.md"} <= set(
-        map(page_name, WITH_PYTHON)
-    )
+    assert {"README.md", "skills/write-a-plugin/SKILL.md"} <= set(map(page_name, WITH_PYTHON))
 
 
 def test_the_table_of_diagnostics_has_every_code():

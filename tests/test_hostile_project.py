@@ -133,6 +133,16 @@ def test_its_folders_alone_are_not_used_either(clone):
         assert (clone.happened(), "project-untrusted" in codes(app)) == (set(), True)
 
 
+def test_a_link_to_it_needs_the_same_trust(clone, tmp_path):
+    (tmp_path / "link").symlink_to(clone.folder)
+    with Satchel(project=Project(tmp_path / "link")) as app:
+        assert (of_project(app), clone.happened()) == ([], set())
+        assert "project-untrusted" in codes(app)
+    trust(clone, "data")
+    with Satchel(project=Project(tmp_path / "link")) as app:
+        assert "hello" in of_project(app)
+
+
 @pytest.mark.parametrize("how", ["record", "host"])
 def test_data_alone_runs_starts_and_reaches_nothing(clone, how):
     if how == "record":

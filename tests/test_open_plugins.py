@@ -700,6 +700,16 @@ def test_the_servers_of_a_bundle_are_known(catalog, bundle, around):
     assert codes(entry) == ["mcp-server-invalid"] * 2 + ["mcp-not-started"]
 
 
+def test_a_bundle_may_say_as_which_client_to_log_in(catalog, bundle):
+    oauth = {"clientId": "us", "callbackPort": 8765, "scopes": "read write", "xaa": True}
+    odd = {"clientId": 3, "callbackPort": "no", "scopes": [None, "a"], "redirectUri": "https://x"}
+    bundle({name: {"url": "https://x/", "oauth": it} for name, it in (("a", oauth), ("b", odd))})
+    one, other = catalog().plugins["demo"].servers
+    assert (one.client_id, one.redirect) == ("us", "http://localhost:8765/callback")
+    assert (one.scopes, other.scopes) == (("read", "write"), ("a",))
+    assert (other.client_id, other.redirect) == ("", "")
+
+
 def test_a_bundle_may_name_its_servers_in_the_manifest(catalog, bundle):
     folder = bundle(
         {"a": {"command": "first"}, "b": {"command": "b"}},

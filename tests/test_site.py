@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,16 @@ def test_the_index_links_every_page_but_the_decisions():
     assert [page for page in PAGES if page not in linked and not page.startswith("adr/0")] == [
         "index.md"
     ]
+
+
+def test_the_moving_pictures_show_what_their_pages_print():
+    casts = runpy.run_path(str(ROOT / "tools/draw_casts.py"))["pictures"]()
+    assert len(casts) >= 4
+    for name, text in casts.items():
+        assert (DOCS / f"images/{name}.svg").read_text("utf-8") == text, (
+            f"run: python tools/draw_casts.py (for {name})"
+        )
+        assert text.count("<text") > 5
 
 
 def test_lists_begin_after_an_empty_line():

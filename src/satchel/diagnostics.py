@@ -403,6 +403,14 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "watcher-polling": DiagnosticRule(
             "The system sends no change events; Satchel compares files instead.", _W, _W
         ),
+        # Calls on other machines
+        "runner-unknown": DiagnosticRule(
+            "A tool names a runner that the host has not registered; it runs in the host.", _W, _W
+        ),
+        "remote-no-worker": DiagnosticRule("No worker runs this version of a plugin.", _W, _W),
+        "remote-unreachable": DiagnosticRule("The redis of the workers does not answer.", _W, _W),
+        "remote-message-refused": DiagnosticRule("A message of a worker was not accepted.", _W, _W),
+        "remote-call-lost": DiagnosticRule("Redis does not have a call any more.", _W, _W),
     }
 )
 """Every code that Satchel reports."""

@@ -2,11 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from typing import Any
 
-from satchel.errors import DefinitionError
+from satchel.errors import DefinitionError, NotFoundError
 from satchel.lazy_dataclass import dataclass
 from satchel.mixed_scripts import mixes_scripts
 from satchel.text import escaped, one_line
@@ -46,11 +46,6 @@ class NamePatterns:
     """Only names that match one of these are enabled; `None` enables every name."""
     disable: tuple[str, ...] = ()
     """Names that match one of these are disabled, whatever `enable` says."""
-
-    @property
-    def enables_all(self) -> bool:
-        """Whether every name is enabled."""
-        return self.enable is None and not self.disable
 
     def enables(self, name: str) -> bool:
         """Return whether a name is enabled."""
@@ -156,6 +151,12 @@ def near_misses(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ..
     by_fold = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
     matches = difflib.get_close_matches(name.casefold(), by_fold, n=most, cutoff=0.6)
     return tuple(by_fold[fold] for fold in matches)
+
+
+def require_known(kind: str, name: str, known: Collection[str]) -> None:
+    """Raise `NotFoundError`, with the near misses, if a name is not known."""
+    if name not in known:
+        raise NotFoundError(kind, name, near_misses(name, known))
 
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
 from satchel.catalog import HOST
-from satchel.errors import ConflictError, DefinitionError, NotFoundError, SatchelError
-from satchel.names import near_misses
+from satchel.errors import ConflictError, DefinitionError, SatchelError
+from satchel.names import require_known
 from satchel.settings import Limits
 from satchel.sources.code_guard import GuardedWork, describe_error
 from satchel.sources.file_reader import StampedPath, stamped, touches
@@ -56,7 +57,8 @@ class ProviderRegistry:
     def remove(self, names: Iterable[str]) -> None:
         """Remove providers of the host. Raises `NotFoundError`, and then removes none."""
         names, own = tuple(names), [name for owner, name in self._states if owner == HOST]
-        _require(names, own)
+        for name in names:
+            require_known("provider", name, own)
         for name in names:
             del self._states[HOST, name]
 
@@ -89,7 +91,8 @@ class ProviderRegistry:
 
     def require(self, names: Iterable[str]) -> None:
         """Raise `NotFoundError`, with the near misses, if there is no such provider."""
-        _require(names, [name for _, name in self._states])
+        for name in names:
+            require_known("provider", name, [known for _, known in self._states])
 
     def ask(
         self, changed: frozenset[str] | None, names: Iterable[str], seconds: float
@@ -105,12 +108,7 @@ class ProviderRegistry:
         deadline = time.monotonic() + min(seconds, self._limits.provider)
         for state in self._states.values():
             state.collect(deadline - time.monotonic())
-        return tuple(state.now for state in self._states.values())
-
-    @property
-    def watched(self) -> tuple[StampedPath, ...]:
-        """The paths that providers watch, with their stamps when each was asked."""
-        return tuple(item for state in self._states.values() for item in state.stamps)
+        return tuple(replace(it.now, watched=it.stamps) for it in self._states.values())
 
 
 class _ProviderState:
@@ -152,7 +150,7 @@ class _ProviderState:
 
             # Stamped first, also if the answer fails: only a later change is a new one.
             self.stamps = ()
-            self.stamps = stamped(_paths(self.provider))
+            self.stamps = stamped(map(full_path, getattr(self.provider, "watch", ())))
             answer = self.provider.contribute(self.good.given, changed)
             if inspect.isawaitable(answer):
                 import asyncio
@@ -213,18 +211,6 @@ class _Question:
     def _on_end(self) -> None:
         if self._is_late:
             self._on_news()
-
-
-def _require(names: Iterable[str], known: list[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise NotFoundError("provider", name, near_misses(name, known))
-
-
-def _paths(provider: Provider) -> Iterable[str]:
-    """Yield the files and folders to watch. Errors of the provider are raised."""
-    for path in getattr(provider, "watch", ()):
-        yield full_path(path)
 
 
 async def _awaited(answer: Awaitable[Contribution]) -> Contribution:

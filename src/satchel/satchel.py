@@ -27,7 +27,7 @@ from satchel.diagnostics import Severity
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import LoaderConfig, ReconcileOptions, ScanCache, reconcile
 from satchel.loader.name_choices import served_names
-from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
+from satchel.names import BASIC_GROUP, group_names, plugin_name_fault, require_known
 from satchel.plugins import HostContract, notify_catalog_built
 from satchel.prompt import SkillPrompt
 from satchel.provider_registry import ProviderRegistry
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from satchel.shared import CatalogCache
     from satchel.sources import (
         ChangeEvent,
-        SkillFinding,
         WatchTargets,
     )
     from satchel.tool_registration import (
@@ -144,7 +143,7 @@ class Satchel:
             settings = replace(settings, cache=False)  # what is compared must be read
         self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
         style = (skill_style or SkillPrompt()).within(self._settings.limits)
-        self._workers = WorkerPool(self._settings.limits, self._weak_refresh_callback(), errors)
+        self._workers = WorkerPool(self._settings.limits, self._weak_callback(), errors)
         weakref.finalize(self, self._workers.close)
         self._config = LoaderConfig(
             roots=_distinct(
@@ -179,7 +178,7 @@ class Satchel:
         self._shared.programs = runner, self._settings.sandbox
         self._servers: ServerRegistry | None = None
         self._on_elicit, self._on_sample = on_elicit, on_sample
-        self._providers = ProviderRegistry(self._settings.limits, self._weak_refresh_callback())
+        self._providers = ProviderRegistry(self._settings.limits, self._weak_callback())
         for provider in _providers(providers):
             self._providers.add(provider)
         self._cache = ScanCache()
@@ -343,7 +342,7 @@ class Satchel:
 
         if not isinstance(tool, FunctionTool) or not tool.state:
             return tool
-        config = self._config.configuration(HOST, (), self._cache.scan.selection)
+        config = self._config.configuration(HOST, (), self._cache.selection)
         fix = f'pass presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
         return bind_state(tool, config.values, fix)
 
@@ -370,16 +369,22 @@ class Satchel:
         return undo
 
     def register_runner(
-        self, runner: Runner, *, group: str | None = None, tool: str | None = None
+        self,
+        runner: Runner,
+        *,
+        group: str | None = None,
+        tool: str | None = None,
+        name: str | None = None,
     ) -> Callable[[], None]:
         """Run the tools of plugins elsewhere: all, those of one group, or one tool.
 
-        The runner gets validated calls, after contracts, approval and middleware, in place of the
-        function. Tools of the host and of sessions run here. Returns a function that removes it.
+        With `name`, only tools that ask for a runner of this name. The runner gets validated calls,
+        after contracts, approval and middleware, in place of the function. Tools of the host and of
+        sessions run here. Returns a function that removes it.
         """
         from satchel.runtime.scoped_runner import ScopedRunner  # lazy: few hosts have runners
 
-        scoped = ScopedRunner(runner, group, tool)
+        scoped = ScopedRunner(runner, group, tool, name)
         with self._lock:
             self._shared.runners = (*self._shared.runners, scoped)
 
@@ -404,7 +409,7 @@ class Satchel:
                 self._require_fitting(contract, registered_contracts)
                 version = f"registration {next(self._registrations)}"
                 registered_contracts[contract.name] = HostContract(contract, version)
-            self._set_contracts(registered_contracts)
+            self._update(contracts=registered_contracts)
 
     def _require_fitting(
         self, contract: ToolContract, registered_contracts: Mapping[str, HostContract]
@@ -430,12 +435,8 @@ class Satchel:
         Raises `NotFoundError` with the near misses.
         """
         with self._lock:
-            self._require("contract", name, list(self._config.contracts))
-            self._set_contracts(_without(self._config.contracts, name))
-
-    def _set_contracts(self, contracts: Mapping[str, HostContract]) -> None:
-        self._config = replace(self._config, contracts=contracts)
-        self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+            require_known("contract", name, self._config.contracts)
+            self._update(contracts=_without(self._config.contracts, name))
 
     def set_extended_model(self, tool: str | Tool, model: Any) -> None:
         """Add the fields of a pydantic model to the arguments of a tool that takes `**kwargs`.
@@ -454,8 +455,7 @@ class Satchel:
                 if served is not None:
                     set_extended_model(served, model)
                 models[address] = model
-            self._config = replace(self._config, models=models)
-            self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+            self._update(models=models)
 
     def _find_extensible(self, name: str) -> tuple[str, Tool | None]:
         """Return the address of a tool, and the tool.
@@ -501,8 +501,7 @@ class Satchel:
                 for item in self._config.roots
                 if (item.path, item.holds) != (added.path, added.holds) or not groups
             ]
-            self._config = replace(self._config, roots=_distinct((*others, added)))
-            self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+            self._update(roots=_distinct((*others, added)))
 
     def _register_given_skill(self, skill: Skill) -> None:
         from satchel.providers import find_skill  # lazy: needed only with skills in code
@@ -515,11 +514,7 @@ class Satchel:
             raise ConflictError(
                 f"a skill {skill.name!r} was registered already", fix="call remove_skill first"
             )
-        self._set_given_skills((*self._config.host_skills, finding))
-
-    def _set_given_skills(self, findings: tuple[SkillFinding, ...]) -> None:
-        self._config = replace(self._config, host_skills=findings)
-        self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+        self._update(host_skills=(*self._config.host_skills, finding))
 
     def add_provider(self, provider: Provider) -> None:
         """Add a provider, and ask it.
@@ -539,7 +534,7 @@ class Satchel:
         """
         with self._lock:
             self._providers.remove(names)
-            self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+            self._update()
 
     def register_mcp_server(
         self,
@@ -669,41 +664,32 @@ class Satchel:
                 on_sample=self._on_sample,
                 asks_clients=self._settings.ask_mcp_clients,
             )
-            self._servers = ServerRegistry(self._settings, self._weak_refresh_callback(), callbacks)
+            self._servers = ServerRegistry(self._settings, self._weak_callback(), callbacks)
             # Sessions, and their tools, may outlive this object.
             weakref.finalize(self._shared, self._servers.close)
         return self._servers
 
-    def _weak_refresh_callback(self) -> Callable[[], None]:
-        """Return a refresh callback that does not keep this instance alive."""
-        return self._weak_callback("_refresh_in_background")
-
-    def _weak_callback(self, name: str) -> Callable[[], None]:
-        reference = weakref.WeakMethod(getattr(self, name))
+    def _weak_callback(self, **options: Any) -> Callable[[], None]:
+        """Return a callback that refreshes this instance, and does not keep it alive."""
+        reference = weakref.WeakMethod(self._refresh_in_background)
 
         def refresh() -> None:
             if (method := reference()) is not None:
-                method()
+                method(**options)
 
         return refresh
 
-    def _refresh_in_background(self) -> None:
+    def _refresh_in_background(
+        self, dirty: frozenset[str] | None = frozenset(), **options: Any
+    ) -> None:
         """Update the catalog with what servers, providers and workers contribute now."""
         with self._lock:
             if not self._is_closed:
-                self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+                self._reconcile(ReconcileOptions(dirty=dirty, in_background=True, **options))
 
     @property
     def _has_late_imports(self) -> bool:
         return any(item.code == "plugin-import-timeout" for item in self.catalog.diagnostics)
-
-    def _retry_late_imports(self) -> None:
-        """Try again to import the plugins that took too long."""
-        with self._lock:
-            if not self._is_closed:
-                self._reconcile(
-                    ReconcileOptions(dirty=frozenset(), in_background=True, retry_late=True)
-                )
 
     def remove_tool(self, name: str) -> None:
         """Remove a tool that the application added, or a tool of an MCP server.
@@ -714,7 +700,7 @@ class Satchel:
             if self._remove_from_server(name):
                 return
             tools = self._config.host.tools
-            self._require("tool", name, [contribution.name for contribution in tools])
+            require_known("tool", name, [contribution.name for contribution in tools])
             # Its model is removed, too: the next tool of that name is another one.
             models = _without(self._config.models, f"{HOST}:{name}")
             self._config = replace(self._config, models=models)
@@ -726,12 +712,10 @@ class Satchel:
         """Remove a tool of an MCP server; return whether it was one."""
         if self._servers is None or registered(self._config.host.tools, name) is not None:
             return False
-        from satchel.mcp_servers import RemoteTool  # lazy: needed only with MCP servers
-
         entry = self.catalog.tools.get(name)
-        if entry is None or not isinstance(entry.tool, RemoteTool):
+        if entry is None or entry.tool is None or not entry.tool.is_remote:
             return False
-        is_removed = self._servers.remove_tool(entry.source, entry.tool.definition.name)
+        is_removed = self._servers.remove_tool(entry.source, entry.tool.own_name)
         self._refresh_in_background()
         return is_removed
 
@@ -745,7 +729,7 @@ class Satchel:
             raise ConflictError(f"group {BASIC_GROUP!r} cannot be removed")
         with self._lock:
             host = self._config.host
-            self._require("group", name, [group.name for group in host.groups])
+            require_known("group", name, [group.name for group in host.groups])
             roots = (_without_group(name, item) for item in self._config.roots)
             self._config = replace(self._config, roots=tuple(item for item in roots if item))
             tools = (_without_group(name, contribution) for contribution in host.tools)
@@ -764,7 +748,7 @@ class Satchel:
             entry = self.catalog.skill(name)
             remaining = tuple(item for item in self._config.host_skills if item.path != entry.path)
             if len(remaining) < len(self._config.host_skills):
-                self._set_given_skills(remaining)
+                self._update(host_skills=remaining)
                 return
             # A shadowed skill may be meant: only a skill's own folder can be removed.
             paths = {item.path for item in self.catalog.all_skills if item.name == entry.name}
@@ -783,9 +767,7 @@ class Satchel:
                     f"skill {name!r} was found in {entry.source!r}",
                     fix="delete its folder there, or remove that folder from the sources",
                 )
-            roots = tuple(item for item in self._config.roots if item not in own_roots)
-            self._config = replace(self._config, roots=roots)
-            self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+            self._update(roots=tuple(it for it in self._config.roots if it not in own_roots))
 
     def configure(self, plugin: str, **values: Any) -> None:
         """Change values of a plugin's configuration; they win over the environment and all files.
@@ -797,9 +779,7 @@ class Satchel:
         with self._lock:
             given = {**self._config.plugin_values.get(plugin, {}), **_values(plugin, values)}
             kept = {key: value for key, value in given.items() if value is not None}
-            plugin_values = {**self._config.plugin_values, plugin: kept}
-            self._config = replace(self._config, plugin_values=plugin_values)
-            self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+            self._update(plugin_values={**self._config.plugin_values, plugin: kept})
 
     def close(self) -> None:
         """Release everything: the catalog becomes empty, and plugins are shut down.
@@ -833,7 +813,8 @@ class Satchel:
         guard = self._config.lock
         with self._lock:
             declared = guard.declared if guard else self._cache.declared
-            return lock_of(self._cache, declared, lock_places(file))
+            offered = self._servers.offered() if self._servers else ()
+            return lock_of(self._cache, declared, offered, lock_places(file))
 
     def require_locked(self) -> None:
         """Compare everything with the lock file again, with the tools of MCP servers.
@@ -862,7 +843,11 @@ class Satchel:
         self.close()
 
     def _update_host(self, **parts: Any) -> None:
-        self._config = replace(self._config, host=replace(self._config.host, **parts))
+        self._update(host=replace(self._config.host, **parts))
+
+    def _update(self, **parts: Any) -> None:
+        """Change what is loaded, and load it."""
+        self._config = replace(self._config, **parts)
         if not self._is_batching:
             self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
@@ -879,12 +864,8 @@ class Satchel:
                 raise
             finally:
                 self._is_batching = False
-            self._update_host()
+            self._update()
         return added
-
-    def _require(self, kind: str, name: str, known: list[str]) -> None:
-        if name not in known:
-            raise NotFoundError(kind, name, near_misses(name, known))
 
     # ---- staying current ------------------------------------------------------------------
 
@@ -957,7 +938,7 @@ class Satchel:
             if self._watch is None:
                 self._watch = WatchThread(self._events, self._on_event)
                 self._watch.start()
-                self._import_retry = ImportRetry(self._weak_callback("_retry_late_imports"))
+                self._import_retry = ImportRetry(self._weak_callback(retry_late=True))
                 self._import_retry.update(is_late=self._has_late_imports)
             return self._watch
 
@@ -987,12 +968,7 @@ class Satchel:
         return self._cache.watch_targets()
 
     def _on_event(self, event: ChangeEvent) -> None:
-        options = ReconcileOptions(
-            dirty=event.paths, debounce=True, in_background=True, diagnostics=event.diagnostics
-        )
-        with self._lock:
-            if not self._is_closed:
-                self._reconcile(options)
+        self._refresh_in_background(event.paths, debounce=True, diagnostics=event.diagnostics)
 
     def _reconcile(
         self, options: ReconcileOptions, provider_names: frozenset[str] = frozenset()
@@ -1031,7 +1007,6 @@ class Satchel:
             self._config,
             servers=self._servers.offered() if self._servers else (),
             provided=self._providers.ask(options.dirty, provider_names, seconds),
-            provider_files=self._providers.watched,
         )
 
     def _record_names(self, old: Catalog, new: Catalog) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from satchel.diagnostics import Diagnostic
-from satchel.errors import ConflictError, DefinitionError, NotFoundError
+from satchel.errors import ConflictError, DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers import (
     RemoteClient,
@@ -33,7 +33,7 @@ from satchel.mcp_servers.server_declarations import (
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.mcp_servers.server_options import ServerOptions
 from satchel.mcp_servers.tool_definitions import ToolDefinition, check_definition
-from satchel.names import near_misses, plugin_name_fault
+from satchel.names import plugin_name_fault, require_known
 from satchel.settings import Limits, Settings
 from satchel.sources.state_files import make_folder, state_folder
 from satchel.tools.empty_mapping import NOTHING
@@ -189,8 +189,7 @@ class ServerRegistry:
         """Disconnect servers. Raises `NotFoundError`, and removes none, if one is unknown."""
         names = tuple(names)
         for name in names:
-            if name not in self._handles:
-                raise NotFoundError("MCP server", name, near_misses(name, self._handles))
+            require_known("MCP server", name, self._handles)
         self._removed += [self._declared[name] for name in names if name in self._declared]
         self._disconnect(names)
 
@@ -231,6 +230,7 @@ class ServerRegistry:
             verdict=verdict,
             read=handle.read,
             request=handle.request,
+            follow=handle.follow,
         )
 
     def states(self) -> tuple[ServerState, ...]:
@@ -254,16 +254,14 @@ class ServerRegistry:
         Raises `NotFoundError`, and `ConflictError` while the server is down or if a tool has
         another digest.
         """
-        if name not in self._handles:
-            raise NotFoundError("MCP server", name, near_misses(name, self._handles))
+        require_known("MCP server", name, self._handles)
         config, handle = self._handles[name]
         snapshot = handle.snapshot
         if snapshot.outage is not None:
             raise ConflictError(snapshot.outage.message, fix=snapshot.outage.fix)
         tool_names = [tool.name for tool in snapshot.to_pin]
         for tool in (*tools, *(digests or ())):
-            if tool not in tool_names:
-                raise NotFoundError("tool", tool, near_misses(tool, tool_names))
+            require_known("tool", tool, tool_names)
         return self._pins_of(config).approve(snapshot.to_pin, tools, digests)
 
     def drift(self, name: str) -> Mapping[str, ToolDrift]:
@@ -271,8 +269,7 @@ class ServerRegistry:
 
         Raises `NotFoundError`.
         """
-        if name not in self._handles:
-            raise NotFoundError("MCP server", name, near_misses(name, self._handles))
+        require_known("MCP server", name, self._handles)
         return self._offer(*self._handles[name]).verdict.drift
 
     def _pins_of(self, config: ServerConfig) -> PinStore:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from satchel.background_loop import LazyEventLoop
 from satchel.groups import (
@@ -52,7 +52,8 @@ class Memo:
         # One lookup: another thread may evict the value between two.
         stored = self._values.get(key)
         if stored is not None:
-            return cast("T", stored[0])
+            found: T = stored[0]
+            return found
         value = make()
         if len(self._values) >= self._max_values:  # The number of possible keys has no limit.
             for oldest in tuple(self._values)[: self._max_values // 8 + 1]:
@@ -75,6 +76,7 @@ class CatalogCache(Memo):
         "last_listings",
         "listings",
         "middleware",
+        "names_runners",
         "schemas",
     )
 
@@ -85,6 +87,10 @@ class CatalogCache(Memo):
         self.middleware: tuple[ScopedMiddleware, ...] = tuple(
             item for plugin in catalog.plugins.values() for item in plugin.contribution.middleware
         )
+        self.names_runners = any(group.runner for group in catalog.groups.values()) or any(
+            plugin.contribution.runner for plugin in catalog.plugins.values()
+        )
+        """Whether a group or a plugin names a runner of the host; tools may do so, too."""
         self._previous_digest = before.known_digest if before else None
         self.listings: dict[Hashable, tuple[Sequence[SkillEntry], PromptListing]] = {}
         """The skill listings that were made, with the skills that they list."""
@@ -188,6 +194,8 @@ class SharedState:
         self._store, self.limits, self.skill_style, self.errors = store, limits, skill_style, errors
         self.middleware: tuple[ScopedMiddleware, ...] = ()
         self.runners: tuple[ScopedRunner, ...] = ()
+        self.unknown_runners: frozenset[str] = frozenset()
+        """The names of runners that were reported as not registered."""
         self.newest = CatalogCache(store.current)
         self._index: SearchIndex | None = None
         self.programs: tuple[Any, Any] | None = None

@@ -8,6 +8,7 @@ An environment is made in build/adapters from the package index, and kept for th
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -31,6 +32,8 @@ FRAMEWORKS = {
     "llama_index": ("llama-index-core",),
     "haystack": ("haystack-ai",),
     "agentscope": ("agentscope>=2",),
+    # It imports more than it asks for.
+    "agentscope_1": ("agentscope<2", "mcp<2", "greenlet", "tqdm"),
     "smolagents": ("smolagents",),
     "claude_agent": ("claude-agent-sdk",),
     "crewai": ("crewai",),
@@ -74,13 +77,6 @@ an edit
   is in the next request; the prompt is that of the start.
 - **CrewAI** fixes the tools of a run when the run begins, so groups, reload and search could not
   work in it. [Its MCP client](../how-to/use-with-crewai.md) has the tools of the start of a run.
-
-## Not here
-
-- **AgentScope 1**: its adapter would have to be another one, for a version that is not developed
-  further, and `agentscope` 1.0.21 asks for `mcp<2` without saying so. Use AgentScope 2, or its MCP
-  client with `satchel serve`, as for [a framework that holds the SDK at
-  1.x](../how-to/connect-mcp-servers.md#when-a-framework-holds-the-sdk-at-1x).
 """
 
 
@@ -115,7 +111,7 @@ def run_framework(name: str, turns: str) -> dict[str, dict]:
     ]
     runs = {}
     if name in OVER_MCP:
-        package = FRAMEWORKS[name][0]
+        package = package_of(name)
         runs[name] = {
             "passed": [],
             "failed": run_files(python, name, turns, report),
@@ -128,7 +124,7 @@ def run_framework(name: str, turns: str) -> dict[str, dict]:
         tested = run_pytest(
             python, "test_conformance.py", f"[{host}-", host=host, turns=turns, report=report
         )
-        runs[host] = {**result_of(report), **about(python, host, FRAMEWORKS[name][0].split(">")[0])}
+        runs[host] = {**result_of(report), **about(python, host, package_of(name))}
         runs[host]["failed"] += run_files(python, name, turns, report) if host == name else []
         if not tested and not runs[host]["failed"]:
             runs[host]["failed"].append("pytest itself")
@@ -165,6 +161,11 @@ def run_pytest(
 def owner(stem: str) -> str:
     """Return the framework of a host: the longest key that its name begins with."""
     return max((key for key in FRAMEWORKS if stem.startswith(key)), key=len, default="")
+
+
+def package_of(name: str) -> str:
+    """Return the name of a framework's package."""
+    return re.split("[<>=]", FRAMEWORKS[name][0])[0]
 
 
 def environment(name: str) -> Path:

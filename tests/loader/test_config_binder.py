@@ -2,9 +2,16 @@
 
 import pytest
 
-from satchel.catalog import Catalog, PluginContribution, PluginEntry, Status, ToolContribution
+from satchel.catalog import (
+    Catalog,
+    PluginContribution,
+    PluginEntry,
+    Status,
+    ToolContribution,
+    build_plugins,
+)
 from satchel.diagnostics import Where, make_diagnostic
-from satchel.loader.config_binder import bind, with_last_good
+from satchel.loader.config_binder import bind
 from satchel.loader.loader_config import unit_of
 from satchel.loader.scan_cache import Bound, ScanCache
 from satchel.sources import Precedence, Selection, Stamp
@@ -111,8 +118,8 @@ def test_the_generation_before_gets_good_versions_as_they_are_configured_now():
         )  # fmt: skip
 
     old, new = supply(), supply(digest="configured")
-    catalog = Catalog(generation=1, all_plugins=(entry(old),))
-    assert with_last_good(catalog, {}) is catalog
-    assert with_last_good(catalog, {UNIT: new}).all_plugins[0].contribution is new
+    catalog, broken = Catalog(generation=1, all_plugins=(entry(old),)), supply(Status.FAILED)
+    assert build_plugins([broken], catalog)[0].contribution is old
+    assert build_plugins([broken], catalog, {UNIT: new})[0].contribution is new
     degraded = Catalog(generation=1, all_plugins=(entry(supply(Status.DEGRADED)),))
-    assert with_last_good(degraded, {UNIT: new}) == degraded
+    assert build_plugins([broken], degraded, {UNIT: new})[0].contribution is broken

@@ -9,9 +9,10 @@ import pytest
 
 from satchel.catalog import Status
 from satchel.diagnostics import Where, make_diagnostic
-from satchel.loader import plugin_loader
-from satchel.loader.plugin_loader import import_plugins
-from satchel.loader.scan_cache import Imported, Scan, ScanCache
+from satchel.loader import builtin_providers, plugin_loader
+from satchel.loader.builtin_providers import _InstalledPackages, _PluginFolder
+from satchel.loader.pass_provider import ProviderAnswer
+from satchel.loader.scan_cache import Imported, ScanCache
 from satchel.settings import Limits
 from satchel.sources import (
     DistributionFinding,
@@ -35,7 +36,7 @@ class Importer:
     def __call__(self, found, rank, limits, *, alone):
         self.imported.append(found.path)
         assert self.gate.wait(10)
-        supply = plugin_loader.read_folder(found, rank)
+        supply = builtin_providers.read_folder(found, rank)
         return replace(supply, code=object(), **self.parts.get(found.path, {}))
 
     @property
@@ -66,12 +67,33 @@ def write(tmp_path, write_plugin):
 
 @pytest.fixture
 def scan(tmp_path):
+    """Read folders of plugins now; the provider has what was read then."""
+
     def scan(*roots):
         places = [search_root(tmp_path / root, RootKind.PLUGINS) for root in roots]
-        found = {item: scan_plugins(item, Limits()) for item in places}
-        return Scan(folders=found)
+        return [ReadFolder(item, scan_plugins(item, Limits())) for item in places]
 
     return scan
+
+
+class ReadFolder(_PluginFolder):
+    """A folder of plugins as it was read once."""
+
+    def __init__(self, place, scan):
+        super().__init__(place)
+        object.__setattr__(self, "scan", scan)
+
+    def plugins(self, inputs, now):
+        items = (self._candidate(inputs, item, None) for item in self.scan.findings.values())
+        return ProviderAnswer(candidates=tuple(items))
+
+
+def import_plugins(inputs, providers, **options):
+    places = tuple(item.place for item in providers if isinstance(item, _PluginFolder))
+    inputs = replace(inputs, roots=places)
+    answers = [provider.plugins(inputs, ScanCache()) for provider in providers]
+    candidates = [item for answer in answers for item in answer.candidates]
+    return plugin_loader.import_plugins(inputs, candidates, **options)
 
 
 def only(imported: Imported):
@@ -87,8 +109,8 @@ def states(imported: Imported):
     }
 
 
-def after(imported: Imported, scan: Scan) -> ScanCache:
-    return ScanCache(imported=imported, scan=scan)
+def after(imported: Imported) -> ScanCache:
+    return ScanCache(imported=imported)
 
 
 def test_of_two_of_one_name_only_the_first_is_imported(given, importer, write, scan):
@@ -144,7 +166,7 @@ def test_the_same_content_is_imported_once(given, importer, write, scan):
     write("near")
     found = scan("near")
     first = import_plugins(given(), found)
-    second = import_plugins(given(after(first, found)), found)
+    second = import_plugins(given(after(first)), found)
     assert only(second) is only(first)
     assert len(importer.imported) == 1
 
@@ -154,7 +176,7 @@ def test_other_content_is_imported_again(given, importer, write, scan):
     found = scan("near")
     first = import_plugins(given(), found)
     write("near", source="X = 2\n")
-    import_plugins(given(after(first, found)), scan("near"))
+    import_plugins(given(after(first)), scan("near"))
     assert len(importer.imported) == 2
 
 
@@ -162,7 +184,7 @@ def test_other_content_is_imported_again(given, importer, write, scan):
 def test_broken_code_is_tried_again_only_when_asked_to(given, importer, write, scan, state):
     importer.parts[write("near")] = {"state": state}
     found = scan("near")
-    first = after(import_plugins(given(), found), found)
+    first = after(import_plugins(given(), found))
     import_plugins(given(first), found)
     assert len(importer.imported) == 1
     import_plugins(given(first, retry=True), found)
@@ -174,13 +196,9 @@ def test_an_installation_may_heal_what_lacks_a_module(given, importer, write, sc
     problem = make_diagnostic("plugin-import-failed", Where("x"), message)
     importer.parts[write("near")] = {"state": Status.FAILED, "diagnostics": (problem,)}
     found = scan("near")
-    first = after(import_plugins(given(), found), found)
-    import_plugins(given(first), replace(found, distributions=Stamped()))
+    first = after(import_plugins(given(), found))
+    import_plugins(given(first), found, may_heal=True)
     assert len(importer.imported) == (2 if "Module" in message else 1)
-
-
-class Stamped:
-    stamps = (("/site", (1, 1, 1)),)
 
 
 def test_a_version_that_was_started_with_other_values_is_imported_again(
@@ -188,7 +206,7 @@ def test_a_version_that_was_started_with_other_values_is_imported_again(
 ):
     importer.parts[write("near")] = {"started_with": "other values"}
     found = scan("near")
-    first = after(import_plugins(given(), found), found)
+    first = after(import_plugins(given(), found))
     import_plugins(given(first), found)
     assert len(importer.imported) == 2
 
@@ -198,7 +216,7 @@ def test_what_was_only_read_is_imported_once_it_is_first(given, importer, write,
     write("near"), write("far", source=tool)
     both = scan("near", "far")
     first = import_plugins(given(), both)
-    import_plugins(given(after(first, both)), scan("far"))
+    import_plugins(given(after(first)), scan("far"))
     assert importer.names == ["near/demo", "far/demo"]
 
 
@@ -217,10 +235,10 @@ def test_a_slow_import_goes_on_aside_and_is_taken_over_once(given, importer, wri
     found = scan("near")
     first = import_plugins(given(in_background=True), found)
     assert (only(first).state, len(first.pending)) == (Status.SETTLING, 1)
-    second = import_plugins(given(after(first, found), in_background=True), found)
+    second = import_plugins(given(after(first), in_background=True), found)
     assert only(second).state is Status.SETTLING
     importer.gate.set()
-    third = import_plugins(given(after(second, found)), found)
+    third = import_plugins(given(after(second)), found)
     assert (only(third).state, third.pending) == (Status.OK, {})
     assert len(importer.imported) == 1
 
@@ -232,10 +250,10 @@ def test_an_edit_during_a_slow_import_begins_another(given, importer, write, sca
     first = import_plugins(given(in_background=True), found)
     write("near", source="X = 2\n")
     edited = scan("near")
-    second = import_plugins(given(after(first, found), in_background=True), edited)
+    second = import_plugins(given(after(first), in_background=True), edited)
     assert only(second).state is Status.SETTLING
     importer.gate.set()
-    third = import_plugins(given(after(second, edited)), edited)
+    third = import_plugins(given(after(second)), edited)
     assert only(third).digest == only(second).digest != only(first).digest
     assert len(importer.imported) == 2
 
@@ -257,9 +275,19 @@ def package(name="acme", owner="acme-tools", digest="1"):
     return PackageFinding(installed=installed)
 
 
-def installed(*packages, folders=None):
-    found = {(item.installed.distribution, item.installed.name): item for item in packages}
-    return Scan(packages=found, folders=folders.folders if folders else {})
+class ReadPackages(_InstalledPackages):
+    """Installed packages as they were read once."""
+
+    def __init__(self, packages):
+        super().__init__()
+        object.__setattr__(self, "packages", packages)
+
+    def plugins(self, inputs, now):
+        return ProviderAnswer(candidates=tuple(self._candidates(inputs, self.packages)))
+
+
+def installed(*packages, folders=()):
+    return [*folders, ReadPackages(packages)]
 
 
 @pytest.fixture
@@ -269,7 +297,7 @@ def packages(monkeypatch, importer):
     def load_package(found, rank, limits, *, alone):
         importer.imported.append(found.installed.distribution)
         assert importer.gate.wait(10)
-        return replace(plugin_loader.read_package(found, rank), code=object())
+        return replace(builtin_providers.read_package(found, rank), code=object())
 
     monkeypatch.setattr("satchel.plugins.load_package", load_package)
     return importer
@@ -308,7 +336,7 @@ def test_two_packages_that_offer_one_name_are_revoked_unless_only_one_is_enabled
     }
     assert codes == {"plugin-contested"}
     assert packages.imported == []
-    before = after(both, two)
+    before = after(both)
     one = import_plugins(given(before, entry_points=frozenset({"other"})), two)
     assert packages.imported == ["other"]
     found = sorted(str(item.state) for item in one.contributions.values() if item.name != "host")
@@ -320,27 +348,27 @@ def test_a_folder_comes_before_a_package_of_its_name(given, packages, write, sca
     there = installed(package(), folders=scan("near"))
     found = import_plugins(given(entry_points=ACME), there)
     assert packages.names == ["near/acme"]
-    assert sorted(item.code is None for item in found.contributions.values()) == [False, True, True]
+    assert sorted(item.code is None for item in found.contributions.values()) == [False, True]
 
 
 def test_a_package_is_imported_again_only_when_its_import_has_ended(given, packages):
     packages.gate.clear()
     old, new = installed(package()), installed(package(digest="2"))
     first = import_plugins(given(in_background=True, entry_points=ACME), old)
-    second = import_plugins(given(after(first, old), in_background=True, entry_points=ACME), new)
+    second = import_plugins(given(after(first), in_background=True, entry_points=ACME), new)
     assert (only(second).state, len(packages.imported)) == (Status.SETTLING, 1)
     (pending,) = second.pending.values()
     packages.gate.set()
     assert pending.work.is_done_within(10)
-    third = import_plugins(given(after(second, new), in_background=True, entry_points=ACME), new)
+    third = import_plugins(given(after(second), in_background=True, entry_points=ACME), new)
     assert (only(third).state, third.pending) == (Status.SETTLING, {})
-    fourth = import_plugins(given(after(third, new), entry_points=ACME), new)
+    fourth = import_plugins(given(after(third), entry_points=ACME), new)
     assert (only(fourth).state, len(packages.imported)) == (Status.OK, 2)
 
 
 def test_a_package_that_is_broken_and_young_settles(given, packages, write, scan):
     write("near", "acme", "def (")
-    ((part,),) = [item.findings.values() for item in scan("near").folders.values()]
+    ((part,),) = [item.scan.findings.values() for item in scan("near")]
     there = installed(replace(package(), part=part))
     settling = import_plugins(given(debounce=True, entry_points=ACME), there)
     assert (only(settling).state, packages.imported) == (Status.SETTLING, [])

@@ -9,12 +9,18 @@ import pytest
 from satchel.catalog import Catalog, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
-from satchel.loader import ScanCache, reconcile, reconcile_pass
-from satchel.loader.loader_config import ReconcileOptions, unit_of
-from satchel.loader.scan_cache import Imported, Scan
-from satchel.plugins import read_package
-from satchel.settings import Settings, WatchTimings
-from satchel.sources import DistributionFinding, PackageFinding, RootKind, search_root
+from satchel.loader import ScanCache, builtin_providers, reconcile, reconcile_pass
+from satchel.loader.loader_config import ReconcileOptions
+from satchel.providers import Contribution, Skill, find_skill
+from satchel.providers.provided import nothing_provided, take
+from satchel.settings import Limits, Settings, WatchTimings
+from satchel.sources import (
+    DistributionFinding,
+    PackageFinding,
+    Precedence,
+    RootKind,
+    search_root,
+)
 from satchel.sources.module_paths import LocatedModule
 
 OPEN = json.dumps({"$schema": next(iter(PLUGIN_SCHEMAS)), "name": "demo"})
@@ -76,6 +82,35 @@ def test_only_what_is_dirty_is_read_again(run, write_skill, tmp_path):
     assert (catalog.generation, catalog.skills["two"].generation) == (2, 1)
 
 
+def test_beside_skills_of_providers_an_edit_builds_only_its_own_entry(
+    given, write_skill, tmp_path, monkeypatch
+):
+    write_skill(tmp_path / "skills", "pdf")
+    mine = Skill(name="mine", description="D.", body="B.")
+    finding = find_skill(mine, "host", Precedence.EXPLICIT, Limits())
+    places = (search_root(tmp_path / "skills", RootKind.SKILLS),)
+    wanted = replace(given(run_code=False, roots=places).config, host_skills=(finding,))
+    now, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    assert [*catalog.skills] == ["mine", "pdf"]
+    file = write_skill(tmp_path / "skills", "pdf", description="Other.") / "SKILL.md"
+    monkeypatch.setattr(reconcile_pass, "build", None)
+    options = ReconcileOptions(dirty=frozenset({str(file)}))
+    now, catalog = reconcile(wanted, now, catalog, options)
+    assert catalog.skills["pdf"].description == "Other."
+    assert now.watch_targets().roots == (str(tmp_path / "skills"),)
+
+
+def test_two_providers_of_one_name_both_keep_their_skills(given):
+    def provided(owner):
+        nothing = nothing_provided("db", owner, 5)
+        skill = Skill(name=f"of-{owner}", description="D.", body="B.")
+        return take(Contribution(skills=[skill]), nothing, Limits(), 1)
+
+    wanted = replace(given(run_code=False).config, provided=(provided("one"), provided("two")))
+    _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    assert [*catalog.skills] == ["of-one", "of-two"]
+
+
 def test_a_broken_edit_settles_before_it_counts(run, write_skill, tmp_path):
     write_skill(tmp_path / "skills", "pdf")
     first = run()
@@ -113,7 +148,7 @@ def test_what_is_wrong_with_the_sources_is_in_the_catalog(given, tmp_path):
     wanted = given(roots=there, entry_points=frozenset({"nothing-of-that-name"})).config
     _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
     codes = [item.code for item in catalog.source_diagnostics]
-    assert codes == ["source-missing", "source-missing", "plugin-not-installed"]
+    assert codes == ["source-missing", "plugin-not-installed", "source-missing"]
 
 
 def test_a_watch_observes_the_skills_of_plugins_that_are_served(run, write_open, tmp_path):
@@ -138,8 +173,8 @@ def test_what_the_user_disables_is_not_served(given, write_skill, tmp_path):
 
 def test_a_package_that_is_not_installed_is_reported_with_its_near_misses(given, monkeypatch):
     scan = SimpleNamespace(findings=(package(),), diagnostics=(), stamps=(), awaited=())
-    monkeypatch.setattr(reconcile_pass, "scan_distributions", lambda _folders, _before: scan)
-    monkeypatch.setattr(reconcile_pass, "scan_packages", lambda *_: {})
+    monkeypatch.setattr(builtin_providers, "scan_distributions", lambda *_: scan)
+    monkeypatch.setattr(builtin_providers, "scan_packages", lambda *_: {})
     wanted = given(run_code=False, entry_points=frozenset({"acme", "acmi", "zzz"})).config
     _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
     assert [(item.where.path, item.fix) for item in catalog.source_diagnostics] == [
@@ -148,15 +183,18 @@ def test_a_package_that_is_not_installed_is_reported_with_its_near_misses(given,
     ]
 
 
-@pytest.mark.parametrize("state", [Status.OK, Status.DISABLED])
-def test_a_watch_observes_an_edited_package_only_while_it_is_used(tmp_path, state):
+@pytest.mark.parametrize("is_used", [True, False])
+def test_a_watch_observes_an_edited_package_only_while_it_is_used(
+    given, tmp_path, monkeypatch, is_used
+):
     found = PackageFinding(installed=package(), edited=LocatedModule("acme", str(tmp_path)))
-    supply = replace(read_package(found, (0,)), state=state)
-    now = ScanCache(
-        scan=Scan(packages={("acme-tools", "acme"): found}),
-        imported=Imported(contributions={unit_of(supply): supply}),
-    )
-    assert now.watch_targets().roots == ((str(tmp_path),) if state is Status.OK else ())
+    scan = SimpleNamespace(findings=(package(),), diagnostics=(), stamps=(), awaited=())
+    monkeypatch.setattr(builtin_providers, "scan_distributions", lambda *_: scan)
+    monkeypatch.setattr(builtin_providers, "scan_packages", lambda *_: {"acme": found})
+    names = frozenset({"acme"} if is_used else ())
+    config = given(run_code=False, entry_points=names).config
+    now, _ = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
+    assert now.watch_targets().roots == ((str(tmp_path),) if is_used else ())
 
 
 def package():
@@ -176,8 +214,8 @@ def package():
 def test_a_package_is_known_by_its_normalized_distribution_name(given, monkeypatch):
     installed = replace(package(), distribution="Acme_Tools")
     scan = SimpleNamespace(findings=(installed,), diagnostics=(), stamps=(), awaited=())
-    monkeypatch.setattr(reconcile_pass, "scan_distributions", lambda _folders, _before: scan)
-    monkeypatch.setattr(reconcile_pass, "scan_packages", lambda *_: {})
+    monkeypatch.setattr(builtin_providers, "scan_distributions", lambda *_: scan)
+    monkeypatch.setattr(builtin_providers, "scan_packages", lambda *_: {})
     names = frozenset({"acme-tools", "Acme_Tools", "acme", "all"})
     config = given(run_code=False, entry_points=names).config
     _, catalog = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())

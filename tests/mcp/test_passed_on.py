@@ -3,11 +3,13 @@
 import asyncio
 import json
 import sys
+import warnings
 from pathlib import Path
 
 import mcp_types as types
 import pytest
-from clients import ERAS, HANDSHAKE, STATELESS, client_of, code_of
+from clients import ERAS, HANDSHAKE, PATIENCE, STATELESS, client_of, code_of
+from mcp import MCPDeprecationWarning
 
 from satchel import Limits, Satchel, Settings, StdioServer
 from satchel.mcp.mcp_server import SatchelServer
@@ -209,3 +211,91 @@ def test_no_client_gets_the_question_of_another(app, monkeypatch):
     first, second = asyncio.run(main())
     assert first["content"] == {"colour": "blue"}
     assert second == {"action": "cancel"}
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_arguments_are_completed_by_the_server(app, behind, era):
+    second(app)
+
+    async def work(client, told):
+        prompt = types.PromptReference(name="other_greet_them")
+        day = types.ResourceTemplateReference(uri="other+day://{date}/notes/{+path}")
+        typed = {"name": "name", "value": "A"}
+        one = await client.complete(prompt, typed, context_arguments={"tone": "dry"})
+        other = await client.complete(day, {"name": "date", "value": ""})
+        return one.completion, other.completion
+
+    one, other = serving(app, work, era)
+    assert one.values == ["greet_them/name/A", "tone"]
+    assert (one.total, one.has_more) == (7, True)
+    assert other.values == ["day://{date}/notes/{+path}/date/"]
+
+
+async def followed(client):
+    result = await client.call_tool("followed")
+    return None if result.is_error else json.loads(result.content[0].text)
+
+
+async def until_followed(client, expected):
+    async with asyncio.timeout(PATIENCE):
+        while await followed(client) != expected:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_changes_of_a_resource_reach_those_who_subscribed(app, behind, era):
+    second(app)
+
+    async def work(client, told):
+        if era == HANDSHAKE:
+            await client.session.subscribe_resource("note://today")
+            await until_followed(client, ["note://today"])
+            await client.call_tool("touch")
+            await told.until("notifications/resources/updated")
+            await client.session.unsubscribe_resource("note://today")
+        else:
+            async with client.listen(resource_subscriptions=["note://today"]) as changes:
+                await until_followed(client, ["note://today"])
+                await client.call_tool("touch")
+                assert (await anext(changes)).uri == "note://today"
+        await until_followed(client, [])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
+        serving(app, work, era)
+
+
+def test_a_client_that_leaves_is_subscribed_no_more(app, behind):
+    async def work(client, told):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MCPDeprecationWarning)
+            await client.session.subscribe_resource("note://today")
+        await until_followed(client, ["note://today"])
+
+    serving(app, work, HANDSHAKE)
+    serving(app, lambda client, told: until_followed(client, []), HANDSHAKE)
+
+
+def test_a_subscription_outlives_the_connection_to_the_server(app, behind):
+    async def work(client, told):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MCPDeprecationWarning)
+            await client.session.subscribe_resource("note://today")
+        await client.call_tool("die")
+        # It may have changed while nobody listened.
+        await told.until("notifications/resources/updated")
+        await until_followed(client, ["note://today"])
+
+    serving(app, work, HANDSHAKE)
+
+
+def test_a_server_that_does_not_report_changes_is_not_subscribed_to(app):
+    server = StdioServer(command=sys.executable, args=(GIFTED,), env={"QUIET": "1", "WHO": "other"})
+    app.register_mcp_server(server, name="other")
+
+    async def work(client, told):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MCPDeprecationWarning)
+            return await code_of(client.session.subscribe_resource("other+note://today"))
+
+    assert "does not report changes" in serving(app, work, HANDSHAKE)[1]

@@ -1,7 +1,7 @@
 """A server that has more than tools: `gifted.py [INSTRUCTIONS]`, on stdio.
 
 It has prompts, resources and instructions; its tools ask for input, for a message of a model and
-for roots, and write log lines.
+for roots, write log lines, and report that a resource changed. It completes arguments.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import mcp_types as types
 from mcp.server import Server
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.message import ServerMessageMetadata
 
 NAMES = {"pick": "elicitation/create", "think": "sampling/createMessage", "look": "roots/list"}
@@ -38,7 +39,8 @@ QUESTIONS = {
 
 
 async def list_tools(ctx, params):
-    tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in (*NAMES, *LINES)]
+    names = (*NAMES, *LINES, "touch", "followed", "die")
+    tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in names]
     return types.ListToolsResult(tools=tools)
 
 
@@ -46,7 +48,51 @@ def said(value):
     return types.CallToolResult(content=[types.TextContent(text=json.dumps(value))])
 
 
+FOLLOWED = []
+BUS = InMemorySubscriptionBus()
+LISTEN = ListenHandler(BUS)
+
+
+async def listen(ctx, params):
+    uris = params.notifications.resource_subscriptions or ()
+    FOLLOWED.extend(uris)
+    try:
+        return await LISTEN(ctx, params)
+    finally:
+        for uri in uris:
+            FOLLOWED.remove(uri)
+
+
+async def subscribe(ctx, params):
+    FOLLOWED.append(params.uri)
+    return types.EmptyResult()
+
+
+async def unsubscribe(ctx, params):
+    FOLLOWED.remove(params.uri)
+    return types.EmptyResult()
+
+
+async def touch(ctx):
+    await BUS.publish(ResourceUpdated("note://today"))
+    if "note://today" in FOLLOWED and ctx.protocol_version < "2026":
+        await ctx.session.send_resource_updated("note://today")
+
+
+async def complete(ctx, params):
+    name = getattr(params.ref, "name", None) or params.ref.uri
+    given = (params.context.arguments if params.context else None) or {}
+    values = [f"{name}/{params.argument.name}/{params.argument.value}", *given, "hid\u200bden"]
+    return types.CompleteResult(completion=types.Completion(values=values, total=7, has_more=True))
+
+
 async def call_tool(ctx, params):
+    if params.name == "die":
+        os._exit(3)
+    if params.name == "touch":
+        await touch(ctx)
+    if params.name in {"touch", "followed"}:
+        return said(FOLLOWED)
     if params.name in LINES:
         level, data = LINES[params.name]
         logged = types.LoggingMessageNotificationParams(level=level, data=data, logger="inner")
@@ -121,6 +167,14 @@ async def read_resource(ctx, params):
     return types.ReadResourceResult(contents=[content])
 
 
+LIVELY = {
+    "on_completion": complete,
+    "on_subscribe_resource": subscribe,
+    "on_unsubscribe_resource": unsubscribe,
+    "on_subscriptions_listen": listen,
+}
+
+
 async def main():
     text = Path(sys.argv[1]).read_text() if sys.argv[1:] else None
     server = Server(
@@ -133,6 +187,7 @@ async def main():
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
+        **({} if "QUIET" in os.environ else LIVELY),
     )
     options = server.create_initialization_options(NotificationOptions())
     async with stdio_server() as (read, write):

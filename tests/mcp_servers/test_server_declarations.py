@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from described import PLAIN, described
 
-from satchel import Project, Satchel, Settings
+from satchel import OAuthClient, Project, Satchel, Settings
 from satchel.errors import DefinitionError
 from satchel.mcp_servers import HttpServer, ServerConfig, SseServer, StdioServer
 from satchel.mcp_servers.pin_store import ServerOrigin
@@ -143,6 +143,20 @@ def test_a_server_of_a_plugin_knows_its_folders_and_no_secrets(written, monkeypa
 
 
 # ---- of users ------------------------------------------------------------------------------
+
+
+def test_a_bundle_says_as_which_client_to_log_in(tmp_path):
+    folder = tmp_path / "plugins" / "demo"
+    (folder / ".claude-plugin").mkdir(parents=True)
+    (folder / ".claude-plugin" / "plugin.json").write_text('{"name": "demo"}')
+    remote = {"url": "http://127.0.0.1:1/", "oauth": {"clientId": "us", "callbackPort": 8765}}
+    (folder / ".mcp.json").write_text(json.dumps({"box": remote, "plain": {"url": "http://x/"}}))
+    with Satchel(plugins=[folder.parent], settings=Settings(mcp_servers=False)) as app:
+        declared = app.declared_mcp_servers
+    assert declared["box"].server.oauth == OAuthClient(
+        client_id="us", redirect="http://localhost:8765/callback"
+    )
+    assert declared["plain"].server.oauth is None
 
 
 def test_a_table_of_the_users_file_is_a_server(user_file, book):

@@ -113,6 +113,21 @@ def test_changed_instructions_may_only_be_warned_of(app_of, tmp_path):
     assert [item.code for item in problems(app)] == ["mcp-instructions-changed"]
 
 
+def test_the_instructions_are_in_the_notes_of_the_groups_that_are_named(app_of, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("Ask first.")
+    app = app_of()
+    app.create_group("work", notes="Be quick.")
+    for name in ("one", "two"):
+        app.register_mcp_server(gifted(text), name=name, group="work")
+    notes = app.catalog.group("work").notes
+    assert notes.count("> Ask first.") == 2
+    assert notes.startswith("Be quick.")
+    assert notes.index("'one' says") < notes.index("'two' says")
+    app.remove_mcp_servers("one")
+    assert "'one' says" not in app.catalog.group("work").notes
+
+
 # ---- prompts and resources ---------------------------------------------------------------------
 
 

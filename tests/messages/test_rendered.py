@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from inputs import GOOD, PLUGINS, SKILLS
 
 from satchel import Contribution, Project, Satchel, Settings, Skill
 from satchel.diagnostics import RULES
-from satchel.mcp_servers import StdioServer
+from satchel.mcp_servers import HttpServer, StdioServer
 from satchel.settings import Limits, WatchTimings
-from satchel.sources import WatchTargets, change_events
+from satchel.sources import WatchTargets, change_events, folder_reader
+from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.projects import TrustLevel
 from satchel.sources.trust_record import TrustStore, new_record
 
@@ -24,9 +26,6 @@ PATIENCE = 60
 REMOTE = Path(__file__).parents[1] / "mcp_servers"
 
 WITHOUT_EXAMPLE = {
-    "source-unreadable": "root reads everything; tests/sources covers it",
-    "mcp-instructions-changed": "it needs two runs of a server; tests/mcp_servers covers it",
-    "mcp-login-needed": "it needs a server on the network; tests/mcp_servers covers it",
     "plugin-install-failed": "pip and uv word it differently; tests/workers covers it",
 }
 
@@ -80,6 +79,7 @@ def _normal(text, world):
     text = re.sub(r"(?m)^((ok|warning) |.*site-packages|[\d,]+ characters$).*\n?", "", text)
     text = text.replace(f"{world}/", "").replace(str(world), ".").replace(sys.executable, "PYTHON")
     text = re.sub(r"state/trust/\w+\.json", "state/trust/RECORD.json", text)
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text)
     return re.sub(r"--digest \w+", "--digest DIGEST", text)
 
 
@@ -157,6 +157,21 @@ def limits(world):
     few = Limits(find_depth=1, files_per_skill=2, plugin_import=0.2)
     with Satchel(world / "deep", world / "slow", settings=Settings(limits=few)) as satchel:
         yield from satchel.catalog.diagnostics
+
+
+def unreadable(world):
+    read = folder_reader.read_regular
+
+    def refuse(path, *more):
+        if path.endswith("secret.py"):
+            raise UnreadableFileError("permission denied")
+        return read(path, *more)
+
+    write_plugin(world / "closed", "s", {"tools.py": "", "secret.py": ""})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folder_reader, "read_regular", refuse)
+        with Satchel(plugins=[world / "closed"]) as satchel:
+            yield from satchel.catalog.diagnostics
 
 
 def names_and_secrets(world):
@@ -306,6 +321,32 @@ def servers_of_tools(world):
         yield from box.diagnostics(many, "unkept")
 
 
+def servers_with_instructions(world):
+    box = Servers(world)
+    server = StdioServer(
+        command=sys.executable, args=(str(REMOTE / "gifted.py"), str(world / "text"))
+    )
+    for text in ("Ask first.", "Ask last."):
+        (world / "text").write_text(text)
+        yield from box.diagnostics(server, "told")
+
+
+def servers_that_need_a_login(world):
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(401)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Refusing) as http:
+        threading.Thread(target=http.serve_forever, daemon=True).start()
+        server = HttpServer(f"http://127.0.0.1:{http.server_port}/mcp")
+        yield from Servers(world).diagnostics(server, "closed")
+        http.shutdown()
+
+
 def servers_of_skills(world):
     box = Servers(world)
     write(world / "local", {"late/SKILL.md": GOOD.format(name="late")})
@@ -376,4 +417,5 @@ def projects(world):
 WORLDS = [
     *(files, limits, names_and_secrets, last_good_one, lock_file, nothing_to_validate),
     *(saved_sessions, watches, host, servers_of_tools, servers_of_skills, providers, projects),
+    *(unreadable, servers_with_instructions, servers_that_need_a_login),
 ]

@@ -12,8 +12,10 @@ from satchel import Satchel, ToolCall, ToolChunk, ToolContext
 pytest.importorskip("docket", reason="pydocket is not installed")
 
 from satchel.remote import RemoteRunner, ToolWorker
-from satchel.remote.docket_json import open_docket
+from satchel.remote.docket_json import json_only, open_docket
 from satchel.remote.remote_keys import TASK, RemoteKeys
+from satchel.remote.signed_envelope import seal
+from satchel.tools.runner import Runner
 
 KEY = "0123456789abcdef0123456789abcdef"
 TOOLS = """
@@ -226,11 +228,11 @@ def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
     async def main():
         async with serving(folder, url) as worker, hosting(folder, url) as session:
             (digest,) = worker.digests
-            import satchel.remote.remote_runner as runner_module
+            from satchel.remote.sent_call import id_of
 
             context = ToolContext(run_id="r")
             call = ToolCall(name="where", arguments={}, id="c", context=context)
-            call_id = runner_module._id_of(call.changed(plugin_digest=digest))
+            call_id = id_of(call.changed(plugin_digest=digest))
             async with open_docket(url, "satchel", digest) as queue, queue.redis() as redis:
                 await redis.set(RemoteKeys("satchel").started(call_id), "1")
             result = await session.call("where", call_id="c", context=context)
@@ -240,22 +242,32 @@ def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("is_ours", [True, False])
 @pytest.mark.parametrize(
     "message",
     [
         "not json",
         "[]",
-        json.dumps({"v": 2, "kind": "call", "body": "{}", "sign": ""}),
-        json.dumps({"v": 1, "kind": "call", "body": "{}", "sign": "0" * 64}),
-        json.dumps({"v": 1, "kind": "item", "body": "{}", "sign": "é"}),
+        "",
+        "satchel/2",
+        json.dumps({"v": 1, "kind": "call", "body": "{}", "sign": ""}),
+        "satchel/3 " + "0" * 64 + " {}",
+        "satchel/2 " + "0" * 64 + " {}",
+        "satchel/2 é {}",
+        seal(KEY.encode(), "item", {}),
+        seal(KEY.encode(), "call", {}),
+        seal(KEY.encode(), "call", {"call": {"name": "where"}, "context": [], "id": 1}),
     ],
 )
-def test_a_worker_refuses_what_is_not_signed_and_lives_on(folder, url, message, caplog):
+def test_a_worker_refuses_what_is_not_signed_and_lives_on(folder, url, message, is_ours, caplog):
     async def main():
         async with serving(folder, url) as worker, hosting(folder, url) as session:
             (digest,) = worker.digests
-            async with open_docket(url, "satchel", digest) as queue:
-                await queue.add(TASK, key="evil")(message)
+            with json_only():
+                queue = open_docket(url, "satchel", digest)
+            async with queue:
+                with json_only(is_ours=is_ours):
+                    await queue.add(TASK, key="evil")(message)
                 async with asyncio.timeout(60):
                     while "a call was refused" not in caplog.text:
                         await asyncio.sleep(0.01)
@@ -306,3 +318,83 @@ def test_tools_of_the_host_and_of_the_session_run_here(folder, url):
             await runner.aclose()
 
     asyncio.run(main())
+
+
+NAMED = """
+from satchel import tool
+
+@tool(runner="gpu")
+async def own() -> str:
+    "Own."
+    return "here"
+
+@tool(group="drawing")
+async def grouped() -> str:
+    "Grouped."
+    return "here"
+
+@tool(group="other")
+async def plain() -> str:
+    "Plain."
+    return "here"
+"""
+
+
+class Elsewhere(Runner):
+    async def run(self, call):
+        return "elsewhere"
+
+
+@pytest.fixture
+def named(tmp_path, write_plugin):
+    def write(manifest=""):
+        write_plugin(
+            tmp_path / "named",
+            "acme",
+            manifest=f"{manifest}groups:\n  drawing:\n    runner: remote\n  other: {{}}\n",
+            tools=NAMED,
+        )
+        return Satchel(plugins=[tmp_path / "named"])
+
+    return write
+
+
+def texts_of(app):
+    session = app.session()
+
+    async def main():
+        return {name: (await session.call(name)).text for name in ("own", "grouped", "plain")}
+
+    session.activate("drawing", "other")
+    return asyncio.run(main())
+
+
+def test_tools_groups_and_plugins_name_the_runner_that_they_need(named):
+    with named() as app:
+        app.register_runner(Elsewhere(), name="gpu")
+        undo = app.register_runner(Elsewhere(), name="remote")
+        assert texts_of(app) == {"own": "elsewhere", "grouped": "elsewhere", "plain": "here"}
+        undo()
+        assert texts_of(app) == {"own": "elsewhere", "grouped": "here", "plain": "here"}
+    with named("runner: far\n") as app:
+        app.register_runner(Elsewhere(), name="far")
+        assert texts_of(app) == {"own": "here", "grouped": "here", "plain": "elsewhere"}
+
+
+def test_a_runner_that_is_not_registered_is_reported_once_and_the_call_runs_here(named, caplog):
+    with named() as app:
+        assert set(texts_of(app).values()) == {"here"}
+        texts_of(app)
+    assert caplog.text.count("runner-unknown") == 2, "one for each name"
+    assert "asks for the runner 'gpu', which is not registered" in caplog.text
+
+
+def test_a_runner_of_the_host_for_a_tool_comes_before_one_that_the_tool_names(named):
+    class Host(Runner):
+        async def run(self, call):
+            return "host"
+
+    with named() as app:
+        app.register_runner(Host(), tool="own")
+        app.register_runner(Elsewhere(), name="gpu")
+        assert texts_of(app)["own"] == "host"

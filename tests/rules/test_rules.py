@@ -109,23 +109,25 @@ LATE_IMPORTS = {
     "loader/contract_checks.py: satchel.plugins.contract_without_tool": (
         "needed only with contracts"
     ),
-    "loader/plugin_loader.py: satchel.plugins.load_folder": "needed only with plugin code",
-    "loader/plugin_loader.py: satchel.plugins.load_package": "needed only with plugin code",
+    "loader/builtin_providers.py: satchel.plugins.load_folder": "needed only with plugin code",
+    "loader/builtin_providers.py: satchel.plugins.load_package": "needed only with plugin code",
     "loader/plugin_loader.py: satchel.plugins.started": "needed only with plugin code",
     "loader/plugin_loader.py: satchel.workers.load_worker": "needed only by isolated plugins",
-    "loader/reconcile_pass.py: satchel.mcp_servers.collect_server_skills": (
+    "loader/builtin_providers.py: satchel.mcp_servers.collect_server_skills": (
         "needed only with MCP servers"
     ),
-    "loader/reconcile_pass.py: satchel.mcp_servers.server_contributions.server_contributions": (
+    "loader/builtin_providers.py: satchel.mcp_servers.server_contributions.server_contributions": (
         "needed only with MCP servers"
     ),
-    "loader/reconcile_pass.py: satchel.sources.command_scan.scan_commands": "few plugins have them",
-    "loader/reconcile_pass.py: satchel.sources.cached_scan.scan_through_cache": (
+    "loader/builtin_providers.py: satchel.sources.command_scan.scan_commands": (
+        "few plugins have them"
+    ),
+    "loader/builtin_providers.py: satchel.sources.cached_scan.scan_through_cache": (
         "needed only with skill folders"
     ),
-    "loader/reconcile_pass.py: satchel.sources.scan_plugins": "needed only with plugin folders",
-    "loader/reconcile_pass.py: satchel.sources.scan_skills": "needed only with skill folders",
-    "loader/scan_cache.py: satchel.sources.WatchTargets": "needed only by a watch",
+    "loader/builtin_providers.py: satchel.sources.scan_plugins": "needed only with plugin folders",
+    "loader/builtin_providers.py: satchel.sources.scan_skills": "needed only with skill folders",
+    "loader/builtin_providers.py: satchel.sources.SkillScan": "needed only with skills",
     "loader/trust_gate.py: satchel.sources.code_units.has_same_programs": (
         "needed only with projects"
     ),
@@ -167,7 +169,6 @@ LATE_IMPORTS = {
     ),
     "satchel.py: satchel.contracts.ToolContract": "needed only with contracts",
     "satchel.py: satchel.contracts.bind_contract": "needed only with contracts",
-    "satchel.py: satchel.mcp_servers.RemoteTool": "needed only with MCP servers",
     "satchel.py: satchel.mcp_servers.server_declarations.unique_server_names": (
         "needed only with MCP servers"
     ),
@@ -196,7 +197,7 @@ LATE_IMPORTS = {
     "session/caller.py: satchel.prompt.ToolGuideEntry": "needed only by a planner",
     "session/caller.py: satchel.prompt.render_guide": "needed only by a planner",
     "background_loop.py: satchel.runtime.event_loop_thread.EventLoopThread": ("it loads asyncio"),
-    "loader/reconcile_pass.py: satchel.sources.empty_root": "few folders bring nothing",
+    "loader/pass_provider.py: satchel.sources.empty_root": "few folders bring nothing",
     "session/caller.py: satchel.session.sync_calls.run_sync": "most hosts have a loop",
     "session/caller.py: satchel.session.sync_calls.stream_sync": "most hosts have a loop",
     "session/lazy_dispatcher.py: satchel.session.calls.CallDispatcher": "needed only with calls",

@@ -1,6 +1,5 @@
 """Folders as strangers leave them, and short ways to scan them."""
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -60,16 +59,31 @@ def later(monkeypatch) -> Callable[[float], None]:
 @pytest.fixture
 def reads(monkeypatch) -> list[str]:
     """The names of the files that are read from now on, in their order."""
-    from satchel.sources import folder_reader
+    from satchel.sources.open_folder import OpenFolder
 
-    read, names = folder_reader.read_regular, []
+    read, names = OpenFolder.read, []
 
-    def counted(path: str, *rest):
-        names.append(os.path.basename(path))
-        return read(path, *rest)
+    def counted(folder: OpenFolder, name: str, limit: int):
+        names.append(name)
+        return read(folder, name, limit)
 
-    monkeypatch.setattr(folder_reader, "read_regular", counted)
+    monkeypatch.setattr(OpenFolder, "read", counted)
     return names
+
+
+@pytest.fixture
+def listed(monkeypatch) -> list[str]:
+    """The paths of the folders that are listed from now on, in their order."""
+    from satchel.sources.open_folder import OpenFolder
+
+    entries, paths = OpenFolder.entries, []
+
+    def counted(folder: OpenFolder):
+        paths.append(folder.path)
+        return entries(folder)
+
+    monkeypatch.setattr(OpenFolder, "entries", counted)
+    return paths
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 from satchel.sources import folder_reader
 from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.folder_reader import FolderContent, FolderReader, list_folder
+from satchel.sources.open_folder import OpenFolder
 
 
 @pytest.fixture
@@ -217,7 +218,7 @@ def test_a_file_that_cannot_be_read_costs_only_itself(unit, reader, monkeypatch)
         raise UnreadableFileError("Permission denied")
 
     (unit / "f").write_text("x")
-    monkeypatch.setattr(folder_reader, "read_regular", refuse)
+    monkeypatch.setattr(OpenFolder, "read", refuse)
     read = reader().read(str(unit))
     assert (names(read), codes(read)) == ([], ["source-unreadable"])
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import pytest
 
@@ -16,11 +17,14 @@ from satchel.sources import (
     conventional_roots,
     scan_plugins,
     scan_skills,
+    skills_of_plugin,
 )
-from satchel.sources.file_reader import UnreadableFileError, read_regular, real_path
+from satchel.sources.file_reader import UnreadableFileError, real_path
+from satchel.sources.open_folder import read_inside
+from satchel.sources.plugin_formats import PluginFormat, policy_of
 
 SECRET = "stolen-text"
-TIMES = 300
+TIMES = [300, pytest.param(20_000, marks=pytest.mark.slow)]
 INSIDE = "---\nname: a\ndescription: Inside.\n---\nGood.\n"
 OUTSIDE = f"---\nname: a\ndescription: {SECRET}\n---\n{SECRET}\n"
 
@@ -65,46 +69,36 @@ def texts(scan):
             yield finding.manifest.body
 
 
+@pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("swapped", ["a/SKILL.md", "a/refs", "a"])
-def test_nothing_outside_is_served(trees, swapped):
+def test_nothing_outside_is_served(trees, swapped, times):
     root, outside = trees
     place = SearchRoot(
         path=str(root), holds=RootKind.SKILLS, scope=Precedence.EXPLICIT, source="root"
     )
     served = set()
     with swapping(root / swapped, outside / swapped):
-        for _ in range(TIMES):
+        for _ in range(times):
             served.update(texts(scan_skills(place, Limits())))
     assert not any(SECRET in text for text in served)
     # What a scan meets between two swaps is luck on a busy machine; at rest it is not.
     assert "Inside." in texts(scan_skills(place, Limits()))
 
 
+@pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("swapped", ["a/refs/guide.md", "a/refs", "a"])
-def test_an_open_file_is_checked_where_it_is(trees, swapped):
+def test_no_file_outside_is_read_by_its_path(trees, swapped, times):
     root, outside = trees
     path, bounds = str(root / "a/refs/guide.md"), real_path(str(root))
     read = set()
     with swapping(root / swapped, outside / swapped):
-        for _ in range(TIMES * 10):
+        for _ in range(times):
             try:
-                read.add(read_regular(path, 1_000, bounds)[0])
+                read.add(read_inside(path, 1_000, bounds)[0])
             except UnreadableFileError as error:
                 read.add(str(error))
     assert OUTSIDE.encode() not in read
-    assert read_regular(path, 1_000, bounds)[0] == INSIDE.encode()
-
-
-def test_systems_without_proc_resolve_the_path_again(trees, monkeypatch):
-    root, outside = trees
-    monkeypatch.setattr(os, "readlink", lambda *_, **__: (_ for _ in ()).throw(OSError()))
-    bounds = str(root.resolve(strict=False))
-    assert read_regular(str(root / "a/SKILL.md"), 1_000, bounds)[0] == INSIDE.encode()
-    shutil.rmtree(root / "a")
-    (root / "a").mkdir()
-    os.link(outside / "a/SKILL.md", root / "a/SKILL.md")
-    with pytest.raises(UnreadableFileError, match="a link that leaves the folder replaced it"):
-        read_regular(str(outside / "a/SKILL.md"), 1_000, bounds)
+    assert read_inside(path, 1_000, bounds)[0] == INSIDE.encode()
 
 
 # ---- links of the user's own -----------------------------------------------------------------
@@ -193,20 +187,43 @@ def read_project(roots, limits):
                 yield from (data.decode() for data in plugin.sources.values())
 
 
-@pytest.mark.parametrize("times", [TIMES, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_nothing_outside_is_read_while_the_projects_folder_is_swapped(tmp_path, times):
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize(
+    "swapped", ["", ".agents", ".agents/skills", ".agents/skills/a", "plugins", "plugins/p"]
+)
+def test_nothing_outside_is_read_while_a_folder_of_a_project_is_swapped(tmp_path, swapped, times):
     project, outside = tmp_path / "project", tmp_path / "outside"
     project_files(project, INSIDE)
     project_files(outside, OUTSIDE)
     roots = [root for root in conventional_roots(project) if root.within]
     read = set()
-    with swapping(project, outside):
+    with swapping(project / swapped, outside / swapped):
         for _ in range(times):
             read.update(read_project(roots, Limits()))
     assert not any(SECRET in text for text in read)
     at_rest = set(read_project(roots, Limits()))
     assert {INSIDE, "Inside.", "Good."} <= at_rest
     assert not any(SECRET in text for text in at_rest)
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("policy", [PluginFormat.TOOLKIT, PluginFormat.CLAUDE])
+@pytest.mark.parametrize("swapped", ["plugins/p", "plugins/p/skills"])
+def test_skills_of_a_projects_plugin_stay_in_the_project(tmp_path, policy, swapped, times):
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    for folder, text in ((project, INSIDE), (outside, OUTSIDE)):
+        (folder / "plugins/p/skills/a/refs").mkdir(parents=True)
+        (folder / "plugins/p/skills/a/SKILL.md").write_text(text)
+        (folder / "plugins/p/skills/a/refs/guide.md").write_text(text)
+    plugin = str(project / "plugins/p")
+    root = skills_of_plugin(f"{plugin}/skills", plugin, policy_of(policy))
+    root = replace(root, within=root.within or str(project), project=str(project))
+    read = set()
+    with swapping(project / swapped, outside / swapped):
+        for _ in range(times):
+            read.update(read_project([root], Limits()))
+    assert not any(SECRET in text for text in read)
+    assert {INSIDE, "Inside."} <= set(read_project([root], Limits()))
 
 
 def test_a_project_may_be_named_by_a_link(tmp_path):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from satchel import Satchel, Settings
 from satchel.sources import file_reader
+from satchel.sources.open_folder import OpenFolder
 from satchel.sources.state_files import cache_path
 
 COUNT = 25
@@ -58,15 +59,15 @@ def same_as_cold(root):
 
 def reads(monkeypatch, root):
     """Load, and return the SKILL.md files that were read."""
-    seen, read = [], os.open
+    seen, read = [], OpenFolder.read
     with monkeypatch.context() as patch:
         patch.setattr(
-            os,
-            "open",
-            lambda path, *rest, **more: (seen.append(path), read(path, *rest, **more))[1],
+            OpenFolder,
+            "read",
+            lambda folder, *rest: (seen.append((folder.path, *rest)), read(folder, *rest))[1],
         )
         Satchel(skills=[root]).close()
-    return sorted({Path(path).parent.name for path in seen if str(path).endswith("SKILL.md")})
+    return sorted({Path(path).name for path, name, _ in seen if name == "SKILL.md"})
 
 
 @pytest.mark.usefixtures("later")
@@ -246,6 +247,7 @@ LOADS = """
 import sys, time
 from satchel import Satchel
 from satchel.sources import file_reader
+from satchel.sources.open_folder import OpenFolder
 now = time.time
 file_reader.time.time = lambda: now() + 10
 print("begin", flush=True)

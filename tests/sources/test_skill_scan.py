@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.sources import scan_skills
-from satchel.sources.file_reader import Stamp
 
 GOOD = "---\nname: {}\ndescription: Does a thing.\n---\nDo it.\n"
 
@@ -524,20 +523,11 @@ def test_a_body_is_compressed_when_a_later_look_finds_it_unchanged(tmp_path, sca
     assert manifest.body == body
 
 
-def test_an_edit_of_a_skill_does_not_list_the_folder_above(
-    tmp_path, scan, write_skill, monkeypatch
-):
-    from satchel.sources import skill_scan
-
+def test_an_edit_of_a_skill_does_not_list_the_folder_above(tmp_path, scan, write_skill, listed):
     write_skill(tmp_path, "a")
     write_skill(tmp_path, "b")
-    first, listed = scan(tmp_path), []
-    for name, result in (("list_folder", list), ("list_with_stamp", lambda it: (Stamp(), [*it]))):
-        monkeypatch.setattr(
-            skill_scan,
-            name,
-            lambda path, _, result=result: listed.append(path) or result(os.scandir(path)),
-        )
+    first = scan(tmp_path)
+    listed.clear()
     file = tmp_path / "a/SKILL.md"
     file.write_text(GOOD.format("a") + "More.\n")
     second = scan(tmp_path, before=first, dirty=[str(file)])
@@ -577,20 +567,14 @@ def test_only_the_skill_file_is_read_and_others_are_listed(tmp_path, scan, write
 
 
 def test_a_settled_skill_is_neither_listed_nor_read_again(
-    tmp_path, scan, write_skill, later, monkeypatch
+    tmp_path, scan, write_skill, later, listed
 ):
-    from satchel.sources import folder_reader, skill_scan
-
     (write_skill(tmp_path, "a") / "sub").mkdir()
     later(60)
-    first, listed = scan(tmp_path), []
-    for room in (skill_scan, folder_reader):
-        monkeypatch.setattr(room, "list_with_stamp", lambda path, _: listed.append(path))
-    monkeypatch.setattr(
-        skill_scan, "list_with_stamp", lambda path, _: (Stamp(), [*os.scandir(path)])
-    )
+    first = scan(tmp_path)
+    listed.clear()
     assert scan(tmp_path, first).findings["a"] is first.findings["a"]
-    assert listed == []
+    assert listed == [str(tmp_path)]
 
 
 CHANGES = {

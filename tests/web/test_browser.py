@@ -154,6 +154,22 @@ def test_approval_is_asked_for_in_the_page(start_server, open_page):
     wait_for_text(page, "#result .blocks", "2")
 
 
+def test_a_plan_asks_for_approval_in_the_page(start_server, open_page):
+    from satchel.runtime.middleware import approve
+
+    server = start_server()
+    server.bench.app.register_middleware(approve())
+    page = open_page(server, "/sessions/1")
+    page.fill("#plan", '[{"name": "add", "arguments": {"a": 41}}]')
+    page.click("#run-plan")
+    page.wait_for_selector("#approval[open]")
+    assert page.inner_text("#approval-calls") == "add"
+    page.click("#approval button[value=no]")
+    page.click("#run-plan")
+    page.click("#approval button[value=yes]")
+    wait_for_text(page, "#plan-result", "42")
+
+
 # ---- forms --------------------------------------------------------------------------------------
 
 
@@ -279,6 +295,28 @@ def test_five_thousand_skills_scroll_and_filter(many_skills, start_server, open_
         times.append(page.evaluate(SEEN_AFTER, ["#results a.row", f"skill-{number:04}"]))
     assert min(times) < 100, times
     assert "/?q=skill-10" in page.url
+
+
+def test_a_search_does_not_wait_for_the_index(start_server, open_page, monkeypatch):
+    import threading
+
+    from satchel.web import workbench
+
+    is_made, documents_of = threading.Event(), workbench.documents_of
+
+    def slowly(catalog):
+        assert is_made.wait(PATIENCE)
+        return documents_of(catalog)
+
+    monkeypatch.setattr(workbench, "documents_of", slowly)
+    page = open_page(start_server(), "/?q=pdf")
+    wait_for_text(page, "#results", "The search index is being made")
+    wait_for_text(page, "#results a.row", "pdf")  # by its name
+    page.fill("#q", "letters")
+    wait_for_text(page, "#results", "Nothing matches")
+    is_made.set()
+    wait_for_text(page, "#results a.row", "mail")  # by its description, without typing again
+    assert "index is being made" not in page.inner_text("#results")
 
 
 # ---- keyboard and accessibility -----------------------------------------------------------------

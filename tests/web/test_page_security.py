@@ -73,6 +73,7 @@ def test_a_foreign_origin_cannot_act_even_with_cookie_and_csrf_token(pages):
 
 
 ACTIONS = ["/calls", "/calls/call-1/cancel", "/sessions", "/sessions/1/run", "/approvals"]
+ACTIONS += ["/logins", "/logins/box/redirect", "/logins/box/cancel"]
 ACTIONS += ["/lint", "/save", "/sessions/1/groups", "/sessions/1/replay", "/sessions/1/state"]
 
 

@@ -281,9 +281,13 @@ def test_approval_holds_for_the_page(bench, visit):
     assert lines(client.post("/calls", json=call)) == [{"needs_approval": "add"}]
     assert result_of(client.post("/calls", json={**call, "approved": True}))["structured"] == 2
     assert asked == []
-    plan = {"calls": [{"name": "add", "arguments": {"a": 1}}]}
-    (result,) = client.post("/sessions/1/run", json=plan).json()["results"]
-    assert result["error_code"] == "denied"
+    plan = {"calls": [{"name": "add", "arguments": {"a": 1}}, {"name": "nothing"}]}
+    answer = client.post("/sessions/1/run", json=plan).json()
+    assert (answer["needs_approval"], "results" in answer) == (["add"], False)
+    answer = client.post("/sessions/1/run", json={**plan, "approved": True}).json()
+    assert answer["results"][0]["structured"] == 2
+    assert answer["results"][1]["is_error"]
+    assert asked == []
 
 
 # ---- session ------------------------------------------------------------------------------------

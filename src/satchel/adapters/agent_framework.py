@@ -11,31 +11,40 @@ from agent_framework import (
     FunctionTool,
 )
 
-from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
+from satchel.adapters.model_request import (
+    ModelRequest,
+    ModelRequests,
+    OfferedTool,
+    SessionSource,
+    session_of,
+)
 from satchel.provider_messages.message_parts import text_only, words_for
 from satchel.session import Session
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block
 
 
-def provider(source: SessionSource) -> "AgentFrameworkProvider":
+def provider(source: SessionSource, *, approvals: bool = False) -> "AgentFrameworkProvider":
     """Return a context provider that adds the skills and tools of a session to an agent.
 
-    A function as `source` gets the `AgentSession` of a run; a run without one gets a new one.
+    A function as `source` gets the `AgentSession` of a run; a run without one gets a new one. With
+    `approvals`, a call that needs approval ends the run with a request for approval, as the
+    framework does for a tool that always requires one; use it with `approve()`.
     """
-    return AgentFrameworkProvider(source)
+    return AgentFrameworkProvider(source, approvals=approvals)
 
 
 class AgentFrameworkProvider(ContextProvider):
     """Adds the middleware that gives each request the tools and the prompt of one step."""
 
-    def __init__(self, source: SessionSource) -> None:
+    def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
         super().__init__("satchel")
-        self._source = source
+        self._source, self._requests, self._approvals = source, ModelRequests(), approvals
 
     async def before_run(self, *, agent: Any, session: Any, context: Any, **_: Any) -> None:
         """Prepare one run: its session, its tools and its middleware."""
-        steps = StepMiddleware(session_of(self._source, session))
+        ours = session_of(self._source, session)
+        steps = StepMiddleware(ours, self._requests, approvals=self._approvals)
         own = (getattr(agent, "default_options", None) or {}).get("tools") or ()
         # A run that a person's approval resumes makes calls before it asks the model.
         context.extend_tools(self.source_id, steps.tools(own))
@@ -45,9 +54,11 @@ class AgentFrameworkProvider(ContextProvider):
 class StepMiddleware(ChatMiddleware):
     """Begins a step before each request to the model of one run."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self.request = ModelRequest(session)
+    def __init__(
+        self, session: Session, requests: ModelRequests, *, approvals: bool = False
+    ) -> None:
+        self._session, self._requests, self._approvals = session, requests, approvals
+        self.request = requests.current(session)
 
     def tools(self, own: Iterable[Any]) -> list["AgentFrameworkTool"]:
         """Return the tools of the current request that are not hidden by the host's own."""
@@ -56,7 +67,7 @@ class StepMiddleware(ChatMiddleware):
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
         """Offer the tools and the prompt of a new step, and note the calls of the answer."""
-        request = self.request = ModelRequest(self._session)
+        request = self.request = self._requests.begin(self._session)
         # The loop that runs the calls looks into this very list; without a tool there is none yet.
         tools = context.options.setdefault("tools", [])
         own = [tool for tool in tools if not isinstance(tool, AgentFrameworkTool)]
@@ -68,6 +79,9 @@ class StepMiddleware(ChatMiddleware):
 
         def note(response: Any) -> None:
             request.message = _calls_in(response)
+            for tool in tools if self._approvals else ():
+                if isinstance(tool, AgentFrameworkTool):
+                    tool.ask_for(request.message)
 
         context.stream_result_hooks.append(note)
         await call_next()
@@ -89,7 +103,9 @@ class CallMiddleware(FunctionMiddleware):
             return
         call_id = context.metadata.get("call_id", "")
         call = ToolCall(name=tool.name, arguments=dict(context.arguments), id=call_id)
-        context.result = _contents(await tool.request.run(call))
+        # The framework asks for all calls of a tool of which one needs approval.
+        approved = "approval_response" in context.metadata
+        context.result = _contents(await tool.request.run(call, approved=approved))
 
 
 class AgentFrameworkTool(FunctionTool):
@@ -104,6 +120,12 @@ class AgentFrameworkTool(FunctionTool):
             approval_mode="never_require",
         )
         self.request = request
+
+    def ask_for(self, message: Iterable[ToolCall]) -> None:
+        """Have the framework ask before the calls of a message, if one of this tool needs it."""
+        calls = [call for call in message if call.name == self.name]
+        if any(self.request.needs_approval(call) for call in calls):
+            self.approval_mode = "always_require"
 
 
 def _name_of(tool: Any) -> str:

@@ -16,21 +16,22 @@ from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block, base64_text
 
 
-def middleware(source: SessionSource) -> "AgentScopeMiddleware":
+def middleware(source: SessionSource, *, approvals: bool = False) -> "AgentScopeMiddleware":
     """Return middleware that gives an agent the skills and tools of a session.
 
     A function as `source` gets the agent. An agent of AgentScope has one conversation, so users
     have agents of their own; they may share the middleware. Chunks of a tool arrive as the deltas
-    of `reply_stream`.
+    of `reply_stream`. With `approvals`, the agent asks for confirmation before a call that needs
+    approval, as for its own tools; use it with `approve()`.
     """
-    return AgentScopeMiddleware(source)
+    return AgentScopeMiddleware(source, approvals=approvals)
 
 
 class AgentScopeMiddleware(MiddlewareBase):
     """Gives each request to the model the tools and the prompt of one step."""
 
-    def __init__(self, source: SessionSource) -> None:
-        self._source = source
+    def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
+        self._source, self._approvals = source, approvals
         self._requests: WeakKeyDictionary[Any, ModelRequest] = WeakKeyDictionary()
 
     async def on_system_prompt(self, agent: Any, current_prompt: str) -> str:
@@ -45,6 +46,21 @@ class AgentScopeMiddleware(MiddlewareBase):
         await agent.toolkit.add_tool(offered)
         return request.prompt(current_prompt)
 
+    async def on_check_permission(
+        self, agent: Any, input_kwargs: dict[str, Any], next_handler: Callable[..., Any]
+    ) -> PermissionDecision:
+        """Have the agent ask before a call that needs approval, if it would let it run."""
+        decision: PermissionDecision = await next_handler(**input_kwargs)
+        tool, sent = input_kwargs["tool"], input_kwargs["tool_call"]
+        is_open = decision.behavior is PermissionBehavior.ALLOW and sent.state != "allowed"
+        if self._approvals and is_open and isinstance(tool, AgentScopeTool):
+            tool.request.message = tool.request.message or _message_of(agent)
+            if tool.request.needs_approval(_call_of(sent)):
+                return PermissionDecision(
+                    behavior=PermissionBehavior.ASK, message=f"{sent.name} needs approval"
+                )
+        return decision
+
     async def on_acting(
         self, agent: Any, input_kwargs: dict[str, Any], next_handler: Callable[..., Any]
     ) -> AsyncGenerator[Any, None]:
@@ -56,7 +72,10 @@ class AgentScopeMiddleware(MiddlewareBase):
                 yield item
             return
         response = ToolResponse(id=sent.id)
-        items: Any = tool.request.stream(_call_of(sent), _message_of(agent))
+        request = tool.request
+        # Of a message in which some calls wait for the user, the others are answered before.
+        request.message = request.message or _message_of(agent)
+        items: Any = request.stream(_call_of(sent), approved=self._approvals)
         has_told = False
         async with aclosing(items):
             async for item in items:

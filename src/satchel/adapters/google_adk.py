@@ -78,15 +78,15 @@ class AdkTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> dict[str, Any]:
         """Run a call of the step."""
         call = ToolCall(name=self.name, arguments=args, id=tool_context.function_call_id or "")
-        answer = tool_context.tool_confirmation
-        if self._approvals and answer is None and self._request.needs_approval(call):
+        answer, message = tool_context.tool_confirmation, _message_of(tool_context)
+        if self._approvals and answer is None and self._request.needs_approval(call, message):
             tool_context.request_confirmation(hint=f"{self.name} needs approval")
             tool_context.actions.skip_summarization = True  # as ADK does for its own tools
             return {"error": "This call waits for the user's confirmation."}
         if answer is not None and not answer.confirmed:
             return {"error": "The user refused this call. Go on without it."}
         approved = self._approvals and answer is not None
-        result = await self._request.run(call, _message_of(tool_context), approved=approved)
+        result = await self._request.run(call, message, approved=approved)
         return _response(result)
 
 

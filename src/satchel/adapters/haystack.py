@@ -1,9 +1,10 @@
 """Skills and tools for Haystack: `Agent(tools=toolset(session), hooks=hooks(), ...)`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from haystack.dataclasses import ChatMessage, ImageContent, TextContent
+from haystack.hooks.human_in_the_loop import ConfirmationHook, ToolExecutionDecision
 from haystack.tools import Tool, Toolset
 
 from satchel.adapters.model_request import (
@@ -31,9 +32,13 @@ def toolset(source: SessionSource) -> "HaystackToolset":
     return HaystackToolset(source)
 
 
-def hooks() -> dict[str, list[Any]]:
-    """Return the hooks for `Agent(hooks=...)`: one adds the prompt, one notes the calls."""
-    return {"before_llm": [PromptHook()], "before_tool": [CallsHook()]}
+def hooks(approvals: Any = None) -> dict[str, list[Any]]:
+    """Return the hooks for `Agent(hooks=...)`: one adds the prompt, one notes the calls.
+
+    With `approvals`, a `ConfirmationStrategy` of Haystack, that strategy is run for each call that
+    needs approval; use it with `approve()`.
+    """
+    return {"before_llm": [PromptHook()], "before_tool": [CallsHook(approvals)]}
 
 
 class HaystackToolset(Toolset):
@@ -83,10 +88,12 @@ class HaystackTool(Tool):
         """Return the tool for Haystack, blocking and asynchronous."""
 
         def run(**arguments: Any) -> Any:
-            return _value(request.run_sync(request.claim(tool.name, arguments)))
+            call = request.claim(tool.name, arguments)
+            return _value(request.run_sync(call, approved=call.approved))
 
         async def run_async(**arguments: Any) -> Any:
-            return _value(await request.run(request.claim(tool.name, arguments)))
+            call = request.claim(tool.name, arguments)
+            return _value(await request.run(call, approved=call.approved))
 
         made = cls(
             name=tool.name,
@@ -115,15 +122,74 @@ class PromptHook:
 
 
 class CallsHook:
-    """Notes all calls of the model's answer, as rules may be about several."""
+    """Notes all calls of the model's answer, as rules may be about several, and asks the user."""
+
+    def __init__(self, approvals: Any = None) -> None:
+        self._approvals = approvals
 
     def run(self, state: Any) -> None:
-        """Note the calls of the last message."""
+        """Note the calls of the last message; ask before those that need approval."""
         if (request := _request_in(state)) is not None:
-            request.message = [
-                ToolCall(name=call.tool_name, arguments=call.arguments, id=call.id or f"call-{at}")
-                for at, call in enumerate(state.data["messages"][-1].tool_calls)
-            ]
+            request.message = _calls_in(state)
+            if asking := self._asking(request):
+                ConfirmationHook({"*": asking}).run(state)
+                request.message = _calls_in(state, asking.asked)
+
+    async def run_async(self, state: Any) -> None:
+        """Do the same without blocking."""
+        if (request := _request_in(state)) is not None:
+            request.message = _calls_in(state)
+            if asking := self._asking(request):
+                await ConfirmationHook({"*": asking}).run_async(state)
+                request.message = _calls_in(state, asking.asked)
+
+    def _asking(self, request: ModelRequest) -> "AskingStrategy | None":
+        return AskingStrategy(request, self._approvals) if self._approvals else None
+
+
+class AskingStrategy:
+    """Runs the host's strategy for the calls that need approval, and lets the others run."""
+
+    def __init__(self, request: ModelRequest, strategy: Any) -> None:
+        self._request, self._strategy = request, strategy
+        self.asked: set[str] = set()
+
+    def run(self, **call: Any) -> ToolExecutionDecision:
+        """Decide about a call."""
+        return self._strategy.run(**call) if self._must_ask(call) else _execution(call)
+
+    async def run_async(self, **call: Any) -> ToolExecutionDecision:
+        """Decide about a call without blocking."""
+        return await self._strategy.run_async(**call) if self._must_ask(call) else _execution(call)
+
+    def _must_ask(self, call: dict[str, Any]) -> bool:
+        call_id = call["tool_call_id"] or ""
+        wanted = ToolCall(name=call["tool_name"], arguments=call["tool_params"], id=call_id)
+        if must_ask := self._request.needs_approval(wanted):
+            self.asked.add(call_id)
+        return must_ask
+
+
+def _calls_in(state: Any, approved: Collection[str] = ()) -> list[ToolCall]:
+    """Return the calls of the last message."""
+    return [
+        ToolCall(
+            name=call.tool_name,
+            arguments=call.arguments,
+            id=call.id or f"call-{at}",
+            approved=call.id in approved,
+        )
+        for at, call in enumerate(state.data["messages"][-1].tool_calls)
+    ]
+
+
+def _execution(call: dict[str, Any]) -> ToolExecutionDecision:
+    return ToolExecutionDecision(
+        tool_name=call["tool_name"],
+        execute=True,
+        tool_call_id=call["tool_call_id"],
+        final_tool_params=call["tool_params"],
+    )
 
 
 def _request_in(state: Any) -> ModelRequest | None:

@@ -60,7 +60,7 @@ class LangChainMiddleware(AgentMiddleware):
             request.runtime.stream_writer(part)
 
         ours = self._current(request)
-        if (refusal := self._refusal(ours, call)) is not None:
+        if (refusal := self._refusal(ours, call, request)) is not None:
             return refusal
         result = await ours.run(
             call,
@@ -77,14 +77,17 @@ class LangChainMiddleware(AgentMiddleware):
             return handler(request)
         call, messages = _call_of(request.tool_call), request.state["messages"]
         ours, message = self._current(request), _message_of(request)
-        if (refusal := self._refusal(ours, call)) is not None:
+        if (refusal := self._refusal(ours, call, request)) is not None:
             return refusal
         result = ours.run_sync(call, message, approved=self._approvals, messages=messages)
         return _tool_message(call, result)
 
-    def _refusal(self, ours: ModelRequest, call: ToolCall) -> ToolMessage | None:
+    def _refusal(self, ours: ModelRequest, call: ToolCall, request: Any) -> ToolMessage | None:
         """Interrupt the graph before a call that needs approval; return the answer of a no."""
-        if not (self._approvals and ours.needs_approval(call)):
+        messages = request.state["messages"]
+        if not self._approvals:
+            return None
+        if not ours.needs_approval(call, _message_of(request), messages=messages):
             return None
         decision = interrupt(
             {

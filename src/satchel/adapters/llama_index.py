@@ -12,7 +12,7 @@ from llama_index.core.agent.workflow import (
 )
 from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
 from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput
-from llama_index.core.workflow import Context, step
+from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent, step
 
 from satchel.adapters.model_request import (
     ModelRequest,
@@ -21,24 +21,28 @@ from satchel.adapters.model_request import (
     session_of,
 )
 from satchel.provider_messages.message_parts import NOTHING_SAID, words_for
-from satchel.tools import Image, ToolResult
+from satchel.tools import Image, Text, ToolResult
 from satchel.tools import ToolCall as SatchelCall
 from satchel.tools.content_blocks import Block
 
 
-def agent(source: Any, **options: Any) -> "LlamaIndexAgent":
+def agent(source: Any, *, approvals: bool = False, **options: Any) -> "LlamaIndexAgent":
     """Return a `FunctionAgent` with the skills and tools of a session; `options` are its own.
 
     A function as `source` gets the `Context` of a run, and may be async: the host puts the user
-    there with `await ctx.store.set("user", ...)` and runs the agent with `ctx=ctx`.
+    there with `await ctx.store.set("user", ...)` and runs the agent with `ctx=ctx`. With
+    `approvals`, a call that needs approval sends an `InputRequiredEvent` with `tool_id` and waits
+    for a `HumanResponseEvent` with the same `tool_id`, and `response="yes"` or another text; use
+    it with `approve()`.
     """
-    return LlamaIndexAgent(source=source, **options)
+    return LlamaIndexAgent(source=source, approvals=approvals, **options)
 
 
 class LlamaIndexAgent(FunctionAgent):
     """An agent whose tools and prompt are those of a new step for each request to the model."""
 
     source: Any = None
+    approvals: bool = False
     _requests: ModelRequests
 
     def model_post_init(self, context: Any) -> None:
@@ -70,18 +74,44 @@ class LlamaIndexAgent(FunctionAgent):
         own = await self.get_tools(ev.tool_name)
         if any(tool.metadata.name == ev.tool_name for tool in own):
             return await super().call_tool(ctx, ev)
-        ctx.write_event_to_stream(ev)
         request = self._requests.current(await self._session(ctx))
         call = SatchelCall(name=ev.tool_name, arguments=ev.tool_kwargs, id=ev.tool_id)
+        # The answer to a question runs this step from its start.
+        refusal = await self._refusal(ctx, request, call) if self.approvals else None
+        ctx.write_event_to_stream(ev)
+        result = refusal or await request.run(call, approved=self.approvals)
         event = ToolCallResult(
             tool_name=ev.tool_name,
             tool_kwargs=ev.tool_kwargs,
             tool_id=ev.tool_id,
-            tool_output=_output(call, await request.run(call)),
+            tool_output=_output(call, result),
             return_direct=False,
         )
         ctx.write_event_to_stream(event)
         return event
+
+    async def _refusal(
+        self, ctx: Context, request: ModelRequest, call: SatchelCall
+    ) -> ToolResult | None:
+        """Ask the user before a call that needs approval; return the result of a no."""
+        if not request.needs_approval(call):
+            return None
+        question = InputRequiredEvent(
+            prefix=f"{call.name} needs approval",
+            tool_id=call.id,
+            tool_name=call.name,
+            tool_kwargs=call.arguments,
+        )
+        answer = await ctx.wait_for_event(
+            HumanResponseEvent,
+            waiter_event=question,
+            waiter_id=f"satchel-{call.id}",
+            requirements={"tool_id": call.id},
+        )
+        if answer.response == "yes":
+            return None
+        text = "The user refused this call. Go on without it."
+        return ToolResult(content=(Text(text),), is_error=True, error_code="denied")
 
     async def _session(self, ctx: Any) -> Any:
         found = self.source(ctx) if callable(self.source) else self.source

@@ -126,9 +126,15 @@ class ModelRequest:
                     return call
         return wanted
 
-    def needs_approval(self, call: ToolCall) -> bool:
-        """Return whether `approve` would ask before a call."""
-        return self.step.needs_approval(call)
+    def needs_approval(
+        self, call: ToolCall, message: Sequence[ToolCall] = (), *, messages: Sequence[Any] = ()
+    ) -> bool:
+        """Return whether `approve` would ask before a call.
+
+        Its whole message is judged, as when it runs: a call that is refused alone may run in it.
+        """
+        plan, place = self._place(call, list(message or self.message), messages)
+        return plan.needs_approval(place)
 
     def run_sync(
         self,
@@ -172,7 +178,10 @@ class ModelRequests:
 
     def begin(self, session: Session) -> ModelRequest:
         """Begin a request to the model."""
+        before = self._by_session.get(session)
         request = self._by_session[session] = ModelRequest(session)
+        # A run that an approval resumes asks for the tools again before it makes the calls.
+        request.message = before.message if before else ()
         return request
 
     def current(self, session: Session) -> ModelRequest:

@@ -78,11 +78,11 @@ class PydanticAIToolset(AbstractToolset[Any]):
         """Run a call of the step that offered the tool. Raises `ToolFailed` for a failure."""
         assert isinstance(tool, PydanticAITool)
         call = ToolCall(name=name, arguments=tool_args, id=ctx.tool_call_id or "")
-        if self._approvals and not ctx.tool_call_approved and tool.request.needs_approval(call):
+        request, message, approved = tool.request, _calls_in(ctx), ctx.tool_call_approved
+        must_ask = self._approvals and not approved
+        if must_ask and request.needs_approval(call, message, messages=ctx.messages):
             raise ApprovalRequired
-        items = tool.request.stream(
-            call, _calls_in(ctx), messages=ctx.messages, approved=ctx.tool_call_approved
-        )
+        items = request.stream(call, message, messages=ctx.messages, approved=approved)
         async for item in items:
             if isinstance(item, ToolResult):
                 return _value_of(item)
@@ -98,12 +98,15 @@ class PydanticAITool(ToolsetTool[Any]):
 
 
 def _calls_in(ctx: RunContext[Any]) -> list[ToolCall]:
-    """Return the calls of the model's last message."""
-    return [
-        ToolCall(name=part.tool_name, arguments=part.args or {}, id=part.tool_call_id)
-        for part in getattr(ctx.messages[-1], "parts", ())
-        if part.part_kind == "tool-call"
-    ]
+    """Return the calls of the message that a call is in; a resumed run has others after it."""
+    for message in reversed(ctx.messages):
+        calls = [part for part in message.parts if part.part_kind == "tool-call"]
+        if any(part.tool_call_id == ctx.tool_call_id for part in calls):
+            return [
+                ToolCall(name=part.tool_name, arguments=part.args or {}, id=part.tool_call_id)
+                for part in calls
+            ]
+    return []
 
 
 def _value_of(result: ToolResult) -> Any:

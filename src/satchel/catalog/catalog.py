@@ -149,11 +149,22 @@ class Catalog:
 
     def plugin_digest_of(self, tool: str) -> str:
         """Return the digest of the served plugin that a served tool comes from, or `""`."""
+        plugin = self._plugin_of(self.tools.get(tool))
+        return plugin.contribution.digest if plugin else ""
+
+    def runner_name_of(self, tool: str) -> str:
+        """Return the runner that a served tool names, or else its groups, or its plugin."""
         entry = self.tools.get(tool)
-        if entry is None:
+        plugin = self._plugin_of(entry)
+        if entry is None or plugin is None:
             return ""
-        units = (it.contribution.digest for it in self.plugins.values() if it.unit == entry.unit)
-        return next(units, "")
+        groups = (self.groups[name].runner for name in entry.groups if name in self.groups)
+        names = (entry.tool.runner_name if entry.tool else "", *groups, plugin.contribution.runner)
+        return next(filter(None, names), "")
+
+    def _plugin_of(self, entry: ToolEntry | None) -> PluginEntry | None:
+        units = (it for it in self.plugins.values() if entry and it.unit == entry.unit)
+        return next(units, None)
 
 
 def _served(entries: Iterable[E]) -> Mapping[str, E]:

@@ -55,13 +55,22 @@ class RankedSkill:
 
 
 def build_plugins(
-    contributions: Iterable[PluginContribution], previous: Catalog
+    contributions: Iterable[PluginContribution],
+    previous: Catalog,
+    served_instead: Mapping[tuple[Precedence, str, str], PluginContribution] | None = None,
 ) -> tuple[PluginEntry, ...]:
-    """Choose the served version of each plugin, and resolve name conflicts."""
+    """Choose the served version of each plugin, and resolve name conflicts.
+
+    `served_instead` has last good versions by scope, source and unit, as they are configured now.
+    """
     before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_plugins}
     entries = []
     for contribution in contributions:
-        old = before.get((contribution.scope, contribution.source, contribution.unit))
+        unit = contribution.scope, contribution.source, contribution.unit
+        old = before.get(unit)
+        instead = (served_instead or {}).get(unit)
+        if old is not None and old.contribution.state is Status.OK and instead is not None:
+            old = replace(old, contribution=instead)
         if contribution.state is not Status.SETTLING:
             entries.append(_plugin_entry(contribution, old))
         elif old is not None:
@@ -426,6 +435,7 @@ def _group_entries(
         for name in member.groups if member.is_served else ():
             if name not in groups and name not in rules.disabled_groups:
                 groups[name] = _undescribed_group(member, name)
+    _add_notes(groups, plugins)
     tools_in, skills_in = _members(tools), _members(skills)
     return [
         *(
@@ -434,6 +444,15 @@ def _group_entries(
         ),
         *disabled,
     ]
+
+
+def _add_notes(groups: dict[str, GroupEntry], plugins: Iterable[PluginEntry]) -> None:
+    """Add the notes that plugins have for groups of others."""
+    for plugin in plugins:
+        for name, notes in plugin.contribution.notes.items() if plugin.is_served else ():
+            if (group := groups.get(name)) is not None:
+                text = "\n\n".join(filter(None, (group.notes, notes)))
+                groups[name] = replace(group, notes=text)
 
 
 def _members(entries: Iterable[ToolEntry | SkillEntry]) -> dict[str, tuple[str, ...]]:
@@ -472,6 +491,7 @@ def _group_entry(plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]
         active=group.active,
         is_off=group.is_off,
         missing=group.missing,
+        runner=group.runner,
         diagnostics=_unknown_skills(plugin, group, skills),
     )
 

@@ -10,6 +10,8 @@ from satchel.lazy_dataclass import dataclass
 from satchel.sources.plugin_formats import TOOLKIT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from satchel.contracts import ToolContract
     from satchel.diagnostics import Diagnostic
     from satchel.formats import ConfigField, McpServerManifest, SkillManifest
@@ -192,6 +194,8 @@ class GroupEntry(Entry):
     """The names of its served skills."""
     missing: tuple[str, ...] = ()
     """Required configuration keys without a value."""
+    runner: str = ""
+    """The name of the host's runner that runs its tools, if it names one."""
 
     @property
     def is_available(self) -> bool:
@@ -213,7 +217,11 @@ class PluginContribution:
     """Digest of code and manifest; equal digests give equal contributions."""
     version: str = ""
     description: str = ""
+    runner: str = ""
+    """The name of the host's runner that runs its tools, if they and their groups name none."""
     groups: tuple[Group, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Notes for groups that others may describe, by group."""
     tools: tuple[ToolContribution, ...] = ()
     unusable: tuple[ToolContribution, ...] = ()
     """Tools that cannot be served now, each with its state and the diagnostic that says why."""
@@ -269,6 +277,8 @@ class Group:
     """Configuration keys of the owner that it needs."""
     missing: tuple[str, ...] = ()
     """Required keys without a value; filled in by the loader."""
+    runner: str = ""
+    """The name of the host's runner that runs its tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,6 +112,7 @@ def _function_tool(tool: Tool) -> FunctionTool:
         idempotent=tool.idempotent,
         remember=tool.remember,
         background=tool.background,
+        runner=tool.runner_name,
         annotations=tool.annotations,
         examples=tool.examples,
         postprocess=tool.postprocess,

@@ -6,6 +6,7 @@ Reading is lenient, because the format belongs to another client.
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from types import MappingProxyType
+from typing import Any
 
 from satchel.formats.json_reader import JsonDocument, JsonValue, json_type_name
 from satchel.formats.mcp_json import McpServerManifest
@@ -22,6 +23,8 @@ _DESCRIPTIVE = ("$schema", "repository", "displayName", "category", "tags")
 
 _PACKED = (".mcpb", ".dxt")
 """Suffixes of files that pack a server together with its code."""
+
+_LOOPBACK = ("http://localhost:", "http://127.0.0.1:")
 
 _TRANSPORTS = {"http": "streamable-http", "streamable-http": "streamable-http", "sse": "sse"}
 
@@ -163,10 +166,28 @@ def _server(name: str, entry: JsonValue) -> McpServerManifest:
             transport=_TRANSPORTS[kind],
             url=url,
             headers=headers,
+            **_oauth(fields.get("oauth")),
             or_sse="type" not in fields,
             of_claude=True,
         )
     raise _InvalidServerError("neither a command nor a URL of a known type")
+
+
+def _oauth(value: JsonValue) -> dict[str, Any]:
+    """Return as which OAuth client to log in.
+
+    A secret is not used: the format does not name the issuer that it may be sent to.
+    """
+    fields = value if isinstance(value, dict) else {}
+    port, scopes = fields.get("callbackPort"), _listed(fields.get("scopes"))
+    redirect = _text(fields.get("redirectUri"))  # the word of Gemini CLI
+    if isinstance(port, float):  # as every number in JSON
+        redirect = f"http://localhost:{port:.0f}/callback"
+    return {
+        "client_id": _text(fields.get("clientId")),
+        "redirect": redirect if redirect.startswith(_LOOPBACK) else "",
+        "scopes": tuple(scope for text in _texts(scopes) for scope in text.split()),
+    }
 
 
 def _text(value: JsonValue) -> str:

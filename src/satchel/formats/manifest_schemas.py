@@ -41,6 +41,7 @@ def toolkit_schema() -> Schema:
             "tools": _words("Names of the plugin's tools."),
             "skills": _words("Names of the plugin's skills."),
             "requires": _words("Configuration keys without which it is unavailable."),
+            "runner": _scalar("The host's runner for its tools, such as remote."),
         }
     )
     tool = _object(
@@ -73,6 +74,7 @@ def toolkit_schema() -> Schema:
             "homepage": _scalar("Where to read more."),
             "keywords": _words("Words to find it by."),
             "notes": _scalar("How to use the plugin, or the name of a .md or .txt file with that."),
+            "runner": _scalar("The host's runner for its tools, such as remote."),
             "active": _switch("Whether the plugin's own group is active in a new session."),
             "groups": _named("group", _group_name(), "Tool groups, by name."),
             "tools": _any_of(

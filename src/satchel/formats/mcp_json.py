@@ -43,6 +43,12 @@ class McpServerManifest:
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=no_pairs, hash=False)
+    client_id: str = ""
+    """The OAuth client as which to log in, if the server wants that."""
+    redirect: str = ""
+    """The registered redirect address of that client."""
+    scopes: tuple[str, ...] = ()
+    """OAuth scopes to ask for."""
     or_sse: bool = False
     """Whether no transport is named, so that `sse` is tried if the server refuses the other."""
     of_claude: bool = False

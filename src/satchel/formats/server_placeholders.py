@@ -51,6 +51,9 @@ def fill_placeholders(
         headers=frozen({name: fill(value) for name, value in server.headers.items()})
         if server.of_claude
         else server.headers,
+        client_id=server.client_id,
+        redirect=server.redirect,
+        scopes=server.scopes,
         or_sse=server.or_sse,
         of_claude=server.of_claude,
     )

@@ -27,17 +27,17 @@ from satchel.text import has_hidden
 SKILLS_FOLDER = "skills"
 """The folder with the skills if the manifest names none."""
 
-_TEXTS = ("version", "description", "author", "license", "homepage", "notes")
+_TEXTS = ("version", "description", "author", "license", "homepage", "notes", "runner")
 _PARTS = ("keywords", "active", "groups", "tools", "skills", "config", "setup", "contract")
 _PROCESS = ("isolation", "dependencies")
 _FIELDS = ("name", *_TEXTS, *_PARTS, *_PROCESS)
-_GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "requires")
+_GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "requires", "runner")
 # Reserved for later versions; a manifest may have them already.
 _LATER_FIELDS = frozenset({"requires"})
 ISOLATIONS = ("none", "process")
 _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
 # The fields that an open plugin has in its plugin.json.
-_CORE_FIELDS = frozenset({"name", *_TEXTS, "keywords"}) - {"notes"}
+_CORE_FIELDS = frozenset({"name", *_TEXTS, "keywords"}) - {"notes", "runner"}
 # A Python package is named like the plugin, but with underscores.
 _MODULE = re.compile(r"[._-]+")
 _STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
@@ -67,6 +67,8 @@ class GroupManifest:
     tools: tuple[str, ...]
     skills: tuple[str, ...]
     requires: tuple[str, ...]
+    runner: str = ""
+    """The name of the host's runner that runs its tools."""
     is_off: bool = False
     """Whether it says `active: false`."""
     at: KeyPath = field(default=(), compare=False)
@@ -89,6 +91,8 @@ class PluginManifest:
     homepage: str = ""
     keywords: tuple[str, ...] = ()
     notes: str = ""
+    runner: str = ""
+    """The name of the host's runner that runs its tools, if neither they nor their groups say."""
     active: bool = False
     is_off: bool = False
     groups: tuple[GroupManifest, ...] = ()
@@ -244,6 +248,7 @@ def _group(key: str, block: ManifestBlock) -> GroupManifest:
         tools=block.names("tools"),
         skills=block.names("skills"),
         requires=block.names("requires"),
+        runner=block.text("runner"),
         at=block.at,
     )
 

@@ -3,14 +3,34 @@
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from satchel.http.listen_address import Address
 
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+_SHUTDOWN_TIMEOUT = 1
+
 
 class QuietServer(uvicorn.Server):
-    """A server that leaves signals to its caller."""
+    """A server of one application that writes no log and leaves signals to its caller."""
+
+    def __init__(self, app: "ASGIApp", **options: Any) -> None:
+        config = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
+            **options,
+        )
+        super().__init__(config)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from satchel.loader.scan_cache import Bound
 from satchel.plugins import BoundPlugin, needs_no_binding
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, PluginContribution
+    from satchel.catalog import PluginContribution
     from satchel.loader.loader_config import Unit
     from satchel.loader.scan_cache import PassInputs
     from satchel.sources import Selection
@@ -37,20 +37,6 @@ def bind(inputs: PassInputs, contributions: Iterable[PluginContribution]) -> Bou
             broken = replace(contribution, diagnostics=diagnostics)
             plugins[unit] = replace(plugins[unit], contribution=broken)
     return Bound(plugins=plugins, last_good=last_good, served_instead=served_instead)
-
-
-def with_last_good(previous: Catalog, served_instead: Mapping[Unit, PluginContribution]) -> Catalog:
-    """Return the previous catalog with its good versions in their current configuration."""
-    if not served_instead:
-        return previous
-    entries = []
-    for entry in previous.all_plugins:
-        contribution = served_instead.get((entry.scope, entry.source, entry.unit))
-        is_good = contribution is not None and entry.contribution.state is Status.OK
-        entries.append(
-            replace(entry, contribution=contribution) if is_good and contribution else entry
-        )
-    return replace(previous, all_plugins=tuple(entries))
 
 
 def _last_good(inputs: PassInputs, contribution: PluginContribution) -> PluginContribution | None:

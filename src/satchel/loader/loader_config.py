@@ -18,7 +18,7 @@ from satchel.sources import (
 from satchel.sources.projects import Project
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution
+    from satchel.catalog import PluginContribution, PluginEntry
     from satchel.diagnostics import Diagnostic
     from satchel.formats import ConfigField
     from satchel.loader.lock_guard import LockGuard
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         SearchRoot,
         Selection,
         SkillFinding,
-        StampedPath,
     )
     from satchel.sources.name_owners import NameOwners
     from satchel.workers import WorkerPool
@@ -63,8 +62,6 @@ class LoaderConfig:
     """The skills that the host gave in code."""
     provided: tuple[Provided, ...] = ()
     """What each provider contributes now."""
-    provider_files: tuple[StampedPath, ...] = ()
-    """The paths that providers watch."""
     workers: WorkerPool | None = None
     """The processes of isolated plugins."""
     lock: LockGuard | None = None
@@ -140,6 +137,6 @@ Unit = tuple[Precedence, str, str]
 """The identity of a plugin across passes: scope, source, unit."""
 
 
-def unit_of(contribution: PluginContribution) -> Unit:
+def unit_of(plugin: PluginContribution | PluginEntry) -> Unit:
     """Return the identity of a plugin."""
-    return contribution.scope, contribution.source, contribution.unit
+    return plugin.scope, plugin.source, plugin.unit

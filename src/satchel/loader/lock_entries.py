@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from satchel.catalog import Status
 from satchel.formats.lock_file import Lock, LockEntry
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.source_records import origins
-from satchel.sources import PackageFinding, PluginFinding, Precedence
+from satchel.sources import Precedence
 from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.search_roots import full_path
-from satchel.sources.tree_digest import digest_of_package, digest_of_plugin, digest_of_skill
+from satchel.sources.tree_digest import digest_of_finding
 
 if TYPE_CHECKING:
     from satchel.formats import PluginManifest
+    from satchel.loader.pass_provider import Candidate
     from satchel.loader.scan_cache import ScanCache
-    from satchel.mcp_servers import ServerConfig
+    from satchel.mcp_servers import ServerConfig, ServerOffer
     from satchel.mcp_servers.tool_definitions import ToolDefinition
-    from satchel.sources import SkillFinding
+    from satchel.sources import PackageFinding, PluginFinding, SkillFinding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,25 +69,18 @@ def skill_entry(found: SkillFinding, places: LockPlaces) -> LockEntry | None:
     return LockEntry(kind="skill", place=place, name=found.manifest.name, values=values)
 
 
-def plugin_entries(
-    found: PluginFinding | PackageFinding, places: LockPlaces
-) -> tuple[LockEntry, ...]:
+def plugin_entries(plugin: Candidate, places: LockPlaces) -> tuple[LockEntry, ...]:
     """Return the entries of a plugin and of the notes of its groups; none if it is broken."""
-    if isinstance(found, PackageFinding):
-        installed, part = found.installed, found.part
-        values = {"version": installed.version, "digest": _digest(found)}
-        place = f"distribution {installed.distribution}"
-        entry = LockEntry(kind="plugin", place=place, name=installed.name, values=values)
-        return entry, *_group_entries(installed.name, part.manifest if part else None)
-    manifest = found.manifest
-    if manifest is None or not found.is_valid:
+    found, read = plugin.finding, plugin.contribution
+    if found is None or read.state is Status.FAILED:
         return ()
-    values = {"digest": _digest(found), **places.origin(found.path)}
-    if manifest.version:
-        values["version"] = manifest.version
-    place = places.of(found.path)
-    entry = LockEntry(kind="plugin", place=place, name=manifest.name, values=values)
-    return entry, *_group_entries(manifest.name, manifest)
+    values = {"digest": _digest(found), **places.origin(read.path)}
+    if read.version:
+        values["version"] = read.version
+    is_package = read.scope is Precedence.PLUGIN
+    place = f"distribution {read.source}" if is_package else places.of(read.path)
+    entry = LockEntry(kind="plugin", place=place, name=read.name, values=values)
+    return entry, *_group_entries(read.name, found.part.manifest if found.part else None)
 
 
 def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
@@ -95,26 +90,30 @@ def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
     return LockEntry(kind="server", place=place, name=server.name, values=values)
 
 
-def lock_of(cache: ScanCache, declared: Iterable[ServerConfig], places: LockPlaces) -> Lock:
-    """Return the lock of everything that a pass found."""
-    packages = (package for package in cache.scan.packages.values() if cache.uses(package))
-    folders = (found for scan in cache.scan.folders.values() for found in scan.findings.values())
-    found_plugins: tuple[PluginFinding | PackageFinding, ...] = (*folders, *packages)
-    skills = (
-        skill_entry(found, places)
-        for scan in cache.skills.values()
-        for found in scan.findings.values()
+def lock_of(
+    cache: ScanCache,
+    declared: Iterable[ServerConfig],
+    offered: Collection[ServerOffer],
+    places: LockPlaces,
+) -> Lock:
+    """Return the lock of everything that a pass found, and of what connected servers offer."""
+    skills = (found for scan in cache.skills.values() for found in scan.findings.values())
+    plugins = (
+        item
+        for answer in cache.answers.values()
+        for item in answer.candidates
+        if item.contribution.state is not Status.DISABLED
     )
     entries = [
-        *filter(None, skills),
-        *(entry for found in found_plugins for entry in plugin_entries(found, places)),
+        *filter(None, (skill_entry(found, places) for found in skills if not found.access.origin)),
+        *(entry for item in plugins for entry in plugin_entries(item, places)),
     ]
     for server in declared:
         entry = server_entry(server, places)
         entries.append(entry)
-        for item in cache.servers.values():
-            if item.offered.config.origin == server.origin and item.offered.snapshot.is_up:
-                entries += (tool_entry(entry, tool) for tool in item.offered.wanted)
+        for item in offered:
+            if item.config.origin == server.origin and item.snapshot.is_up:
+                entries += (tool_entry(entry, tool) for tool in item.wanted)
     return Lock(entries)
 
 
@@ -143,11 +142,7 @@ def _group_entries(plugin: str, manifest: PluginManifest | None) -> Iterable[Loc
 def _digest(found: SkillFinding | PluginFinding | PackageFinding) -> str:
     """Return the digest of its content; `""` if that cannot be read, or changes meanwhile."""
     try:
-        if isinstance(found, PackageFinding):
-            return digest_of_package(found)
-        if isinstance(found, PluginFinding):
-            return digest_of_plugin(found)
-        return digest_of_skill(found)
+        return digest_of_finding(found)
     except UnreadableFileError:
         return ""
 

@@ -19,8 +19,8 @@ from satchel.loader.lock_entries import (
     skill_entry,
     tool_entry,
 )
+from satchel.plugins import failed_contribution
 from satchel.settings import MIB
-from satchel.sources import PluginFinding
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.locked_skill_reader import LockedSkillReader
 from satchel.sources.search_roots import full_path
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from satchel.catalog import PluginContribution, ToolContribution
     from satchel.diagnostics import Diagnostic
     from satchel.formats.lock_file import LockEntry
-    from satchel.mcp_servers import ServerConfig, ServerContribution, ServerSkills
+    from satchel.loader.pass_provider import Candidate
+    from satchel.mcp_servers import ServerConfig
     from satchel.mcp_servers.tool_definitions import ToolDefinition
-    from satchel.sources import PackageFinding, SkillFinding
+    from satchel.sources import SkillFinding
 
 _MOST_SHOWN = 10
 _LARGEST = 64 * MIB
@@ -48,11 +49,20 @@ class LockGuard:
         """All servers that were declared in the last pass, also those that may not be used."""
         self._seen: dict[tuple[str, str], tuple[Any, Any]] = {}
 
-    def plugin(self, found: PluginFinding | PackageFinding) -> Diagnostic | None:
-        """Return why a plugin may not be used, or `None`."""
-        unit = found.unit if isinstance(found, PluginFinding) else found.installed.name
-        reason: Diagnostic | None = self._once("plugin", unit, found, self._judge_plugin)
-        return reason
+    def plugin(self, candidate: Candidate, declared: Iterable[ServerConfig]) -> PluginContribution:
+        """Return a plugin, failed if other files are locked, or without tools that differ."""
+        contribution, found = candidate.contribution, candidate.finding
+        if found is not None:
+
+            def judge(_: object) -> Diagnostic | None:
+                return self._drift(plugin_entries(candidate, self._places), contribution.path)
+
+            reason = self._once("plugin", contribution.unit, found, judge)
+            if reason is None:
+                return contribution
+            return replace(failed_contribution(contribution, reason), state=Status.FAILED)
+        owner = next((item for item in declared if item.origin == candidate.origin), None)
+        return contribution if owner is None else self._with_locked_tools(contribution, owner)
 
     def skill(self, found: SkillFinding) -> SkillFinding:
         """Return a skill whose files are read as they are locked, or a broken one with a reason."""
@@ -72,28 +82,6 @@ class LockGuard:
             else:
                 problems.append(reason)
         return tuple(kept), tuple(problems)
-
-    def without_skills(self, found: ServerSkills) -> ServerSkills:
-        """Return no skills of servers: their files stay there, so they cannot be locked."""
-        problems = [
-            make_diagnostic("lock-new", Where(item.path), _NOT_LOCKED, "copy it into a folder")
-            for item in found.findings
-        ]
-        return replace(found, findings=(), diagnostics=(*found.diagnostics, *problems))
-
-    def offer(
-        self, server: ServerContribution, declared: Iterable[ServerConfig]
-    ) -> PluginContribution:
-        """Return what a server contributes; tools that differ are held."""
-        contribution, config = server.contribution, server.offered.config
-        owner = next((item for item in declared if item.origin == config.origin), None)
-        if owner is None:
-            return contribution  # the host connects it in code
-        entry = server_entry(owner, self._places)
-        judged = [self._judge_tool(entry, tool) for tool in contribution.tools]
-        tools = tuple(tool for tool in judged if tool.state is not Status.HELD)
-        held = tuple(tool for tool in judged if tool.state is Status.HELD)
-        return replace(contribution, tools=tools, unusable=(*contribution.unusable, *held))
 
     def require(self, now: Lock, *, with_tools: bool = False) -> None:
         """Raise `SatchelError` for a difference; if frozen, only for something that is missing."""
@@ -129,19 +117,28 @@ class LockGuard:
             self._seen[kind, path] = before = found, judge(found)
         return before[1]
 
-    def _judge_plugin(self, found: PluginFinding | PackageFinding) -> Diagnostic | None:
-        path = found.path if isinstance(found, PluginFinding) else found.installed.path
-        return self._drift(plugin_entries(found, self._places), path)
-
     def _judge_skill(self, found: SkillFinding) -> SkillFinding:
-        entry = skill_entry(found, self._places)
+        if found.access.is_fetched:
+            where, fix = Where(found.path), "copy it into a folder"
+            problem = make_diagnostic("lock-new", where, _NOT_LOCKED, fix)
+            return replace(found, manifest=None, diagnostics=(*found.diagnostics, problem))
+        entry = None if found.access.origin else skill_entry(found, self._places)
         if entry is None:
-            return found
+            return found  # it is broken, or given in code
         if reason := self._drift([entry], found.path):
             return replace(found, manifest=None, diagnostics=(*found.diagnostics, reason))
         if found.remote is not None:
             return found  # a command, whose only file is in memory
         return replace(found, remote=LockedSkillReader.of(found))
+
+    def _with_locked_tools(
+        self, contribution: PluginContribution, server: ServerConfig
+    ) -> PluginContribution:
+        entry = server_entry(server, self._places)
+        judged = [self._judge_tool(entry, tool) for tool in contribution.tools]
+        tools = tuple(tool for tool in judged if tool.state is not Status.HELD)
+        held = tuple(tool for tool in judged if tool.state is Status.HELD)
+        return replace(contribution, tools=tools, unusable=(*contribution.unusable, *held))
 
     def _judge_tool(self, server: LockEntry, tool: ToolContribution) -> ToolContribution:
         definition: ToolDefinition | None = getattr(tool.tool, "definition", None)

@@ -1,15 +1,15 @@
-"""One pass over all sources: scan, import, bind, then build the catalog."""
+"""One pass over all providers: ask, import, bind, then build the catalog."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import partial
 from itertools import compress
 from operator import is_, is_not
 from typing import TYPE_CHECKING
 
 from satchel.catalog import (
-    HOST,
     PluginContribution,
     RankedSkill,
     Status,
@@ -18,46 +18,23 @@ from satchel.catalog import (
     edit_skills,
     nothing_disabled,
 )
-from satchel.diagnostics import Where, make_diagnostic
-from satchel.loader.config_binder import bind, with_last_good
+from satchel.loader.builtin_providers import pass_providers
+from satchel.loader.config_binder import bind
 from satchel.loader.contract_checks import contract_diagnostics
-from satchel.loader.loader_config import ALL, unit_of
+from satchel.loader.loader_config import unit_of
 from satchel.loader.name_choices import name_rules
-from satchel.loader.plugin_loader import disabled_contribution, import_plugins, is_enabled
-from satchel.loader.scan_cache import PassInputs, Scan, ScanCache
+from satchel.loader.pass_provider import PassProvider, problems_of
+from satchel.loader.plugin_loader import import_plugins
+from satchel.loader.scan_cache import PassInputs, ScanCache
 from satchel.loader.trust_gate import open_gate
 from satchel.loader.wanted_servers import declared_servers
-from satchel.names import near_misses
-from satchel.sources import (
-    RootKind,
-    installed_folders,
-    normalized,
-    scan_distributions,
-    scan_packages,
-    skills_of_plugin,
-)
 
 if TYPE_CHECKING:
-    from satchel.catalog import (
-        Catalog,
-        PluginEntry,
-    )
+    from satchel.catalog import Catalog, PluginEntry
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
-    from satchel.loader.scan_cache import Imported
-    from satchel.mcp_servers import ServerContribution, ServerSkills
-    from satchel.plugins import BoundPlugin
-    from satchel.sources import (
-        DistributionScan,
-        PluginScan,
-        SearchRoot,
-        Selection,
-        SkillFinding,
-        SkillScan,
-    )
+    from satchel.sources import SearchRoot, Selection, SkillFinding, SkillScan
 
-_SERVER_RANK = 1_000_000_000
-"""The rank of MCP servers: after all folders and packages."""
 _CONTRIBUTION_FIELDS = tuple(item.name for item in fields(PluginContribution))
 """All fields, also those that `==` leaves out."""
 
@@ -65,123 +42,113 @@ _CONTRIBUTION_FIELDS = tuple(item.name for item in fields(PluginContribution))
 def reconcile(
     config: LoaderConfig, cache: ScanCache, previous: Catalog, options: ReconcileOptions
 ) -> tuple[ScanCache, Catalog]:
-    """Scan all sources and build the next catalog; return `previous` if nothing changed."""
-    inputs = _inputs(config, cache, options)
-    selection = inputs.selection
-
-    scan = _scan(inputs)
-    imported = import_plugins(inputs, scan)
-    bound = bind(inputs, imported.contributions.values())
-    bound |= bind(inputs, _without_disabled(_provided(config), selection))
-    servers = _servers(inputs, bound.plugins.values())
-    bound |= bind(inputs, _without_disabled(_offered(inputs, servers), selection))
-
-    contributions = [plugin.contribution for plugin in bound.plugins.values()]
-    plugins = build_plugins(contributions, with_last_good(previous, bound.served_instead))
-    declared, invalid_servers = declared_servers(selection, plugins, inputs.gate)
+    """Ask all providers and build the next catalog; return `previous` if nothing changed."""
+    written = config.selection(cache.written, debounce=options.debounce)
+    inputs = _inputs(config, cache, previous, options, written)
+    providers = pass_providers(inputs)
+    now = ScanCache(selection=inputs.selection, written=written, gate=inputs.gate)
+    # Those that give way to the names of others are asked when these are known.
+    for gives_way in (False, True):
+        asked = [provider for provider in providers if provider.gives_way is gives_way]
+        now = _with_plugins(inputs, now, asked)
+    plugins = build_plugins(
+        (plugin.contribution for plugin in now.bound.plugins.values()),
+        previous,
+        now.bound.served_instead,
+    )
+    declared, invalid_servers = declared_servers(inputs.selection, plugins, inputs.gate)
     if config.lock is not None:
         declared, unlocked = config.lock.servers(declared)
         invalid_servers += unlocked
-    rejected = frozenset(_skill_roots(inputs, _rejected_plugins(plugins, imported)))
-    skills = _scan_skills(inputs, plugins, rejected)
-    edited = _edited_skills(inputs, skills, plugins)
-    ranked = tuple(_ranked(inputs, skills)) if edited is None else edited
-    server_skills = _server_skills(config, ranked, plugins, previous)
-    if server_skills and config.lock is not None:
-        server_skills = config.lock.without_skills(server_skills)
-    results = ScanCache(
-        scan=scan,
-        imported=imported,
-        bound=bound,
-        skills=skills,
-        servers=servers,
-        declared=declared,
-        rejected=rejected,
-        settling=frozenset(_settling_paths(ranked, imported)),
-        plugins=plugins,
-        host_skills=config.host_skills,
-        provided=config.provided,
-        provider_files=config.provider_files,
-    )
-    diagnostics = (
-        *_source_diagnostics(inputs, results),
-        *invalid_servers,
-        *(server_skills.diagnostics if server_skills else ()),
-        *_missing_packages(config, scan.distributions),
-        # The host is not listed as a plugin, so its diagnostics are reported here.
-        *bound.plugins[unit_of(config.host)].diagnostics,
-        *options.diagnostics,
-    )
+    now = replace(now, plugins=plugins, declared=declared)
+    for provider in providers:
+        now = _with_skills(inputs, now, provider)
+
+    edited = _edited_skills(inputs, now)
+    ranked = tuple(_ranked(inputs, now.skills)) if edited is None else edited
+    now = replace(now, settling=frozenset(_settling_paths(ranked, now)))
+    diagnostics = (*_source_diagnostics(inputs, now), *invalid_servers, *options.diagnostics)
     if edited is not None:
         # Tools, groups and plugins are those of the previous catalog.
-        problems = contract_diagnostics(config, previous, bound.plugins.values())
+        problems = contract_diagnostics(config, previous, now.bound.plugins.values())
         catalog = edit_skills(edited, previous, (*diagnostics, *problems))
         if catalog is not None:
-            return results, catalog
-        ranked = tuple(_ranked(inputs, skills))
-
-    every_skill = (
-        *ranked,
-        *(
-            RankedSkill(found, (_SERVER_RANK, found.path))
-            for found in (server_skills.findings if server_skills else ())
-        ),
-    )
-    is_disabled = selection.disabled if selection.chooses else nothing_disabled
-    first = selection.first_skills
-    names = name_rules(config, selection)
-    catalog = build(
-        every_skill, plugins, previous, diagnostics, is_disabled, first_skills=first, names=names
-    )
-    # Contracts are checked against the finished catalog, which must list their problems, too.
-    contract_problems = tuple(contract_diagnostics(config, catalog, bound.plugins.values()))
-    if contract_problems:
-        diagnostics = (*diagnostics, *contract_problems)
-        catalog = build(
-            *(every_skill, plugins, previous, diagnostics, is_disabled),
-            first_skills=first,
-            names=names,
-        )
-    return results, catalog
+            return now, catalog
+        ranked = tuple(_ranked(inputs, now.skills))
+    return now, _whole_catalog(inputs, now, ranked, diagnostics)
 
 
-def _inputs(config: LoaderConfig, cache: ScanCache, options: ReconcileOptions) -> PassInputs:
-    """Read the settings, and limit those of projects to what the user trusts."""
-    written = config.selection(cache.scan.written, debounce=options.debounce)
-    gate = open_gate(config.projects, config.settings, cache.scan.gate)
-    selection = gate.limited(written, cache.scan.selection) if gate.grants else written
+def _inputs(
+    config: LoaderConfig,
+    cache: ScanCache,
+    previous: Catalog,
+    options: ReconcileOptions,
+    written: Selection,
+) -> PassInputs:
+    """Limit the settings of projects to what the user trusts."""
+    gate = open_gate(config.projects, config.settings, cache.gate)
+    selection = gate.limited(written, cache.selection) if gate.grants else written
     return PassInputs(
         config=config,
         options=options,
         cache=cache,
         selection=selection,
-        written=written,
         gate=gate,
         roots=gate.roots(config.all_roots, selection) if gate.grants else config.all_roots,
+        previous=previous,
     )
 
 
-def _edited_skills(
-    inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan], plugins: Sequence[PluginEntry]
-) -> tuple[RankedSkill, ...] | None:
+# ---- asking the providers --------------------------------------------------------------------
+
+
+def _with_plugins(
+    inputs: PassInputs, now: ScanCache, providers: Iterable[PassProvider]
+) -> ScanCache:
+    """Add the plugins of some providers, imported and bound."""
+    answers = {provider: provider.plugins(inputs, now) for provider in providers}
+    candidates = [item for answer in answers.values() for item in answer.candidates]
+    # A new installation may provide a module that a broken plugin was missing.
+    has_new_packages = any(
+        answer.watch.installed != inputs.last_answer(provider).watch.installed
+        for provider, answer in answers.items()
+    )
+    imported = import_plugins(inputs, candidates, may_heal=has_new_packages)
+    return replace(
+        now,
+        answers={**now.answers, **answers},
+        imported=now.imported | imported,
+        bound=now.bound | bind(inputs, imported.contributions.values()),
+    )
+
+
+def _with_skills(inputs: PassInputs, now: ScanCache, provider: PassProvider) -> ScanCache:
+    """Add the skills of a provider; the user's trust decides which scripts may be run."""
+    skills = dict(now.skills)
+    for scan in provider.skills(inputs, now):
+        last = inputs.cache.skills.get(scan.place)
+        skills[scan.place] = inputs.gate.checked_scripts(scan, last, inputs.cache.gate)
+    return replace(now, skills=skills)
+
+
+# ---- skills ----------------------------------------------------------------------------------
+
+
+def _edited_skills(inputs: PassInputs, now: ScanCache) -> tuple[RankedSkill, ...] | None:
     """Return the skills that changed or are broken; `None` if something else changed as well."""
     cache = inputs.cache
     is_same = (
         inputs.config.lock is None
-        and cache.scan.selection == inputs.selection
-        and not inputs.config.servers
-        and not cache.servers
-        and inputs.config.host_skills is cache.host_skills
-        and inputs.config.provided == cache.provided
-        and list(scans) == list(cache.skills)
-        and all(_has_same_keys(cache.skills[root], scan) for root, scan in scans.items())
-        and _are_same(plugins, cache.plugins)
+        and cache.selection == inputs.selection
+        and list(now.skills) == list(cache.skills)
+        and all(_has_same_keys(cache.skills[root], scan) for root, scan in now.skills.items())
+        and _are_same(now.plugins, cache.plugins)
     )
     if not is_same:
         return None
     edited = tuple(
         _ranked_skill(inputs, order, found)
-        for order, (root, scan) in enumerate(scans.items())
+        for order, (root, scan) in enumerate(now.skills.items())
         for found in _changed_or_broken(cache.skills[root], scan)
     )
     return None if any(item.is_settling for item in edited) else edited
@@ -221,105 +188,11 @@ def _is_same(new: PluginContribution, old: PluginContribution) -> bool:
     )
 
 
-# ---- scanning --------------------------------------------------------------------------------
-
-
-def _scan(inputs: PassInputs) -> Scan:
-    """Scan plugin folders and installed packages; reuse cached results of paths not in `dirty`."""
-    cache, dirty = inputs.cache.scan, inputs.options.dirty
-    limits = inputs.limits
-    distributions = scan_distributions(installed_folders(), cache.distributions)
-    folders = {}
-    for root in inputs.roots:
-        if root.holds is RootKind.PLUGINS:
-            from satchel.sources import scan_plugins  # lazy: needed only with plugin folders
-
-            folders[root] = scan_plugins(root, limits, cache.folders.get(root), dirty)
-    packages = scan_packages(
-        distributions.findings,
-        limits,
-        lambda installed: is_enabled(inputs, installed),
-        cache.packages,
-        dirty,
-    )
-    return Scan(
-        folders=folders,
-        distributions=distributions,
-        packages=packages,
-        selection=inputs.selection,
-        written=inputs.written,
-        gate=inputs.gate,
-    )
-
-
-def _scan_skills(
-    inputs: PassInputs, plugins: Iterable[PluginEntry], rejected: frozenset[SearchRoot]
-) -> dict[SearchRoot, SkillScan]:
-    configured = (root for root in inputs.roots if root.holds is RootKind.SKILLS)
-    roots = (*configured, *_skill_roots(inputs, plugins))
-    cache = inputs.cache
-    scans = {root: _skills_in(inputs, root, is_rejected=root in rejected) for root in roots}
-    return {
-        root: inputs.gate.checked_scripts(scan, cache.skills.get(root), cache.scan.gate)
-        for root, scan in scans.items()
-    }
-
-
-def _skills_in(inputs: PassInputs, root: SearchRoot, *, is_rejected: bool) -> SkillScan:
-    # lazy: needed only with skill folders
-    from satchel.sources import scan_skills
-    from satchel.sources.cached_scan import scan_through_cache
-
-    cached = inputs.cache.skills.get(root)
-    if root.holds is RootKind.COMMANDS:
-        from satchel.sources.command_scan import scan_commands  # lazy: few plugins have them
-
-        return scan_commands(root, inputs.limits, cached, inputs.options.dirty)
-    if is_rejected and cached is not None:
-        return cached
-    # Changes made while the plugin was rejected are not in `dirty`: read everything.
-    dirty = None if root in inputs.cache.rejected else inputs.options.dirty
-    if dirty is None and inputs.config.settings.cache:
-        return scan_through_cache(root, inputs.limits, cached)
-    return scan_skills(root, inputs.limits, cached, dirty)
-
-
-def _skill_roots(inputs: PassInputs, plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:
-    served = [plugin for plugin in plugins if plugin.is_served]
-    for plugin in served:
-        policy = plugin.contribution.policy
-        for folder in plugin.contribution.skills:
-            root = skills_of_plugin(folder, plugin.path, policy, plugin.name)
-            yield inputs.gate.ruled(root, plugin)
-    # Last: a command must not take the name of a skill that the model uses.
-    for plugin in served:
-        for path in plugin.contribution.command_paths:
-            policy = plugin.contribution.policy
-            root = skills_of_plugin(path, plugin.path, policy, plugin.name, RootKind.COMMANDS)
-            yield inputs.gate.ruled(root, plugin)
-
-
-def _rejected_plugins(plugins: Iterable[PluginEntry], imported: Imported) -> Iterable[PluginEntry]:
-    """Yield the open plugins whose newest version is broken, so an older one is served.
-
-    Their new skills must not be discovered: Agent Plugins 1.0.0, section 5.2.
-    """
-    broken = {Status.FAILED, Status.SETTLING}
-    for plugin in plugins:
-        newest = imported.contributions.get((plugin.scope, plugin.source, plugin.unit))
-        if newest is not None and newest.policy.has_extension and newest.state in broken:
-            yield plugin
-
-
 def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterable[RankedSkill]:
     """Give each skill its rank, and mark those that may be half written."""
-    yield from (RankedSkill(found, (-1, found.path)) for found in inputs.config.host_skills)
     for order, scan in enumerate(scans.values()):
         for found in scan.findings.values():
             yield _ranked_skill(inputs, order, found)
-    for order, item in enumerate(inputs.config.provided, len(scans)):
-        for found in item.skills:
-            yield RankedSkill(found, (order, found.path))
 
 
 def _ranked_skill(inputs: PassInputs, order: int, found: SkillFinding) -> RankedSkill:
@@ -329,111 +202,44 @@ def _ranked_skill(inputs: PassInputs, order: int, found: SkillFinding) -> Ranked
     return RankedSkill(found, (order, found.is_hidden, found.key), is_settling)
 
 
-def _settling_paths(ranked: Iterable[RankedSkill], imported: Imported) -> Iterable[str]:
+def _settling_paths(ranked: Iterable[RankedSkill], now: ScanCache) -> Iterable[str]:
     yield from (item.finding.path for item in ranked if item.is_settling)
-    plugins = imported.contributions.values()
+    plugins = now.imported.contributions.values()
     yield from (plugin.path for plugin in plugins if plugin.state is Status.SETTLING)
 
 
-# ---- MCP servers -------------------------------------------------------------------------------
+# ---- the catalog -----------------------------------------------------------------------------
 
 
-def _provided(config: LoaderConfig) -> Iterable[PluginContribution]:
-    return (item.plugin for item in config.provided)
+def _whole_catalog(
+    inputs: PassInputs,
+    now: ScanCache,
+    ranked: Sequence[RankedSkill],
+    diagnostics: tuple[Diagnostic, ...],
+) -> Catalog:
+    selection = inputs.selection
+    make = partial(
+        build,
+        ranked,
+        now.plugins,
+        inputs.previous,
+        disable_reason=selection.disabled if selection.chooses else nothing_disabled,
+        first_skills=selection.first_skills,
+        names=name_rules(inputs.config, selection),
+    )
+    catalog = make(diagnostics)
+    # Contracts are checked against the finished catalog, which must list their problems, too.
+    bound = now.bound.plugins.values()
+    problems = tuple(contract_diagnostics(inputs.config, catalog, bound))
+    return make((*diagnostics, *problems)) if problems else catalog
 
 
-def _servers(inputs: PassInputs, plugins: Iterable[BoundPlugin]) -> dict[str, ServerContribution]:
-    """Return the contributions of the MCP servers; on a conflict, plugin tools keep their names."""
-    if not inputs.config.servers:
-        return {}
-    # Lazy: needed only with MCP servers.
-    from satchel.mcp_servers.server_contributions import server_contributions
-
-    taken = {
-        tool.name: _owner_of(plugin.contribution)
-        for plugin in plugins
-        for tool in plugin.contribution.tools
-    }
-    return server_contributions(inputs.config.servers, taken, inputs.cache.servers, _SERVER_RANK)
-
-
-def _owner_of(contribution: PluginContribution) -> str:
-    is_host = contribution.source == HOST
-    return "the application" if is_host else f"plugin {contribution.name!r}"
-
-
-def _offered(
-    inputs: PassInputs, servers: Mapping[str, ServerContribution]
-) -> Iterable[PluginContribution]:
-    if (lock := inputs.config.lock) is None:
-        return (server.contribution for server in servers.values())
-    return (lock.offer(server, inputs.cache.declared) for server in servers.values())
-
-
-def _without_disabled(
-    contributions: Iterable[PluginContribution], selection: Selection
-) -> Iterable[PluginContribution]:
-    for contribution in contributions:
-        reason = selection.disabled("plugin", contribution.name)
-        yield disabled_contribution(contribution, reason) if reason else contribution
-
-
-def _server_skills(
-    config: LoaderConfig,
-    ranked: Iterable[RankedSkill],
-    plugins: Iterable[PluginEntry],
-    previous: Catalog,
-) -> ServerSkills | None:
-    """Return the skills of the served MCP servers; on a conflict, other skills keep their names."""
-    if not config.servers:
-        return None
-    from satchel.mcp_servers import collect_server_skills  # lazy: needed only with MCP servers
-
-    findings = [item.finding for item in ranked]
-    taken = {item.manifest.name if item.manifest else item.folder_name for item in findings}
-    # The last good version of a broken skill may have another name than its folder.
-    broken = {item.path for item in findings if item.manifest is None}
-    taken |= {entry.name for entry in previous.all_skills if entry.path in broken}
-    served = {entry.name for entry in plugins if entry.is_served}
-    servers = (item for item in config.servers if item.source in served)
-    return collect_server_skills(servers, taken, config.settings.limits)
-
-
-# ---- diagnostics -------------------------------------------------------------------------------
-
-
-def _source_diagnostics(inputs: PassInputs, results: ScanCache) -> Iterable[Diagnostic]:
-    for folder_scan in results.scan.folders.values():
-        yield from folder_scan.diagnostics
-        yield from _nothing_found(folder_scan)
-    for skill_scan in results.skills.values():
-        yield from skill_scan.diagnostics
-        yield from _nothing_found(skill_scan)
-    yield from results.scan.distributions.diagnostics
+def _source_diagnostics(inputs: PassInputs, now: ScanCache) -> Iterable[Diagnostic]:
+    for answer in now.answers.values():
+        yield from answer.diagnostics
+    for scan in now.skills.values():
+        yield from problems_of(scan)
     yield from inputs.selection.diagnostics
     yield from inputs.gate.diagnostics
-
-
-def _nothing_found(scan: SkillScan | PluginScan) -> Iterable[Diagnostic]:
-    """Report a folder that brings nothing, unless the scan has a reason already."""
-    if scan.findings or scan.place.optional or scan.diagnostics:
-        return
-    from satchel.sources import empty_root  # lazy: few folders bring nothing
-
-    if found := empty_root(scan.place):
-        yield found
-
-
-def _missing_packages(config: LoaderConfig, installed: DistributionScan) -> Iterable[Diagnostic]:
-    """Report the enabled entry points that are not installed."""
-    plugin_names = {item.name for item in installed.findings}
-    names = plugin_names | {item.distribution for item in installed.findings}
-    names |= {normalized(item.distribution) for item in installed.findings}
-    for name in sorted(config.entry_points - names - {ALL}):
-        near = near_misses(name, plugin_names)
-        yield make_diagnostic(
-            "plugin-not-installed",
-            Where(f"entry point {name}"),
-            f"no installed distribution has a plugin {name!r}",
-            f"did you mean {', '.join(near)}?" if near else "pip install the package that has it",
-        )
+    # The host is not listed as a plugin, so its diagnostics are reported here.
+    yield from now.bound.plugins[unit_of(inputs.config.host)].diagnostics

@@ -100,8 +100,10 @@ class TrustGate:
         files = (file for file in selection.files if file.scope is Precedence.PROJECT)
         of_files = (root for file in files for root in file.roots)
         of_projects = (root for it in self.grants.values() for root in project_roots(it.project))
+        # Not those of a folder that a link has just replaced: nobody trusted its target.
+        theirs = (root for root in (*of_files, *of_projects) if self.of_root(root))
         unique: dict[tuple[str, RootKind], SearchRoot] = {}
-        for root in (*given, *of_files, *of_projects):
+        for root in (*given, *theirs):
             grant = self.of_root(root)
             if grant is None or grant.level is not TrustLevel.NONE:
                 ruled = replace(root, scripts=grant.script_rule) if grant else root
@@ -156,19 +158,13 @@ class TrustGate:
             diagnostics=(*file.diagnostics, refusal),
         )
 
-    def units(
-        self, findings: Iterable[PluginFinding], before: Mapping[int, CodeUnit | None]
-    ) -> dict[int, CodeUnit | None]:
-        """Return the code of the plugins of projects by the `id` of their findings."""
-        units: dict[int, CodeUnit | None] = {}
-        for finding in findings:
-            if (grant := self.of_root(finding.place)) is not None:
-                from satchel.sources.code_units import plugin_unit  # lazy: only with projects
+    def unit(self, finding: PluginFinding) -> CodeUnit | None:
+        """Return the code of a plugin, if it belongs to a project."""
+        if (grant := self.of_root(finding.place)) is None:
+            return None
+        from satchel.sources.code_units import plugin_unit  # lazy: needed only with projects
 
-                key, folder = id(finding), grant.project.folder
-                is_known = key in before
-                units[key] = before[key] if is_known else plugin_unit(finding, folder, self.limits)
-        return units
+        return plugin_unit(finding, grant.project.folder, self.limits)
 
     def guarded(
         self,
@@ -232,8 +228,8 @@ class TrustGate:
             return root
         is_current = not plugin.contribution.is_untrusted and plugin.state is not Status.STALE
         rule = grant.script_rule if is_current else ScriptRule.NEVER
-        within = root.within or grant.project.folder
-        return replace(root, within=within, scripts=rule, is_of_project=True)
+        base = grant.project.folder
+        return replace(root, within=root.within or base, scripts=rule, project=base)
 
     def variables(
         self, path: str, scope: Precedence, requested: Iterable[str]

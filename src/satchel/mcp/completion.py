@@ -11,15 +11,19 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from satchel.catalog import SkillEntry
+from satchel.errors import ToolError
 from satchel.mcp.skill_resources import TEMPLATE
 from satchel.mcp.view_cache import ClientView
+from satchel.mcp_servers.server_offers import RemoteOffer, Suggestions
 from satchel.settings import Limits
 from satchel.text import has_hidden
 from satchel.tools.callables import in_thread
-from satchel.tools.mcp_offers import Complete
+from satchel.tools.mcp_offers import Complete, McpPrompt, McpResource
 
 _LOG = logging.getLogger("satchel.mcp")
 _MAX = 100
+_PATIENCE = 10.0
+"""Seconds that a server may take."""
 _MAX_READ = 10_000
 """Suggestions read from a plugin's function, which may be endless."""
 
@@ -33,8 +37,14 @@ async def completion(
     asked, begun = params.argument.name, params.argument.value
     given = (params.context.arguments if params.context else None) or {}
     words: Iterable[str] = ()
-    if offered := _offered(params.ref, shown):
-        words = await _plugin_values(offered, asked, begun, limits)
+    offered = _offered(params.ref, shown)
+    if isinstance(offered, RemoteOffer):
+        return {
+            "completion": await _server_values(offered, asked, begun, given),
+            "resultType": "complete",
+        }
+    if offered is not None and offered.complete is not None:
+        words = await _plugin_values(offered.complete, asked, begun, limits)
     elif getattr(params.ref, "uri", None) == TEMPLATE["uriTemplate"]:
         words = _skill_values(asked, given, shown.view.skills)
     found = sorted({word for word in words if word.startswith(begun) and not has_hidden(word)})
@@ -58,13 +68,23 @@ def _is_listed(
 
 def _offered(
     reference: types.PromptReference | types.ResourceTemplateReference, shown: ClientView
-) -> Complete | None:
-    """Return a plugin's function that completes this prompt or resource, or `None`."""
+) -> McpPrompt | McpResource | None:
+    """Return the prompt or resource of a plugin or a server, or `None`."""
     if isinstance(reference, types.PromptReference):
-        prompt = shown.offers.prompts.get(reference.name)
-        return prompt.complete if prompt else None
-    resource = shown.offers.resources.get(reference.uri)
-    return resource.complete if resource else None
+        return shown.offers.prompts.get(reference.name)
+    return shown.offers.resources.get(reference.uri)
+
+
+async def _server_values(
+    offer: RemoteOffer, asked: str, begun: str, given: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what a server suggests: it chooses and sorts; nothing if it fails."""
+    found = Suggestions()
+    with suppress(ToolError, TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            found = await offer.suggest(asked, begun, given)
+    total = {} if found.total is None else {"total": found.total}
+    return {"values": list(found.values), **total, "hasMore": found.has_more}
 
 
 async def _plugin_values(

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
-import uvicorn
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -30,7 +29,6 @@ _IDLE_TIMEOUT = 10
 """Seconds in which a client must send a request after it connects or gets a response."""
 _BODY_TIMEOUT = 20
 """Further seconds in which the whole request must have arrived."""
-_SHUTDOWN_TIMEOUT = 1
 """Seconds in which running requests must end when the server stops."""
 _CHECK_INTERVAL = 1.0
 """Seconds until the sessions of a revoked token are closed."""
@@ -175,19 +173,11 @@ async def serve_http(
             allow_headers=["*"],
             expose_headers=["mcp-session-id", "mcp-protocol-version", "www-authenticate"],
         )
-    config = uvicorn.Config(
+    server = QuietServer(
         TrustedHosts(app, address, hosts=hosts, origins=origins),
         http=_Connection,
         limit_concurrency=MOST_CONNECTIONS,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        ws="none",
-        timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
     )
-    server = QuietServer(config)
     async with endpoints.open():
         running = asyncio.create_task(server.serve([listening]))
         ready()

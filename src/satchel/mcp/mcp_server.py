@@ -28,6 +28,7 @@ from satchel.mcp.notifier import Notifier
 from satchel.mcp.pagination import PagedList, StaleCursorError
 from satchel.mcp.plugin_offers import contents_of, messages_of, run_offer
 from satchel.mcp.protocol_validation import LISTED
+from satchel.mcp.resource_followers import follow_resource, following
 from satchel.mcp.served_client import ServedClient, connection_of
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp.skill_resources import (
@@ -105,7 +106,7 @@ class SatchelServer:
             on_read_resource=self._read,
             on_subscribe_resource=self._subscribe,
             on_unsubscribe_resource=self._unsubscribe,
-            on_subscriptions_listen=self.notifier.listening,
+            on_subscriptions_listen=self._listen,
             on_completion=self._complete,
         )
         server.middleware.append(self._answer_from_cache)
@@ -160,6 +161,7 @@ class SatchelServer:
             client = connection.state[_CLIENT] = self._new_client(self._connected_mode, connection)
             # Background tasks end with the connection: no one could ask for them.
             connection.exit_stack.callback(client.session.interrupt)
+            connection.exit_stack.callback(client.unsubscribe)
         assert isinstance(client, ServedClient)
         return client
 
@@ -298,18 +300,30 @@ class SatchelServer:
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
         view = self._view(ctx)
         found, offered = find_target(params.uri, view.view), view.offers.find(params.uri)
-        if offered and (offered[0].is_template or offered[0].server):
+        if offered and offered[0].is_template and not offered[0].server:
             raise _no_resource(
                 ctx, params.uri, f"Cannot subscribe to {params.uri}: its changes are not known."
             )
         if not (offered or (found is not None and found.is_file)):
             raise _no_resource(ctx, params.uri)
-        self._client(ctx).subscribed.add(params.uri)
+        client = self._client(ctx)
+        if client.connection is not None and params.uri not in client.subscribed:
+            try:
+                end = await follow_resource(view, params.uri, self.notifier, client)
+            except ToolError as problem:
+                why = f"Cannot subscribe to {params.uri}: {problem}."
+                raise _no_resource(ctx, params.uri, why) from None
+            client.subscribed[params.uri] = end
         return types.EmptyResult()
 
     async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
-        self._client(ctx).subscribed.discard(params.uri)
+        self._client(ctx).unsubscribe(params.uri)
         return types.EmptyResult()
+
+    async def _listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
+        uris = params.notifications.resource_subscriptions or ()
+        async with following(self._view(ctx), uris, self.notifier):
+            return await self.notifier.listening(ctx, params)
 
     async def _skills(self, ctx: Context, params: types.PaginatedRequestParams) -> Any:
         view = self._view(ctx)

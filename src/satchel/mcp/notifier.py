@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 from mcp.server.lowlevel.server import Server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 
 from satchel.catalog import Change
 from satchel.mcp.served_client import ServedClient, events_between, send
@@ -72,6 +72,14 @@ class Notifier:
         if client in self._talks and frozenset(client.session.active_groups) != before.active:
             self._begin(self._tell(client))
 
+    def updated(self, uri: str, client: ServedClient | None) -> None:
+        """Notify a client, or those without a connection, that a resource of a server changed."""
+        if client is None:
+            self._begin(self._bus.publish(ResourceUpdated(uri)))
+        else:
+            client.updated.add(uri)
+            self._begin(self._tell(client))
+
     def close(self) -> None:
         """Close the streams of clients without a connection."""
         self.listening.close()
@@ -114,12 +122,16 @@ class Notifier:
         try:
             while client.has_news and client in self._talks:
                 client.has_news, now = False, self._shown_to(client)
+                updated, client.updated = client.updated, set()
                 try:
                     async with asyncio.timeout(_PATIENCE):
                         for event in events_between(client.told, now):
                             await send(event, client)
+                        for uri in updated:
+                            await send(ResourceUpdated(uri), client)
                 except TimeoutError:
                     client.has_news = True
+                    client.updated |= updated
                 else:
                     client.told = now
         finally:

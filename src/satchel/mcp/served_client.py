@@ -1,6 +1,6 @@
 """The state of one served client."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
@@ -32,12 +32,19 @@ class ServedClient:
     """The lowest level of log messages it wants."""
     given: frozenset[str] = frozenset()
     """The groups that the operator asked for and that were activated, now or earlier."""
-    subscribed: set[str] = field(default_factory=set)
-    """The resources that it subscribed to."""
+    subscribed: dict[str, Callable[[], object]] = field(default_factory=dict)
+    """The resources that it subscribed to, with what ends that."""
+    updated: set[str] = field(default_factory=set)
+    """Resources of servers that changed; it was not notified yet."""
     told: ClientView | None = None
     """The last view it was notified of; `None` before it is initialized."""
     is_being_told: bool = False
     has_news: bool = False
+
+    def unsubscribe(self, *uris: str) -> None:
+        """End the subscription to some resources, without any to all."""
+        for uri in uris or tuple(self.subscribed):
+            self.subscribed.pop(uri, lambda: None)()
 
 
 def events_between(before: ClientView, after: ClientView) -> Iterator[ServerEvent]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from satchel.mcp_servers.server_options import ServerOptions
     from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
-    from satchel.mcp_servers.server_skills import ServerSkills, collect_server_skills
+    from satchel.mcp_servers.server_skills import collect_server_skills
     from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 else:
     __getattr__ = lazy_exports(
@@ -38,7 +38,7 @@ else:
             "server_contributions": "Pin ServerConfig ServerContribution ServerOffer",
             "server_options": "ServerOptions",
             "server_pool": "ServerHandle ServerPool",
-            "server_skills": "ServerSkills collect_server_skills",
+            "server_skills": "collect_server_skills",
             "tool_definitions": "ServerSnapshot ToolDefinition",
         },
     )
@@ -57,7 +57,6 @@ __all__ = [
     "ServerOffer",
     "ServerOptions",
     "ServerPool",
-    "ServerSkills",
     "ServerSnapshot",
     "SseServer",
     "StdioServer",

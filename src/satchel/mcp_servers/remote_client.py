@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
-from satchel.errors import NotFoundError, SatchelError, ToolError
+from satchel.errors import SatchelError, ToolError
 from satchel.mcp_servers.remote_tool import RemoteTool
 from satchel.mcp_servers.server_addresses import RemoteServer
 from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
-from satchel.names import near_misses
+from satchel.names import require_known
 from satchel.settings import Limits
 from satchel.tools import ToolResult
 from satchel.tools.argument_reading import read_arguments
@@ -76,8 +76,7 @@ class RemoteClient:
         Raises `NotFoundError`.
         """
         tools = {tool.name: tool for tool in await self.list_tools()}
-        if name not in tools:
-            raise NotFoundError("tool", name, near_misses(name, tools))
+        require_known("tool", name, tools)
         return _Function(tools[name], wrap=wrap_tool_result)
 
     def _require_open(self) -> ServerHandle:

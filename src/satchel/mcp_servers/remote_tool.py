@@ -49,7 +49,7 @@ class RemoteTool(Tool):
         options: ServerOptions | None = None,
     ) -> None:
         options = options or ServerOptions()
-        self.name = name or definition.name
+        self.name, self.own_name = name or definition.name, definition.name
         self.drift = drift
         """How it differs from what was approved, or `None`."""
         self.definition, self.timeout, self._begin = definition, timeout, begin

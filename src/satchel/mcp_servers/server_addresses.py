@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from itertools import chain
+from typing import ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from satchel.errors import DefinitionError
@@ -25,6 +26,7 @@ class StdioServer:
     Its environment is a small safe part of ours, and `env`.
     """
 
+    transport: ClassVar[str] = "stdio"
     command: str
     args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] | None = field(default=None, repr=False)
@@ -153,6 +155,7 @@ class _OnNetwork:
 class HttpServer(_OnNetwork):
     """A server at a URL that speaks MCP over streamable HTTP."""
 
+    transport: ClassVar[str] = "streamable-http"
     or_sse: bool = field(default=False, compare=False)
     """Whether to try server-sent events if it refuses streamable HTTP with a status of 4xx."""
 
@@ -160,6 +163,8 @@ class HttpServer(_OnNetwork):
 @dataclass(frozen=True, slots=True, repr=False)
 class SseServer(_OnNetwork):
     """A server at a URL that speaks MCP over server-sent events, as older ones do."""
+
+    transport: ClassVar[str] = "sse"
 
 
 RemoteServer = StdioServer | HttpServer | SseServer

@@ -23,6 +23,7 @@ from satchel.mcp_servers.client_callbacks import (
 from satchel.mcp_servers.connection_errors import is_connection_closed
 from satchel.mcp_servers.listed_skills import SkillListing, list_skills, offers_skills
 from satchel.mcp_servers.resource_reader import read_resource
+from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, describe_server
 from satchel.mcp_servers.server_instructions import with_instructions
 from satchel.mcp_servers.server_offers import ServerOffers, list_offers
@@ -112,15 +113,21 @@ class ServerConnection:
     async def request(
         self, method: str, params: Mapping[str, Any], caller: Caller | None
     ) -> dict[str, Any]:
-        """Send a request for a prompt or a resource, and return the response.
+        """Send a request about a prompt or a resource, and return the response.
 
         Raises `ToolError` if the server refuses or sends an invalid response.
         """
         from mcp import MCPError
-        from mcp_types import GetPromptRequest, ReadResourceRequest
+        from mcp_types import CompleteRequest, GetPromptRequest, ReadResourceRequest
 
-        kind: Any = GetPromptRequest if method == "prompts/get" else ReadResourceRequest
-        request = kind.model_validate({"method": method, "params": dict(params)}, by_name=False)
+        kinds: dict[str, Any] = {
+            "prompts/get": GetPromptRequest,
+            "resources/read": ReadResourceRequest,
+            "completion/complete": CompleteRequest,
+        }
+        request = kinds[method].model_validate(
+            {"method": method, "params": dict(params)}, by_name=False
+        )
         where = describe_server(self._server, self._name)
         try:
             with self._callers.during(caller):
@@ -235,14 +242,16 @@ async def connect(
     auth: Any = None,
     callbacks: ClientCallbacks | None = None,
     roots: tuple[str, ...] = (),
+    subscriptions: ResourceSubscriptions | None = None,
 ) -> AsyncIterator[ServerConnection]:
     """Connect to a server until the block ends.
 
     `on_change` is called when its tools or skills may have changed, `on_end` when it sends
     nothing more, and `on_late` when connecting exceeds the limit `start`: `SatchelError` is raised
     then, but only after closing, which may take long. `auth` authorizes requests to a server on the
-    network. `callbacks` answer what it asks, and `roots` are folders that it may ask for. Also
-    raises any error of the transport.
+    network. `callbacks` answer what it asks, and `roots` are folders that it may ask for.
+    `subscriptions` are the resources that it reports changes of. Also raises any error of the
+    transport.
     """
     start = start or StartLimit(limits.mcp_connect, "limit mcp_connect")
     import anyio
@@ -251,6 +260,7 @@ async def connect(
         Implementation,
         PromptListChangedNotification,
         ResourceListChangedNotification,
+        ResourceUpdatedNotification,
         ToolListChangedNotification,
     )
 
@@ -262,6 +272,8 @@ async def connect(
         )
         if isinstance(message, changed):
             on_change()
+        elif isinstance(message, ResourceUpdatedNotification):
+            followed.updated(str(message.params.uri))
 
     def filter_message(received: Any) -> Any:
         if isinstance(server, WorkerServer):
@@ -278,7 +290,7 @@ async def connect(
         callbacks or ClientCallbacks(),
         roots=_addresses(roots),
     )
-    callers = RunningCallers()
+    callers, followed = RunningCallers(), subscriptions or ResourceSubscriptions(name)
     client = Client(
         open_transport(
             server,
@@ -308,6 +320,7 @@ async def connect(
             scope.deadline, outcome = math.inf, None
             timer.cancel()
             listening.start_soon(_listen, client, on_change)
+            listening.start_soon(followed.serve, client)
             try:
                 yield ServerConnection(
                     client, name, server, limits, callbacks=answering, callers=callers

@@ -13,13 +13,19 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
 from satchel.mcp_servers.remote_tool import BeginCall, RemoteTool
 from satchel.mcp_servers.resource_reader import BeginRead
+from satchel.mcp_servers.resource_subscriptions import FollowResource
 from satchel.mcp_servers.server_addresses import RemoteServer
 from satchel.mcp_servers.server_instructions import (
     INSTRUCTIONS,
     changed_instructions,
     notes_of,
 )
-from satchel.mcp_servers.server_offers import BeginRequest, RemotePrompt, RemoteResource
+from satchel.mcp_servers.server_offers import (
+    BeginRequest,
+    OfferSource,
+    RemotePrompt,
+    RemoteResource,
+)
 from satchel.mcp_servers.server_options import ServerOptions, unknown_names
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
@@ -89,6 +95,8 @@ class ServerOffer:
     """Reads files of its skills."""
     request: BeginRequest | None = None
     """Gets its prompts and resources."""
+    follow: FollowResource | None = None
+    """Follows its resources."""
 
     @property
     def source(self) -> str:
@@ -243,6 +251,7 @@ def _contribution(
         version=snapshot.version,
         description=f"The MCP server {config.name}.",
         groups=() if config.groups else (own,),
+        notes=dict.fromkeys(config.groups, notes) if notes else {},
         tools=tuple(tools),
         unusable=() if snapshot.is_up else tuple(_known_tools(item, naming.names)),
         keeps_groups=True,
@@ -273,11 +282,16 @@ def offers_of(item: ServerOffer) -> Iterator[McpPrompt | McpResource]:
     config, offers = item.config, item.snapshot.offers
     if item.request is None:
         return
-    given: Any = {"groups": config.groups, "timeout": config.timeout}
-    for prompt in offers.prompts:
-        yield RemotePrompt(prompt, config.name, item.request, **given)
-    for resource in offers.resources:
-        yield RemoteResource(resource, config.name, item.request, **given)
+    source = OfferSource(
+        server=config.name,
+        begin=item.request,
+        follow=item.follow,
+        groups=config.groups,
+        timeout=config.timeout,
+        completes=offers.completes,
+    )
+    yield from (RemotePrompt(prompt, source) for prompt in offers.prompts)
+    yield from (RemoteResource(resource, source) for resource in offers.resources)
 
 
 def _tool(item: ServerOffer, definition: ToolDefinition, name: str) -> ToolContribution:

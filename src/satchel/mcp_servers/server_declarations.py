@@ -113,6 +113,10 @@ def _address(
             shown=declared.command if "${" in declared.command else "",
         )
     network: dict[str, Any] = {"shown": declared.url, "hidden": hidden}
+    if filled.client_id or filled.redirect or filled.scopes:
+        network["oauth"] = OAuthClient(
+            client_id=filled.client_id, redirect=filled.redirect, scopes=filled.scopes
+        )
     if filled.transport == "sse":
         return SseServer(filled.url, dict(filled.headers), **network)
     return HttpServer(filled.url, dict(filled.headers), or_sse=filled.or_sse, **network)

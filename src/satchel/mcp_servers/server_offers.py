@@ -5,12 +5,14 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import Caller
+from satchel.mcp_servers.resource_subscriptions import FollowResource, OnUpdate
 from satchel.settings import Limits
 from satchel.text import has_hidden, one_line, shorten, visible
 from satchel.tools import (
@@ -35,6 +37,7 @@ BeginRequest = Callable[[str, Mapping[str, Any], Caller | None], "Future[dict[st
 _MAX_PAGES = 100
 _LONGEST_NAME, _LONGEST_TEXT, _LONGEST_URI = 200, 1_000, 2_000
 _MAX_ARGUMENTS = 50
+_MAX_SUGGESTIONS = 100
 _SKILLS = "skill://"
 
 
@@ -73,6 +76,8 @@ class ServerOffers:
 
     prompts: tuple[OfferedPrompt, ...] = ()
     resources: tuple[OfferedResource, ...] = ()
+    completes: bool = False
+    """Whether it completes their arguments."""
 
 
 # ---- listing -----------------------------------------------------------------------------------
@@ -97,7 +102,7 @@ async def list_offers(client: "Client", limits: Limits) -> ServerOffers:
                 await _read_list(client, method, "resourceTemplates", templates, limits)
     # In a thread: this is the event loop of all servers.
     offers: ServerOffers = await in_thread(partial(_checked, prompts, resources, templates))
-    return offers
+    return replace(offers, completes=able.completions is not None)
 
 
 async def _read_list(
@@ -184,8 +189,12 @@ def _resource(item: Any, key: str) -> OfferedResource | None:
 def _plain(item: Any, key: str, longest: int) -> str:
     """Return a text that is used as it is, or `""` if that would not be safe."""
     text = item.get(key) if isinstance(item, dict) else None
-    is_plain = isinstance(text, str) and 0 < len(text) <= longest and not has_hidden(text)
-    return text if isinstance(text, str) and is_plain and "\n" not in text else ""
+    return text if isinstance(text, str) and _is_plain(text, longest) else ""
+
+
+def _is_plain(text: Any, longest: int = _LONGEST_TEXT) -> bool:
+    is_short = isinstance(text, str) and 0 < len(text) <= longest
+    return is_short and not has_hidden(text) and "\n" not in text
 
 
 def _text(item: Mapping[str, Any], key: str) -> str:
@@ -204,15 +213,14 @@ class _OfferTool(Tool):
 
     def __init__(
         self,
-        name: str,
-        description: str,
+        offered: OfferedPrompt | OfferedResource,
         arguments: Iterable[PromptArgument],
         *,
         send: Callable[[Mapping[str, Any], Caller], "Future[dict[str, Any]]"],
         decode: Callable[[dict[str, Any]], ToolResult],
         timeout: float | None,
     ) -> None:
-        self.name, self.description, self.timeout = name, description, timeout
+        self.name, self.description, self.timeout = offered.name, offered.description, timeout
         self._send, self._decode = send, decode
         arguments = tuple(arguments)
         self.parameters = {
@@ -236,71 +244,115 @@ class _OfferTool(Tool):
         return result
 
 
-class RemotePrompt(McpPrompt):
-    """A prompt of a server. `server` and `own_name` say which; `name` is unique here."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferSource:
+    """Where a prompt or a resource comes from, and how to ask there for it."""
 
-    def __init__(
-        self,
-        offered: OfferedPrompt,
-        server: str,
-        begin: BeginRequest,
-        *,
-        groups: tuple[str, ...] = (),
-        timeout: float | None = None,
-    ) -> None:
-        self.offered, self.server, self.groups = offered, server, groups
+    server: str
+    begin: BeginRequest = field(compare=False, repr=False)
+    follow: FollowResource | None = field(default=None, compare=False, repr=False)
+    groups: tuple[str, ...] = ()
+    timeout: float | None = None
+    completes: bool = False
+    """Whether the server completes arguments."""
 
-        def send(arguments: Mapping[str, Any], caller: Caller) -> "Future[dict[str, Any]]":
-            params = {"name": offered.name, "arguments": dict(arguments)}
-            return begin("prompts/get", params, caller)
 
-        tool = _OfferTool(
-            offered.name,
-            offered.description,
-            offered.arguments,
-            send=send,
-            decode=_prompt_result,
-            timeout=timeout,
-        )
-        super().__init__(tool, name=offered.name)
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """What a server suggests for an argument."""
+
+    values: tuple[str, ...] = ()
+    total: int | None = None
+    has_more: bool = False
+
+
+class RemoteOffer:
+    """What a prompt and a resource of a server have in common; equal ones come from one place."""
+
+    offered: OfferedPrompt | OfferedResource
+    source: OfferSource
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        # `name` and `prefix` differ where a name or a URI is taken.
+        return self.offered, self.source, vars(self).get("name"), vars(self).get("prefix")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RemotePrompt) and self._key == other._key
+        return isinstance(other, RemoteOffer) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
 
-    @property
-    def _key(self) -> tuple[Any, ...]:
-        return self.offered, self.name, self.server, self.groups
+    async def suggest(
+        self, argument: str, typed: str, given: Mapping[str, str], caller: Caller | None = None
+    ) -> Suggestions:
+        """Return what the server suggests for an argument. Raises `ToolError`."""
+        if not self.source.completes:
+            return Suggestions()
+        reference = (
+            {"type": "ref/prompt", "name": self.offered.name}
+            if isinstance(self.offered, OfferedPrompt)
+            else {"type": "ref/resource", "uri": self.offered.uri}
+        )
+        params = {
+            "ref": reference,
+            "argument": {"name": argument, "value": typed},
+            **({"context": {"arguments": dict(given)}} if given else {}),
+        }
+        response = await asyncio.wrap_future(
+            self.source.begin("completion/complete", params, caller)
+        )
+        return _suggestions(response.get("completion"))
 
 
-class RemoteResource(McpResource):
+def _suggestions(found: Any) -> Suggestions:
+    found = found if isinstance(found, dict) else {}
+    given, total = found.get("values"), found.get("total")
+    values = [text for text in given if _is_plain(text)] if isinstance(given, list) else []
+    return Suggestions(
+        tuple(values[:_MAX_SUGGESTIONS]),
+        total if type(total) is int and total >= 0 else None,
+        has_more=found.get("hasMore") is True or len(values) > _MAX_SUGGESTIONS,
+    )
+
+
+class RemotePrompt(RemoteOffer, McpPrompt):
+    """A prompt of a server. `server` and `offered` say which; `name` is unique here."""
+
+    def __init__(self, offered: OfferedPrompt, source: OfferSource) -> None:
+        self.offered, self.source = offered, source
+        self.server, self.groups = source.server, source.groups
+
+        def send(arguments: Mapping[str, Any], caller: Caller) -> "Future[dict[str, Any]]":
+            params = {"name": offered.name, "arguments": dict(arguments)}
+            return source.begin("prompts/get", params, caller)
+
+        tool = _OfferTool(
+            offered, offered.arguments, send=send, decode=_prompt_result, timeout=source.timeout
+        )
+        super().__init__(tool, name=offered.name)
+
+
+class RemoteResource(RemoteOffer, McpResource):
     """A resource of a server, or a template for several."""
 
-    def __init__(
-        self,
-        offered: OfferedResource,
-        server: str,
-        begin: BeginRequest,
-        *,
-        groups: tuple[str, ...] = (),
-        timeout: float | None = None,
-    ) -> None:
-        self.offered, self.server, self.groups = offered, server, groups
+    offered: OfferedResource
+
+    def __init__(self, offered: OfferedResource, source: OfferSource) -> None:
+        self.offered, self.source = offered, source
+        self.server, self.groups = source.server, source.groups
         self.uri, self.name, self.mime_type = offered.uri, offered.name, offered.mime_type
         self.complete = None
 
         def send(arguments: Mapping[str, Any], caller: Caller) -> "Future[dict[str, Any]]":
-            return begin("resources/read", {"uri": arguments[_URI]}, caller)
+            return source.begin("resources/read", {"uri": arguments[_URI]}, caller)
 
         self.tool = _OfferTool(
-            offered.name,
-            offered.description,
+            offered,
             [PromptArgument(_URI, required=True)],
             send=send,
             decode=_resource_result,
-            timeout=timeout,
+            timeout=source.timeout,
         )
         self.variables = ()
         self._parts = _literals(offered.uri)
@@ -318,15 +370,15 @@ class RemoteResource(McpResource):
         is_ours = _fits(uri, self._parts) if self.is_template else uri == self.offered.uri
         return {_URI: uri} if is_ours else None
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RemoteResource) and self._key == other._key
+    async def follow(self, uri: str, on_update: OnUpdate) -> Callable[[], None]:
+        """Call a function whenever the resource at a URI changes; return what ends that.
 
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[Any, ...]:
-        return self.offered, self.uri, self.server, self.groups
+        Raises `ToolError` if the server does not report its changes.
+        """
+        if self.source.follow is None:
+            raise ToolError(f"the server {self.server!r} does not report changes of {uri}")
+        following = self.source.follow(uri.removeprefix(self.prefix), on_update)
+        return await asyncio.wrap_future(following)
 
 
 _URI = "uri"

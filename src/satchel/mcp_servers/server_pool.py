@@ -4,10 +4,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from satchel.mcp_servers.client_callbacks import Caller, ClientCallbacks
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
+from satchel.mcp_servers.resource_subscriptions import OnUpdate
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
 from satchel.mcp_servers.server_connection import OnProgress
 from satchel.mcp_servers.server_options import ServerOptions
@@ -106,13 +108,27 @@ class ServerHandle:
     def request(
         self, method: str, params: Mapping[str, Any], caller: Caller | None
     ) -> "Future[dict[str, Any]]":
-        """Start to get a prompt or a resource. Raises `ToolError` after the pool was closed."""
+        """Start a request about a prompt or a resource. Raises `ToolError` after closing."""
         self._require_same_process()
         requesting = self._supervisor.request(method, params, caller)
         try:
             return self._thread.begin(requesting)
         except RuntimeError:  # the loop is closed
             requesting.close()
+            raise self._supervisor.unavailable(CLOSED) from None
+
+    def follow(self, uri: str, on_update: OnUpdate) -> "Future[Callable[[], None]]":
+        """Start to follow a resource; the result ends that. Raises `ToolError` after closing."""
+        self._require_same_process()
+        subscriptions = self._supervisor.subscriptions
+
+        async def following() -> Callable[[], None]:
+            await subscriptions.add(uri, on_update)
+            return partial(self._thread.soon, subscriptions.remove, uri, on_update)
+
+        try:
+            return self._thread.begin(following())
+        except RuntimeError:
             raise self._supervisor.unavailable(CLOSED) from None
 
     def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> "Future[ServedFile]":

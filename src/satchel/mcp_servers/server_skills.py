@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.listed_skills import ListedSkill, invalid_skill
 from satchel.mcp_servers.resource_reader import RemoteSkillReader
 from satchel.mcp_servers.server_contributions import ServerOffer
@@ -18,20 +17,13 @@ from satchel.sources.folder_reader import FolderContent
 from satchel.sources.skill_files import SkillAccess
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSkills:
-    """The skills of all servers that are up, and diagnostics about left out ones."""
-
-    findings: tuple[SkillFinding, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-
-
 def collect_server_skills(
     offered: Iterable[ServerOffer], taken: Iterable[str], limits: Limits
-) -> ServerSkills:
+) -> tuple[tuple[SkillFinding, ...], tuple[Diagnostic, ...]]:
     """Return the skills and prompts that servers offer, with names that are not in `taken`.
 
-    A server that is down keeps the names of its skills, so that other skills are not renamed.
+    The diagnostics are about those that are left out. A server that is down keeps the names of its
+    skills, so that other skills are not renamed.
     """
     taken, offered = set(taken), tuple(offered)
     findings: list[SkillFinding] = []
@@ -54,7 +46,7 @@ def collect_server_skills(
             taken.add(names[-1])
         if item.snapshot.is_up:
             findings += find_prompts(item, names, limits)
-    return ServerSkills(tuple(findings), tuple(diagnostics))
+    return tuple(findings), tuple(diagnostics)
 
 
 def _free_name(server: str, name: str, taken: set[str]) -> str:

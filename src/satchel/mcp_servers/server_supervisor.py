@@ -15,6 +15,7 @@ from satchel.mcp_servers.client_callbacks import Caller, ClientCallbacks
 from satchel.mcp_servers.connection_errors import GONE, first_error, is_refused, reason
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.resource_reader import ServerFiles
+from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
 from satchel.mcp_servers.server_addresses import (
     HttpServer,
     RemoteServer,
@@ -95,6 +96,7 @@ class ServerSupervisor:
         self._mode: ProtocolMode = "auto"
         self._stderr = self._new_stderr()
         self._files = ServerFiles(name, str(server), limits)
+        self.subscriptions = ResourceSubscriptions(name)
         self._waits_for_call = self._options.lazy and bool(known)
         outage = self._unavailable_diagnostic("is not connected yet")
         self.snapshot = ServerSnapshot(tools=known, outage=None if self._waits_for_call else outage)
@@ -187,7 +189,10 @@ class ServerSupervisor:
         self._ended.clear()
         self._stderr = self._new_stderr()
         async with self._connected(
-            on_change=self._changed.set, on_end=self._end, on_late=self._on_late
+            on_change=self._changed.set,
+            on_end=self._end,
+            on_late=self._on_late,
+            subscriptions=self.subscriptions,
         ) as connection:
             self._connection = connection
             self._note(connection)
@@ -214,7 +219,7 @@ class ServerSupervisor:
             await self._until_stale(list_backoff)
 
     def _connected(
-        self, **callbacks: Callable[[], None]
+        self, *, subscriptions: ResourceSubscriptions | None = None, **callbacks: Callable[[], None]
     ) -> AbstractAsyncContextManager[ServerConnection]:
         """Connect in the protocol mode that last worked."""
         auth = self._login.auth if self._login is not None else None
@@ -228,6 +233,7 @@ class ServerSupervisor:
             auth=auth,
             callbacks=self._callbacks,
             roots=self._options.roots,
+            subscriptions=subscriptions,
             **callbacks,
         )
 

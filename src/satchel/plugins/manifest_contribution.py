@@ -33,6 +33,7 @@ def with_manifest(contribution: PluginContribution, found: PluginFinding) -> Plu
         contribution,
         version=manifest.version,
         description=manifest.description,
+        runner=manifest.runner,
         # Without code, or with a broken `dev.satchel` extension, there are no tools to group. The
         # context of a Gemini extension needs a group, too.
         groups=manifest_groups(manifest)
@@ -106,6 +107,7 @@ def manifest_groups(
             tools=group.tools,
             skills=group.skills,
             requires=group.requires,
+            runner=group.runner,
         )
         for group in manifest.groups
     )

@@ -20,9 +20,8 @@ Rank = tuple[Any, ...]
 
 def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
     """Return the contribution that a plugin folder declares, without running its code."""
-    manifest = found.manifest
     contribution = PluginContribution(
-        name=manifest.name if manifest else found.folder_name,
+        name=found.manifest.name if found.manifest else found.folder_name,
         source=found.place.source,
         scope=found.place.scope,
         path=found.path,
@@ -41,8 +40,8 @@ def read_package(found: PackageFinding, rank: Rank) -> PluginContribution:
         name=installed.name,
         source=installed.distribution,
         scope=Precedence.PLUGIN,
-        path=installed.path,
-        unit=f"{installed.distribution}:{installed.name}",
+        path=found.path,
+        unit=found.unit,
         rank=rank,
         digest=found.digest,
         version=installed.version,

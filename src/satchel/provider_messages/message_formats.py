@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from satchel.errors import NotFoundError
 from satchel.lazy_dataclass import dataclass
-from satchel.names import near_misses
+from satchel.names import require_known
 from satchel.provider_messages import (
     anthropic_messages,
     gemini_messages,
@@ -66,6 +65,5 @@ def result_messages(
 
 
 def _format_of(dialect: str) -> MessageFormat:
-    if dialect not in _FORMATS:
-        raise NotFoundError("dialect", dialect, near_misses(dialect, _FORMATS))
+    require_known("dialect", dialect, _FORMATS)
     return _FORMATS[dialect]

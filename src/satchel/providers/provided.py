@@ -15,7 +15,7 @@ from satchel.names import group_names, plugin_name_fault
 from satchel.providers.provider import Contribution
 from satchel.providers.skill import find_skill, skill_path
 from satchel.settings import Limits
-from satchel.sources.file_reader import digest_of
+from satchel.sources.file_reader import StampedPath, digest_of
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
 from satchel.sources.skill_scan import SkillFinding
 from satchel.text import shorten
@@ -37,6 +37,8 @@ class Provided:
     skills: tuple[SkillFinding, ...] = ()
     roots: tuple[SearchRoot, ...] = ()
     """The folders of skills and plugins that it names."""
+    watched: tuple[StampedPath, ...] = field(default=(), compare=False)
+    """The paths that it watches, with their stamps when it was asked."""
     given: Contribution | None = field(default=None, compare=False, repr=False)
     """What it returned."""
 

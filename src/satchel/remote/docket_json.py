@@ -1,13 +1,18 @@
-"""Docket with JSON in place of pickle.
+"""Docket with JSON in place of pickle, for our queues only.
 
 Docket pickles arguments and exceptions. Who can write to redis could then run any code in a worker,
-before a signature is checked. We send one text for each call, so JSON is enough.
+before a signature is checked. We send one text for each call, so JSON is enough. Other code of the
+process may use docket, too, and keeps its pickles.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
 
+import cloudpickle
 import docket.docket
 import docket.execution
 import docket.strikelist
@@ -16,34 +21,72 @@ from docket import Docket
 
 from satchel.remote.remote_keys import TASK
 
+_is_ours: ContextVar[bool] = ContextVar("satchel_json_only", default=False)
 
-class _Json:
+
+class _Listed(tuple[Any, ...]):
+    """Positional arguments; as named ones they are none. Docket looks at both unprotected."""
+
+    def __new__(cls, value: object) -> "_Listed":
+        return super().__new__(cls, value if isinstance(value, list) else ())
+
+    def keys(self) -> tuple[str, ...]:
+        return ()
+
+    items = keys
+
+
+class _Named(dict[str, Any]):
+    """Named arguments; as positional ones they are none."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return () if isinstance(key, slice) else super().__getitem__(key)
+
+
+class _JsonIfOurs:
     """Has the two functions of `cloudpickle` that docket uses."""
 
     @staticmethod
     def dumps(value: Any) -> bytes:
+        if not _is_ours.get():
+            return bytes(cloudpickle.dumps(value))
         return json.dumps(value, default=repr).encode()
 
     @staticmethod
     def loads(data: bytes) -> Any:
+        if not _is_ours.get():
+            return cloudpickle.loads(data)
         try:
             value = json.loads(data)
-        except ValueError:
-            return {}  # not from one of us: no arguments, and so no call
-        return tuple(value) if isinstance(value, list) else value
+        except (ValueError, RecursionError):
+            value = None  # not from one of us
+        return _Named(value) if isinstance(value, dict) else _Listed(value)
 
 
-def without_pickle() -> None:
-    """Let docket write and read JSON in this process; raise if it has changed and cannot."""
+@contextmanager
+def json_only(*, is_ours: bool = True) -> Iterator[None]:
+    """Let docket write and read JSON inside, also in the tasks that begin there."""
+    token = _is_ours.set(is_ours)
+    try:
+        yield
+    finally:
+        _is_ours.reset(token)
+
+
+def _without_pickle() -> None:
+    """Put JSON in the place of pickle; raise if docket has changed and this cannot be done."""
     for module in (docket.execution, docket.strikelist, docket.worker):
         if not hasattr(module, "cloudpickle"):
             raise RuntimeError(f"{module.__name__} has changed; its messages may be pickles")
-        module.__dict__["cloudpickle"] = _Json
+        module.__dict__["cloudpickle"] = _JsonIfOurs
 
 
 def open_docket(url: str, name: str, digest: str) -> Docket:
-    """Return the queue of one version of a plugin; calls for it reach only workers that have it."""
-    without_pickle()
+    """Return the queue of one version of a plugin; calls for it reach only workers that have it.
+
+    Enter and use it inside `json_only`.
+    """
+    _without_pickle()
     queue = Docket(
         name=f"{name}:{digest[:24]}",
         url=url,

@@ -1,5 +1,7 @@
 """The names of what hosts and workers keep in redis beside docket's own."""
 
+from redis.exceptions import RedisError
+
 from satchel.lazy_dataclass import dataclass
 
 
@@ -21,12 +23,32 @@ class RemoteKeys:
         """Return the mark that a worker has begun to run a call."""
         return f"satchel:{self.name}:started:{call}"
 
+    def workers(self, digest: str) -> str:
+        """Return the set of the workers that have a version of a plugin."""
+        return f"satchel:{self.name}:workers:{digest}"
+
+    @property
+    def hosts(self) -> str:
+        """The set of the hosts, each with the catalog that it serves."""
+        return f"satchel:{self.name}:hosts"
+
+    @property
+    def catalog(self) -> str:
+        """Where the catalog is that all are to serve."""
+        return f"satchel:{self.name}:catalog"
+
 
 TASK = "satchel_call"
 """The name of the task that runs a call."""
-CALL, ITEM = "call", "item"
+CALL, ITEM, CATALOG = "call", "item", "catalog"
 """The kinds of messages."""
 RESULT_TTL = 3_600
-"""Seconds that a result is kept."""
+"""Seconds that a result, and the mark that a call was begun, are kept."""
+LONGEST_WAIT = RESULT_TTL / 2
+"""Seconds after which a call is not begun any more: its mark must outlive every copy of it."""
 INBOX_LENGTH = 10_000
 """Messages that wait for a host; older ones are dropped, and the result has all chunks."""
+UNREACHABLE = (RedisError, OSError)
+"""What is raised while redis does not answer."""
+BACKOFF = 0.5
+"""Seconds between two tries to reach redis."""

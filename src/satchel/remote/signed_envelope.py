@@ -7,7 +7,7 @@ from typing import Any
 
 from satchel.errors import DefinitionError, SatchelError
 
-VERSION = 1
+VERSION = "satchel/2"
 """The version of the messages; a peer refuses any other."""
 SHORTEST_KEY = 16
 """Characters of the shortest key: a shorter one could be guessed."""
@@ -29,27 +29,25 @@ def checked_key(key: str) -> bytes:
 
 def seal(key: bytes, kind: str, body: dict[str, Any]) -> str:
     """Return a signed message. `kind` is part of what is signed, so no message poses as another."""
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    return json.dumps({"v": VERSION, "kind": kind, "body": text, "sign": _sign(key, kind, text)})
+    text = json.dumps(body, separators=(",", ":"))
+    return f"{VERSION} {_sign(key, kind, text.encode())} {text}"
 
 
 def open_sealed(key: bytes, kind: str, message: str | bytes) -> dict[str, Any]:
     """Return the body of a message that a peer sealed. Raises `EnvelopeError` for any other."""
-    try:
-        match json.loads(message):
-            case {"v": int() as version} if version != VERSION:
-                raise EnvelopeError(f"a message of version {version}; this is {VERSION}")
-            case {"kind": str() as given, "body": str() as text, "sign": str() as sign}:
-                if given != kind or not hmac.compare_digest(sign, _sign(key, kind, text)):
-                    raise EnvelopeError(f"a {kind} message that is not signed with our key")
-                body = json.loads(text)
-                if isinstance(body, dict):
-                    return body
-    except (ValueError, RecursionError):
-        pass
-    raise EnvelopeError(f"not a {kind} message")
+    data = message.encode("utf-8", "replace") if isinstance(message, str) else message
+    version, _, signed = data.partition(b" ")
+    sign, _, text = signed.partition(b" ")
+    if version != VERSION.encode():
+        shown = version[:20].decode("ascii", "replace")
+        raise EnvelopeError(f"a {kind} message of version {shown!r}; this is {VERSION}")
+    if not hmac.compare_digest(sign, _sign(key, kind, text).encode()):
+        raise EnvelopeError(f"a {kind} message that is not signed with our key")
+    body = json.loads(text)
+    if not isinstance(body, dict):
+        raise EnvelopeError(f"not a {kind} message")
+    return body
 
 
-def _sign(key: bytes, kind: str, text: str) -> str:
-    signed = f"{VERSION}\0{kind}\0{text}".encode("utf-8", "surrogatepass")
-    return hmac.new(key, signed, hashlib.sha256).hexdigest()
+def _sign(key: bytes, kind: str, text: bytes) -> str:
+    return hmac.new(key, f"{VERSION}\0{kind}\0".encode() + text, hashlib.sha256).hexdigest()

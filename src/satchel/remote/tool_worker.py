@@ -3,21 +3,26 @@
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
+from uuid import uuid4
 
 from docket import Docket, Worker
 
 from satchel.catalog import Catalog, ToolEntry
-from satchel.remote.docket_json import open_docket
-from satchel.remote.remote_keys import CALL, INBOX_LENGTH, ITEM, RESULT_TTL, TASK, RemoteKeys
-from satchel.remote.signed_envelope import EnvelopeError, checked_key, open_sealed, seal
+from satchel.remote.docket_json import json_only, open_docket
+from satchel.remote.remote_keys import BACKOFF, CALL, LONGEST_WAIT, TASK, UNREACHABLE, RemoteKeys
+from satchel.remote.remote_run import Address, RemoteRun
+from satchel.remote.roster import BEAT, RedisClock, Roster
+from satchel.remote.sent_call import doubt, may_run_again
+from satchel.remote.signed_envelope import EnvelopeError, checked_key, open_sealed
 from satchel.runtime.call_pipeline import prepare_call
 from satchel.satchel import Satchel
 from satchel.settings import Limits
-from satchel.tools import Tool, ToolCall, ToolContext, ToolResult, failure
+from satchel.tools import ToolCall, ToolContext, ToolResult, failure
 from satchel.workers.codec import changes_of, encode_chunk
 
 _log = logging.getLogger("satchel.remote")
@@ -25,6 +30,8 @@ _log = logging.getLogger("satchel.remote")
 _REDELIVERY = 5.0
 """Seconds without a sign of life of a worker after which its calls are given to another one."""
 _POLL = 0.02
+_GRACE = 2.0
+"""Seconds that a call which may have run is waited for."""
 
 
 class ToolWorker:
@@ -60,18 +67,17 @@ class ToolWorker:
 
     async def run(self) -> None:
         """Run calls until cancelled; after an edit the old version still ends its calls."""
-        try:
-            async with self._satchel.watch() as changes:
-                await self._bring_up_to_date()
+        async with asyncio.TaskGroup() as group, self._satchel.watch() as changes:
+            try:
+                await self._bring_up_to_date(group)
                 self.ready.set()
                 async for _ in changes:
-                    await self._bring_up_to_date()
-        finally:
-            for task in self._services.values():
-                task.cancel()
-            await asyncio.gather(*self._services.values(), return_exceptions=True)
+                    await self._bring_up_to_date(group)
+            finally:
+                for task in self._services.values():
+                    task.cancel()
 
-    async def _bring_up_to_date(self) -> None:
+    async def _bring_up_to_date(self, group: asyncio.TaskGroup) -> None:
         catalog = self._satchel.catalog
         tools: dict[str, dict[str, ToolEntry]] = {}
         for entry in catalog.tools.values():
@@ -83,10 +89,15 @@ class ToolWorker:
             self._services.pop(digest).cancel()
         for digest in tools.keys() - self._services.keys():
             service = PluginService(
-                catalog, tools[digest], self._limits, self._key, RemoteKeys(self._name)
+                catalog,
+                digest=digest,
+                tools=tools[digest],
+                limits=self._limits,
+                key=self._key,
+                keys=RemoteKeys(self._name),
             )
             started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            task = asyncio.create_task(
+            task = group.create_task(
                 service.serve(
                     open_docket(self._url, self._name, digest), self._concurrency, started
                 )
@@ -103,35 +114,59 @@ class PluginService:
     def __init__(
         self,
         catalog: Catalog,
+        *,
+        digest: str,
         tools: Mapping[str, ToolEntry],
         limits: Limits,
         key: bytes,
         keys: RemoteKeys,
     ) -> None:
-        self._catalog, self._tools, self._limits = catalog, tools, limits
-        self._key, self._keys = key, keys
+        self._catalog, self._digest, self._tools = catalog, digest, tools
+        self._limits, self._key, self._keys = limits, key, keys
+        self._roster = Roster(keys, key, RedisClock())
+        self._running: dict[str, asyncio.Event] = {}
 
     async def serve(self, queue: Docket, concurrency: int, started: "asyncio.Future[None]") -> None:
         """Run calls of the queue until cancelled; calls that run are then ended in order."""
-        async with queue:
+        name = uuid4().hex
+        worker = Worker(
+            queue,
+            name=name,
+            concurrency=concurrency,
+            redelivery_timeout=timedelta(seconds=_REDELIVERY),
+            reconnection_delay=timedelta(seconds=BACKOFF),
+            minimum_check_interval=timedelta(seconds=_POLL),
+            schedule_automatic_tasks=False,
+        )
 
-            async def satchel_call(message: str) -> None:
+        async def satchel_call(message: str = "") -> None:
+            with json_only(is_ours=False):  # tools may use docket, too
                 await self.run(queue, message)
 
-            queue.register(satchel_call, names=[TASK])
-            worker = Worker(
-                queue,
-                concurrency=concurrency,
-                redelivery_timeout=timedelta(seconds=_REDELIVERY),
-                minimum_check_interval=timedelta(seconds=_POLL),
-                schedule_automatic_tasks=False,
-            )
-            async with worker, asyncio.TaskGroup() as group:
-                group.create_task(worker.run_forever())
-                # Docket has no event for the first heartbeat, from which on hosts know the worker.
-                while not await queue.workers():  # noqa: ASYNC110
-                    await asyncio.sleep(_POLL)
-                started.set_result(None)
+        queue.register(satchel_call, names=[TASK])
+        with json_only():
+            async with queue, worker:
+                beating = asyncio.create_task(self._beat(queue, name, concurrency, started))
+                try:
+                    await worker.run_forever()
+                finally:
+                    beating.cancel()
+
+    async def _beat(
+        self, queue: Docket, name: str, places: int, started: "asyncio.Future[None]"
+    ) -> None:
+        try:
+            while True:
+                with suppress(*UNREACHABLE):
+                    async with queue.redis() as redis:
+                        await self._roster.beat(redis, self._digest, name, places)
+                    if not started.done():
+                        started.set_result(None)
+                await asyncio.sleep(BEAT)
+        finally:
+            with suppress(*UNREACHABLE):
+                async with queue.redis() as redis:
+                    await self._roster.leave(redis, self._digest, name, places)
 
     async def run(self, queue: Docket, message: str) -> None:
         """Run one call: keep its result, and send it with its chunks to the host."""
@@ -139,62 +174,61 @@ class PluginService:
             body = open_sealed(self._key, CALL, message)
             call = ToolCall.from_dict(body["call"])
             call = call.changed(context=_context(body["context"], call))
-            call_id, inbox = str(body["id"]), str(body["inbox"])
+            address = Address(call=str(body["id"]), inbox=str(body["inbox"]), digest=self._digest)
+            reason = self._reason_to_refuse(body)
         except (EnvelopeError, KeyError, TypeError, ValueError) as problem:
-            _log.warning("a call was refused: %s", problem)
+            reason = str(problem)
+        if reason:
+            _log.warning("a call was refused: %s", reason)
             return
-        async with queue.redis() as redis:
-            outbox = Outbox(redis, inbox, self._key, call_id)
-            started = self._keys.started(call_id)
-            is_first = bool(await redis.set(started, "1", nx=True, ex=RESULT_TTL))
-            kept = None if is_first else await redis.get(self._keys.result(call_id))
-            if kept is None:
-                try:
-                    answer = await self._answer(call, outbox, is_first=is_first)
-                except Exception:  # the host waits for an answer
-                    _log.exception("a call of %s could not be run", call.name)
-                    answer = _failed("worker_failed", f"the worker of {call.name} failed")
-                kept = outbox.sealed(answer)
-                # Kept before docket acknowledges the call: a repeated call gets the same answer.
-                await redis.set(self._keys.result(call_id), kept, ex=RESULT_TTL)
-            await outbox.send(kept)
+        if (end := self._running.get(address.call)) is not None:
+            await end.wait()  # redis was away, and delivers again what runs here
+            return
+        self._running[address.call] = asyncio.Event()
+        try:
+            await self._run(RemoteRun(queue, self._keys, self._key, address), call)
+        finally:
+            self._running.pop(address.call).set()
 
-    async def _answer(self, call: ToolCall, outbox: "Outbox", *, is_first: bool) -> dict[str, Any]:
+    def _reason_to_refuse(self, body: Mapping[str, Any]) -> str:
+        if body["digest"] != self._digest:
+            return "it is for another version"
+        age = self._roster.clock.now() - float(body["sent"])
+        return "it is too old" if age > LONGEST_WAIT else ""
+
+    async def _run(self, run: RemoteRun, call: ToolCall) -> None:
         entry = self._tools.get(call.name)
-        if entry is None or entry.tool is None:
-            return _failed("no_worker", f"the workers have no tool {call.name}; do without it")
-        if not is_first and not _may_run_again(entry.tool):
-            return _failed(
-                "may_have_run",
-                f"{call.name} may have run: its worker was lost before it answered; "
-                "find out whether it did before you call it again",
-            )
+        tool = entry.tool if entry is not None else None
+        begun = await run.begin()
+        if begun == "cancelled":
+            return
+        if begun == "again" and tool is not None and not may_run_again(tool):
+            # The first worker may only have been slow, or without redis.
+            begun = await run.kept_within(_GRACE)
+        if isinstance(begun, bytes):
+            await run.send(begun)
+        elif entry is None or tool is None:
+            await run.finish(_failed("no_worker", f"the workers have no tool {call.name}"))
+        elif begun == "again" and not may_run_again(tool):
+            await run.finish({"result": doubt(call).to_dict()})
+        else:
+            await run.finish(await self._answer(call.changed(tool=tool, groups=entry.groups), run))
+
+    async def _answer(self, call: ToolCall, sending: RemoteRun) -> dict[str, Any]:
         state, count = call.context.state, 0
         before = deepcopy(dict(state))
-        call = call.changed(tool=entry.tool, groups=entry.groups)
-        run = prepare_call(call, entry.tool, self._limits)
+        assert call.tool is not None
+        run = prepare_call(call, call.tool, self._limits)
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 count += 1
-                await outbox.send(outbox.sealed({"count": count, "chunk": encode_chunk(item)}))
+                await sending.chunk(count, encode_chunk(item))
+            return {"result": item.to_dict(), "changes": changes_of(before, state)}
+        except Exception:  # the host waits for an answer
+            _log.exception("a call of %s could not be run", call.name)
+            return _failed("worker_failed", f"the worker of {call.name} failed")
         finally:
             await run.close()
-        return {"result": item.to_dict(), "changes": changes_of(before, state)}
-
-
-class Outbox:
-    """Sends the items of one call to its host."""
-
-    def __init__(self, redis: Any, inbox: str, key: bytes, call_id: str) -> None:
-        self._redis, self._inbox, self._key, self._call_id = redis, inbox, key, call_id
-
-    def sealed(self, item: dict[str, Any]) -> bytes:
-        """Return an item as a signed message."""
-        return seal(self._key, ITEM, {"id": self._call_id, **item}).encode()
-
-    async def send(self, message: bytes) -> None:
-        """Send a message."""
-        await self._redis.xadd(self._inbox, {"item": message}, maxlen=INBOX_LENGTH)
 
 
 def _context(given: Mapping[str, Any], call: ToolCall) -> ToolContext:
@@ -210,11 +244,5 @@ def _context(given: Mapping[str, Any], call: ToolCall) -> ToolContext:
     )
 
 
-def _may_run_again(tool: Tool) -> bool:
-    hints = tool.annotations or {}
-    is_harmless = bool(hints.get("idempotentHint") or hints.get("readOnlyHint"))
-    return tool.idempotent or (is_harmless and not tool.is_remote)
-
-
 def _failed(code: str, text: str) -> dict[str, Any]:
-    return {"result": failure(code, text).to_dict()}
+    return {"result": failure(code, f"{text}; do without it").to_dict()}

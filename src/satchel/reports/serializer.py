@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry, PluginEntry, SkillEntry, ToolEntry
     from satchel.formats import McpServerManifest
-    from satchel.mcp_servers import RemoteServer, ServerConfig
+    from satchel.mcp_servers import ServerConfig
     from satchel.prompt import PromptListing
     from satchel.reports.doctor_cases import DoctorCase
     from satchel.search import SearchHit
@@ -191,25 +191,15 @@ def outcome_json(outcome: Any) -> Json:
     }
 
 
-def server_json(name: str, server: "ServerConfig", transport: str) -> Json:
+def server_json(name: str, server: "ServerConfig") -> Json:
     """Return a declared MCP server."""
     return {
         "name": name,
-        "transport": transport,
+        "transport": server.server.transport,
         "where": str(server.server),
         "plugin": server.owner or None,
         **_pick(server, "path", "pin"),
     }
-
-
-def transport_of(server: "RemoteServer") -> str:
-    """Return the name of the transport of an MCP server."""
-    # Lazy: only commands about servers need it.
-    from satchel.mcp_servers import HttpServer, StdioServer
-
-    if isinstance(server, StdioServer):
-        return "stdio"
-    return "streamable-http" if isinstance(server, HttpServer) else "sse"
 
 
 def remote_tool_json(entry: "ToolEntry", name: str, digest: str | None) -> Json:

@@ -9,10 +9,9 @@
    function is running, it cancels the middleware. A reader that leaves cancels the whole task.
 5. A task that does not end within the grace time is abandoned: the reader gets a result, the log
    has a warning, and the coroutine takes no further step.
-
-`asyncio` is imported where it is used: it takes longer to import than the whole package.
 """
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import suppress
@@ -28,8 +27,6 @@ from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure
 
 if TYPE_CHECKING:
-    import asyncio
-
     from satchel.runtime.scoped_runner import Route
 
 
@@ -50,9 +47,6 @@ class Cancellable(Protocol):
     def cancel(self, reason: EndReason) -> None:
         """Cancel it, unless it is cancelled already."""
 
-    def start_clock(self) -> None:
-        """Start the clock of its time limit."""
-
 
 class ItemSource(Protocol):
     """Yields the items of a call, inside its task."""
@@ -72,8 +66,6 @@ class CallTask:
     # Class attributes: most calls never need to set these.
     reason: EndReason | None = None
     """`INTERRUPTED` after `interrupt()`."""
-    is_starting = False
-    """Whether the task takes its first step now; a tool that never waits has no other step."""
     reader_has_left = False
     """Whether the reader stopped reading and does not want the result."""
     is_abandoned = False
@@ -82,11 +74,11 @@ class CallTask:
     """The name of the tool that ran. It differs from the call's if middleware redirected it."""
     route: "Route | None" = None
     """Chooses another runner than that of the tool; set only if the host has registered one."""
-    _loop: "asyncio.AbstractEventLoop | None" = None
-    _task: "asyncio.Task[None] | None" = None
-    _waiter: "asyncio.Future[None] | None" = None  # the reader waits for an item
-    _reader_is_ready: "asyncio.Future[None] | None" = None  # the task waits for its reader
-    _grace_timer: "asyncio.TimerHandle | None" = None
+    _loop: asyncio.AbstractEventLoop | None = None
+    _task: asyncio.Task[None] | None = None
+    _waiter: asyncio.Future[None] | None = None  # the reader waits for an item
+    _reader_is_ready: asyncio.Future[None] | None = None  # the task waits for its reader
+    _grace_timer: asyncio.TimerHandle | None = None
     _item: Item | None = None
     _chunks: ChunkAccumulator | None = None  # of a call that has ended
     _reads_chunks = False
@@ -110,19 +102,16 @@ class CallTask:
 
     # ---- for the reader -------------------------------------------------------------------
 
-    async def result(self) -> ToolResult:
+    def result(self) -> Coroutine[Any, Any, ToolResult]:
         """Run the call to its end and return the result."""
         self._reads_chunks = False
-        if self._task is None:
-            self._start()
-        while not isinstance(item := self._item, ToolResult):
-            await self._next()
-        return item
+        last: Coroutine[Any, Any, Any] = self._next()
+        return last
 
-    async def next(self) -> Item:
+    def next(self) -> Coroutine[Any, Any, Item]:
         """Return the next chunk, or the result. Only the caller's own cancellation is raised."""
         self._reads_chunks = True
-        return await self._next()
+        return self._next()
 
     async def items(self) -> AsyncIterator[Item]:
         """Yield every chunk, and last the result; closing the iterator ends the call."""
@@ -135,8 +124,6 @@ class CallTask:
 
     async def close(self) -> None:
         """End the call, and wait until it has ended."""
-        import asyncio
-
         if (
             self._task is not None
             and not self._task.done()
@@ -189,8 +176,6 @@ class CallTask:
         return item
 
     def _start(self) -> None:
-        import asyncio
-
         self._loop = loop = asyncio.get_running_loop()
         if self.reason is not None:
             self._finish(self.early_result(self.reason))
@@ -198,12 +183,8 @@ class CallTask:
         self._work = Droppable(self._main())
         if sys.version_info < (3, 12):
             self._task = loop.create_task(self._work)
-            return
-        self.is_starting = True
-        self._task = asyncio.Task(self._work, loop=loop, eager_start=True)
-        self.is_starting = False
-        for function in self.running:
-            function.start_clock()
+        else:
+            self._task = asyncio.Task(self._work, loop=loop, eager_start=True)
 
     # ---- inside the task ------------------------------------------------------------------
 
@@ -253,7 +234,8 @@ class CallTask:
         if self._source is not None:
             self._chunks = self._source.so_far
             self._source = None  # breaks the cycle, so that no garbage collection is needed
-        self.stop_grace()
+        if self._grace_timer is not None:
+            self.stop_grace()
         if isinstance(item, ToolResult) and item.exception is not None:
             # Its traceback would keep alive everything that the tool had in its hands.
             item = replace(item, exception=None)
@@ -319,8 +301,6 @@ class CallTask:
 
     async def _cancel_for_reader_and_wait(self) -> bool:
         """Cancel the task, wait for its end, and return whether the reader was cancelled."""
-        import asyncio
-
         self._cancel_for_reader()
         is_cancelled = False
         while not (self._task is None or self._task.done() or self.is_abandoned):
@@ -395,8 +375,6 @@ class Droppable(Coroutine[Any, Any, None]):
         return self._work.__await__()
 
     def _end(self) -> NoReturn:
-        import asyncio
-
         self._discard()
         raise asyncio.CancelledError
 

@@ -5,18 +5,16 @@ stack of the loop's thread says which tool runs. A call does nothing for this bu
 is such a thread.
 """
 
+import asyncio
 import logging
 import sys
 import threading
 import weakref
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from satchel.runtime.call_task import Droppable
 from satchel.text import one_line
-
-if TYPE_CHECKING:
-    import asyncio
 
 _ATTRIBUTE = "_satchel_watch"
 _LINGER = 10
@@ -30,7 +28,7 @@ _log = logging.getLogger("satchel.runtime")
 class LoopWatch(threading.Thread):
     """Watches one event loop, from the thread that started it."""
 
-    def __init__(self, loop: "asyncio.AbstractEventLoop", seconds: float) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         super().__init__(name="satchel-loop-watch", daemon=True)
         self._loop, self._seconds = weakref.ref(loop), seconds
         self._loop_thread = threading.get_ident()
@@ -47,8 +45,10 @@ class LoopWatch(threading.Thread):
             self.was_used = False
             if unused > _LINGER:
                 if not self._has_calls:
-                    return
+                    break
                 unused = 0
+        if (loop := self._loop()) is not None:
+            delattr(loop, _ATTRIBUTE)
 
     def _look(self) -> bool:
         """Wait one interval for a sign of life; return whether the loop still runs."""
@@ -78,8 +78,6 @@ class LoopWatch(threading.Thread):
         return True
 
     def _give_sign(self) -> None:
-        import asyncio
-
         self._is_alive_sign.set()
         if not self.was_used:
             coroutines = (task.get_coro() for task in asyncio.all_tasks())
@@ -108,10 +106,10 @@ class LoopWatch(threading.Thread):
         )
 
 
-def watch_loop(loop: "asyncio.AbstractEventLoop", seconds: float) -> None:
+def watch_loop(loop: asyncio.AbstractEventLoop, seconds: float) -> None:
     """Watch a running loop, from its own thread."""
     watch = getattr(loop, _ATTRIBUTE, None)
-    if watch is not None and watch.is_alive():
+    if watch is not None:
         watch.was_used = True
         return
     watch = LoopWatch(loop, seconds)

@@ -1,11 +1,15 @@
 """Which calls the runners of the host run, in place of the runner of the tool."""
 
-from collections.abc import Callable, Collection, Iterable
+import logging
+from collections.abc import Callable, Iterable
 
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.tools import ToolCall
 from satchel.tools.runner import Runner
+
+_log = logging.getLogger("satchel.runtime")
 
 Route = Callable[[ToolCall], tuple[Runner, ToolCall]]
 """Returns the runner of a call that has a tool, and the call as that runner needs it."""
@@ -20,6 +24,8 @@ class ScopedRunner:
     """The group, or `None` for all groups."""
     tool: str | None = None
     """The tool, or `None` for all tools."""
+    name: str | None = None
+    """The name by which tools ask for it; `None` if it runs also those that do not ask."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.runner, Runner):
@@ -28,14 +34,34 @@ class ScopedRunner:
             )
 
 
-def runner_for(
-    runners: Iterable[ScopedRunner], tool: str, groups: Collection[str]
-) -> Runner | None:
-    """Return the runner of one tool: its own before that of a group; of equal ones the last."""
+def report_unknown_runner(name: str, tool: str) -> None:
+    """Log that a tool asks for a runner that the host has not registered."""
+    _log.warning(
+        "%s",
+        make_diagnostic(
+            "runner-unknown",
+            Where(f"tool:{tool}"),
+            f"tool {tool!r} asks for the runner {name!r}, which is not registered; it runs here",
+            "Register it with register_runner(runner, name=...), or remove the name.",
+        ),
+    )
+
+
+def runner_for(runners: Iterable[ScopedRunner], call: ToolCall, name: str) -> Runner | None:
+    """Return the runner of a call whose tool asks for the runner `name`, if it asks for one.
+
+    A runner for the tool comes before one for its group, and that before one by name; of equal
+    ones the last.
+    """
     matching = [
         item
         for item in runners
-        if item.tool in {None, tool} and (item.group is None or item.group in groups)
+        if item.tool in {None, call.name}
+        and (item.group is None or item.group in call.groups)
+        and item.name in {None, name}
     ]
-    ranked = sorted(matching, key=lambda item: (item.tool is not None, item.group is not None))
+    ranked = sorted(
+        matching,
+        key=lambda item: (item.tool is not None, item.group is not None, item.name is not None),
+    )
     return ranked[-1].runner if ranked else None

@@ -1,9 +1,11 @@
 """One run of a function, the last step of a call: validation, time limit, result limits."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from satchel.runtime.call_clock import CallClock, clock_of
 from satchel.runtime.call_task import Abandoned, CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.loop_watch import watch_loop
@@ -11,10 +13,8 @@ from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
 from satchel.tools.argument_reading import read_arguments
+from satchel.tools.runner import HERE, STARTED, Runner
 from satchel.tools.tool_results import FinalResult, result_of_nothing
-
-if TYPE_CHECKING:
-    import asyncio
 
 
 def validated(call: ToolCall, tool: Tool) -> ToolCall:
@@ -28,10 +28,10 @@ class FunctionRun:
     so_far: ChunkAccumulator | None = None
     _reason: EndReason | None = None
     _stream: AsyncIterator[Any] | None = None
-    _task: "asyncio.Task[Any] | None" = None  # set while the function runs
-    _timer: "asyncio.TimerHandle | None" = None
-    _started_at: float | None = None
+    _task: asyncio.Task[Any] | None = None  # set while the function runs
+    _clock: CallClock | None = None  # set while it is timed
     _is_ending = False
+    _is_waiting = False  # a runner elsewhere has not started the function
     _may_continue = False  # the function is in a thread, which cancelling does not end
 
     def __init__(
@@ -42,6 +42,7 @@ class FunctionRun:
         self._seconds = tool.timeout
         if self._seconds is None and not tool.background:
             self._seconds = owner.limits.tool_call
+        self._limit = self._seconds
 
     @property
     def tool_name(self) -> str:
@@ -50,36 +51,39 @@ class FunctionRun:
 
     async def next(self) -> Item:
         """Return the next chunk, or the result; raise only a cancellation of the whole task."""
-        import asyncio
-
-        if self._owner.reason is not None:  # also when middleware retries
-            return await self._close_and_append(self._owner.early_result(EndReason.INTERRUPTED))
-        task = asyncio.current_task()
+        owner = self._owner
+        if owner.reason is not None:  # also when middleware retries
+            return await self._close_and_append(owner.early_result(EndReason.INTERRUPTED))
+        self._task = task = asyncio.current_task()
         assert task is not None
         cancels_before = task.cancelling()
         problem: BaseException | None = None
-        self._enter(task)
+        owner.running.add(self)
+        loop = task.get_loop()
+        self._start_clock(loop)
         try:
             item = await self._step()
         except BaseException as raised:
             # Not only Exception: a tool that exits or cancels itself must not end the host.
             problem = raised
         finally:
-            self._exit()
-        if problem is not None and (isinstance(problem, Abandoned) or task.get_loop().is_closed()):
+            owner.running.discard(self)
+            self._stop_clock(loop)
+            self._task = None
+        if problem is not None and (isinstance(problem, Abandoned) or loop.is_closed()):
             raise problem  # nothing can be awaited any more
-        if (reason := self._reason or self._owner.reason) is not None:
+        if (reason := self._reason or owner.reason) is not None:
             return await self._result_of_cancelled(reason, task)
         if problem is None:
             return item
         is_cancelled = (
             isinstance(problem, asyncio.CancelledError) and task.cancelling() > cancels_before
         )
-        if is_cancelled or self._owner.reader_has_left:
+        if is_cancelled or owner.reader_has_left:
             if self._may_continue:
-                self._owner.log_leak()
+                owner.log_leak()
             raise problem
-        return await self._close_and_append(self._owner.result_of_error(problem))
+        return await self._close_and_append(owner.result_of_error(problem))
 
     async def close(self) -> None:
         """Close the stream of the function, if one is open."""
@@ -101,11 +105,14 @@ class FunctionRun:
         runner = tool.runner
         if owner.route is not None:
             runner, call = owner.route(call)
-        self._may_continue = not runner.ends_when_cancelled
-        if runner.ends_when_cancelled and self._task is not None:
-            watch_loop(self._task.get_loop(), owner.limits.loop_blocked)
-        outcome = await runner.run(call)
-        self._may_continue = False
+        outcome: Any = await self._run_elsewhere(runner, call) if runner.waits else HERE
+        if outcome is HERE:
+            runner = tool.runner if runner.waits else runner
+            self._may_continue = not runner.ends_when_cancelled
+            if runner.ends_when_cancelled and self._task is not None:
+                watch_loop(self._task.get_loop(), owner.limits.loop_blocked)
+            outcome = await runner.run(call)
+            self._may_continue = False
         if isinstance(outcome, FinalResult):
             return outcome.with_id(owner.call_id)
         if outcome is None:
@@ -115,6 +122,14 @@ class FunctionRun:
         self.so_far = ChunkAccumulator(owner.limits)
         stream = self._stream = aiter(outcome)
         return await self._next_chunk(stream, first_of(stream))
+
+    async def _run_elsewhere(self, runner: Runner, call: ToolCall) -> Any:
+        self._is_waiting = True
+        self._stop_clock(asyncio.get_running_loop())
+        outcome = await runner.run(call)
+        if outcome is HERE:
+            self._function_starts()
+        return outcome
 
     async def _next_chunk(self, stream: AsyncIterator[Any], first: Awaitable[Any] | None) -> Item:
         call_id = self._owner.call_id
@@ -127,16 +142,18 @@ class FunctionRun:
             if isinstance(value, FinalResult):
                 await self.close()
                 return value.with_id(call_id)
-            first, item = None, to_result(value)
+            first = None
+            if value is STARTED:
+                self._function_starts()
+                continue
+            item = to_result(value)
             if item.error_code == "invalid_result":
                 return await self._close_and_append(replace(item, call_id=call_id))
             chunk = chunks.add(item, is_whole=isinstance(value, ToolResult))
             if chunk.content or chunk.structured is not None or chunk.metadata:
                 return replace(chunk, call_id=call_id)
 
-    async def _result_of_cancelled(
-        self, reason: EndReason, task: "asyncio.Task[Any]"
-    ) -> ToolResult:
+    async def _result_of_cancelled(self, reason: EndReason, task: asyncio.Task[Any]) -> ToolResult:
         if self._is_ending:
             task.uncancel()
         result = self._owner.early_result(reason)
@@ -154,27 +171,26 @@ class FunctionRun:
 
     # ---- the time limit ---------------------------------------------------------------------
 
-    def _enter(self, task: "asyncio.Task[Any]") -> None:
-        self._task = task
-        self._owner.running.add(self)
-        if not self._owner.is_starting:
-            self.start_clock()
+    def _start_clock(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._seconds is not None and not self._is_waiting:
+            self._clock = clock_of(loop)
+            self._clock.start(self, self._seconds, loop)
 
-    def start_clock(self) -> None:
-        """Start the clock; it runs only inside the function, not while its reader is busy."""
-        if self._task is not None and self._seconds is not None:
-            loop = self._task.get_loop()
-            self._started_at = loop.time()
-            self._timer = loop.call_later(self._seconds, self.cancel, EndReason.TIMEOUT)
+    def _stop_clock(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Stop the clock; what is left is for the next chunk."""
+        if self._clock is not None:
+            self._seconds, self._clock = self._clock.stop(self, loop), None
 
-    def _exit(self) -> None:
-        self._owner.running.discard(self)
-        if self._timer is not None and self._task is not None and self._started_at is not None:
-            self._timer.cancel()
-            self._timer = None
-            elapsed = self._task.get_loop().time() - self._started_at
-            self._seconds = max(0.0, (self._seconds or 0.0) - elapsed)
-        self._task = None
+    def _function_starts(self) -> None:
+        """Begin to count its time: a runner elsewhere has started it, perhaps once more."""
+        loop = asyncio.get_running_loop()
+        self._stop_clock(loop)
+        self._is_waiting, self._seconds = False, self._limit
+        self._start_clock(loop)
+
+    def time_out(self) -> None:
+        """End the function: it has taken as long as it may."""
+        self.cancel(EndReason.TIMEOUT)
 
     def cancel(self, reason: EndReason) -> None:
         """Cancel the function, if it runs now."""

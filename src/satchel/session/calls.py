@@ -28,7 +28,7 @@ from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.background_tasks import BackgroundTask
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
-from satchel.runtime.scoped_runner import runner_for
+from satchel.runtime.scoped_runner import report_unknown_runner, runner_for
 from satchel.runtime.stream_opening import opened
 from satchel.runtime.tool_run import validated
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
@@ -279,7 +279,7 @@ class CallDispatcher:
             )
         call = call.changed(tool=tool, groups=groups, context=context)
         run = self._prepared(shared_view, call, middleware)
-        if self._shared.runners:
+        if self._shared.runners or tool.runner_name or shared_view.cache.names_runners:
             run.route = partial(self._route, shared_view)
         return run
 
@@ -308,11 +308,16 @@ class CallDispatcher:
     def _route(self, shared_view: SharedView, call: ToolCall) -> tuple[Runner, ToolCall]:
         """Return the runner of a call: the host's, if there is one for this tool of a plugin."""
         assert call.tool is not None
-        chosen = runner_for(self._shared.runners, call.name, call.groups)
-        digest = shared_view.catalog.plugin_digest_of(call.name) if chosen is not None else ""
+        catalog = shared_view.catalog
+        name = catalog.runner_name_of(call.name)
+        chosen = runner_for(self._shared.runners, call, name)
+        if name and chosen is None and name not in self._shared.unknown_runners:
+            self._shared.unknown_runners |= {name}
+            report_unknown_runner(name, call.name)
+        digest = catalog.plugin_digest_of(call.name) if chosen is not None else ""
         if chosen is None or not digest:
             return call.tool.runner, call
-        return chosen, call.changed(plugin_digest=digest)
+        return chosen, call.changed(plugin_digest=digest, session_key=id(self._conversation))
 
     def _middleware_of(
         self, shared_view: SharedView, tool: str, groups: Collection[str]

@@ -8,10 +8,9 @@ from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Any
 
 from satchel.contracts import variables_in
-from satchel.errors import NotFoundError
 from satchel.groups import digest_view
 from satchel.lazy_dataclass import dataclass
-from satchel.names import near_misses
+from satchel.names import require_known
 from satchel.prompt import ListingForm, render_notes, render_skills
 from satchel.session.own_tools import OpenWork, OwnTools, own_tool_makers
 from satchel.shared import PackedValue
@@ -75,8 +74,7 @@ def schemas(
     """
     from satchel.tools.dialects import DIALECTS, with_deferred  # lazy: a prompt needs no schemas
 
-    if dialect not in DIALECTS:
-        raise NotFoundError("dialect", dialect, near_misses(dialect, DIALECTS))
+    require_known("dialect", dialect, DIALECTS)
     cache, by_name = shared_view.cache, rendered.view.by_name
 
     def schema(name: str) -> Any:

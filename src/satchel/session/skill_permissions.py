@@ -80,7 +80,7 @@ def _wanted(call: ToolCall, entry: ToolEntry | None) -> WantedCall:
         names.add(tool.name)
     if entry is not None and entry.source.startswith("mcp:"):
         server = entry.source.removeprefix("mcp:")
-        own = getattr(getattr(tool, "definition", None), "name", call.name)
+        own = (tool.own_name if tool else "") or call.name
         # A server's name alone stands for all of its tools.
         names |= {f"mcp__{server}__{own}", f"mcp__{server}", f"{server}:{own}"}
     if call.name == _SCRIPTS:

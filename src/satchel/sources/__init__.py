@@ -37,10 +37,10 @@ if TYPE_CHECKING:
         selection_path,
     )
     from satchel.sources.skill_scan import SKILL_FILE, SkillFinding, SkillScan, scan_skills
+    from satchel.sources.watch_targets import WatchTargets
     from satchel.sources.watcher import (
         ChangeEvent,
         EventNotifier,
-        WatchTargets,
         change_events,
         native_notifier,
     )
@@ -67,7 +67,8 @@ else:
             ),
             "selection": "Selection project_selection_path read_selection selection_path",
             "skill_scan": "SKILL_FILE SkillFinding SkillScan scan_skills",
-            "watcher": "ChangeEvent EventNotifier WatchTargets change_events native_notifier",
+            "watch_targets": "WatchTargets",
+            "watcher": "ChangeEvent EventNotifier change_events native_notifier",
         },
     )
 

@@ -20,10 +20,10 @@ from satchel.sources.file_reader import (
     UnreadableFileError,
     digest_of,
     is_inside,
-    read_regular,
     real_path,
 )
 from satchel.sources.folder_reader import FolderReader
+from satchel.sources.open_folder import read_inside
 
 if TYPE_CHECKING:
     from satchel.formats import McpServerManifest
@@ -180,7 +180,7 @@ def _program_files(table: Mapping[str, Any], base: str) -> dict[str, CodeFile]:
 
 def _read(path: str, root: str) -> CodeFile | None:
     try:
-        data, _ = read_regular(path, _LARGEST_PROGRAM, root)
+        data, _ = read_inside(path, _LARGEST_PROGRAM, root)
     except UnreadableFileError:
         return None
     return CodeFile(digest_of(data), _text(data))

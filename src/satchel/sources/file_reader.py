@@ -125,6 +125,8 @@ def may_be_folder(path: str) -> bool:
 
 def is_utf8(name: str) -> bool:
     """Return whether a file name is valid text; others cannot be shown or sent."""
+    if name.isascii():
+        return True
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -132,24 +134,26 @@ def is_utf8(name: str) -> bool:
     return True
 
 
-def read_regular(path: str, limit: int, root: str = "") -> tuple[bytes, os.stat_result]:
+def read_regular(path: str, limit: int) -> tuple[bytes, os.stat_result]:
     """Return at most `limit + 1` bytes of a regular file, and its status; never blocks on a pipe.
 
-    The open file must be inside the resolved folder `root`, if it is given, also when a link
-    replaces the file or a folder above it at this moment. Raises `UnreadableFileError` for
-    anything else, and for a file that cannot be read.
+    Links are followed. Raises `UnreadableFileError` for anything else, and for a file that cannot
+    be read.
     """
     try:
         # O_NONBLOCK: opening a FIFO for reading would otherwise wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
         raise UnreadableFileError(reason_of(error)) from None
+    return read_open_file(descriptor, limit)
+
+
+def read_open_file(descriptor: int, limit: int) -> tuple[bytes, os.stat_result]:
+    """Read an open file as `read_regular` does, and close it."""
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableFileError("it is not a regular file")
-        if root and not is_inside(_path_of(descriptor, path, status), root):
-            raise UnreadableFileError("a link that leaves the folder replaced it")
         return _read_up_to(descriptor, limit + 1, status.st_size), status
     except OSError as error:
         raise UnreadableFileError(reason_of(error)) from None
@@ -168,21 +172,6 @@ def _read_up_to(descriptor: int, most: int, expected: int) -> bytes:
     while len(data) < most and (more := os.read(descriptor, min(_CHUNK, most - len(data)))):
         data += more
     return data
-
-
-def _path_of(descriptor: int, path: str, status: os.stat_result) -> str:
-    """Return where an open file is now, without links; `""` if that is not certain."""
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")
-    except OSError:
-        pass
-    # Systems without `/proc`: resolved again, the path must still lead to the open file. Links
-    # that are swapped twice in between can deceive this.
-    resolved = real_path(path)
-    with suppress(OSError):
-        if os.path.samestat(os.lstat(resolved), status):
-            return resolved
-    return ""
 
 
 def reason_of(error: Exception) -> str:

@@ -1,12 +1,15 @@
 """Read all files of one skill or plugin folder; links that leave the root are refused."""
 
+import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from operator import attrgetter
 from shlex import quote
+from typing import NamedTuple
 
 from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.lazy_dataclass import dataclass
@@ -17,10 +20,10 @@ from satchel.sources.file_reader import (
     digest_of,
     is_inside,
     is_utf8,
-    read_regular,
     real_path,
     reason_of,
 )
+from satchel.sources.open_folder import OpenFolder, Place, following, inside, joined
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.secret_files import is_secret_file, leads_to_secret
 
@@ -32,6 +35,9 @@ _REPOSITORY_MARKS = frozenset({".git", ".hg", ".jj"})
 _MAX_DEPTH = 24
 
 _NAME = attrgetter("name")
+
+Entries = Sequence[os.DirEntry[str]]
+"""The entries of a folder, sorted by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +81,10 @@ class FolderContent:
 
     def get(self, name: str) -> UnitFile | None:
         """Return the file with that name, if it was read."""
-        return next((file for file in self.files if file.name == name), None)
+        for file in self.files:  # Faster than `next`, which matters for thousands of skills.
+            if file.name == name:
+                return file
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,168 +112,193 @@ class FolderReader:
 
     def read(
         self,
-        folder: str,
+        path: str,
         before: FolderContent | None = None,
-        resolved: str = "",
-        listing: "Listing | None" = None,
+        folder: OpenFolder | None = None,
+        entries: Entries | None = None,
         data: dict[str, bytes] | None = None,
     ) -> FolderContent:
         """Return the content of a folder; files unchanged since `before` are not read again.
 
-        `resolved` is its path without links and `listing` what is in it, where that is known.
-        The bytes of the kept files that are read go to `data`, if it is given.
+        It is opened by its path, or is `folder` with these `entries`. The bytes of the kept files
+        that are read go to `data`, if it is given.
         """
-        cached = {file.name: file for file in before.files} if before else {}
-        walk = _WalkState(cached=cached, data=data)
-        files: list[UnitFile] = []
-        files.extend(
-            file
-            for name in sorted(self.required)
-            if (file := self._required(folder, name, walk)) is not None
-        )
-        most = len(files) + self.most_files
-        above = (resolved or real_path(folder),)
-        for name, path, is_link in self._walk(folder, "", above, walk, listing):
-            if name in self.required:
-                continue
-            if len(files) == most:
-                walk.diagnostics.append(_too_many(folder, self.most_files, "files"))
-                break
-            if (file := self._file(name, path, walk, is_link=is_link)) is not None:
-                files.append(file)
-        files.sort(key=_NAME)
-        return walk.content(files)
+        walk = _WalkState(cached={file.name: file for file in before.files} if before else {})
+        walk.path, walk.data = path, data
+        if folder is not None:
+            self._read(folder, walk, entries)
+            return walk.content()
+        try:
+            with inside(path, self.root) as place:
+                self._read(place.folder, walk)
+        except UnreadableFileError as error:
+            walk.diagnostics.append(unlistable(path, str(error)))
+        return walk.content()
 
-    def _required(self, folder: str, name: str, walk: "_WalkState") -> UnitFile | None:
+    def _read(self, folder: OpenFolder, walk: "_WalkState", entries: Entries | None = None) -> None:
+        for name in sorted(self.required):
+            self._required(folder, walk.path, name, walk)
+        walk.most = len(walk.files) + self.most_files
+        self._walk(_Visit(folder, walk.path, "", (folder.path,)), walk, entries)
+
+    def _required(self, folder: OpenFolder, path: str, name: str, walk: "_WalkState") -> None:
         """Read a file by its name; links must stay inside the root."""
-        path, home, is_link = folder, real_path(folder), False
-        for part in name.split("/"):
-            path = os.path.join(path, part)
-            if not part or is_skipped(part) or not os.path.lexists(path):
-                return None
-            if is_link := os.path.islink(path):
-                target = real_path(path)
-                walk.links.add((path, target))
-                if not is_inside(target, self.root):
-                    walk.diagnostics.append(link_outside(path))
-                    return None
-                if is_inside(home, target):
-                    return None  # a loop, which `_walk` reports
-        return self._file(name, path, walk, is_link=is_link)
+        place: Place | None = Place(folder)
+        with ExitStack() as opened:
+            for part in name.split("/"):
+                if place is None or place.file or not part or is_skipped(part):
+                    return
+                path = joined(path, part)
+                try:
+                    mode = place.folder.stat(part).st_mode
+                    if stat.S_ISDIR(mode):
+                        place = Place(opened.enter_context(place.folder.enter(part)))
+                        continue
+                except OSError:
+                    return
+                if stat.S_ISLNK(mode):
+                    place = opened.enter_context(self._linked(place.folder, part, path, walk))
+                    if place is not None and is_inside(folder.path, place.path):
+                        return  # a loop, which `_walk` reports
+                else:
+                    place = Place(place.folder, part)
+            if place is not None:
+                self._file(name, place, path, walk)
 
-    def _walk(
-        self,
-        folder: str,
-        prefix: str,
-        above: tuple[str, ...],
-        walk: "_WalkState",
-        listing: "Listing | None" = None,
-    ) -> Iterator[tuple[str, str, bool]]:
-        """Yield (name inside the folder, path, whether it is a link) of all files, by name."""
-        if len(above) > _MAX_DEPTH:
-            walk.diagnostics.append(too_deep(folder, _MAX_DEPTH))
+    def _walk(self, visit: "_Visit", walk: "_WalkState", entries: Entries | None = None) -> None:
+        """Read the files of a folder and those below, by name."""
+        if len(visit.above) > _MAX_DEPTH:
+            walk.diagnostics.append(too_deep(visit.path, _MAX_DEPTH))
             return
         # Links between a few folders can make millions of paths.
         if len(walk.folders) >= self.most_files:
             if not walk.is_cut:
-                walk.diagnostics.append(_too_many(folder, self.most_files, "folders"))
+                walk.diagnostics.append(_too_many(visit.path, self.most_files, "folders"))
             walk.is_cut = True
             return
-        stamp, entries = listing or list_with_stamp(folder, walk.diagnostics)
-        walk.folders.append((prefix[:-1], stamp))
-        if prefix and self._is_other(folder, entries, walk):
+        if entries is None:
+            entries = list_open(visit.folder, visit.path, walk.diagnostics)
+        walk.folders.append((visit.prefix[:-1], Stamp.of(visit.folder.status)))
+        if visit.prefix and self._is_other(visit.path, entries, walk):
             return
         for entry in entries:
-            name = prefix + entry.name
-            enters = is_folder(entry)
-            if not self._belongs(entry, name, walk) or not (enters or self.wanted(name)):
-                continue
-            is_link = entry.is_symlink()
-            if is_link:
-                walk.links.add((entry.path, real_path(entry.path)))
-            if not enters:
-                yield name, entry.path, is_link
-            elif (step := follow(entry, above, self.root, walk.diagnostics)) is not None:
-                yield from self._walk(entry.path, name + "/", (*above, step), walk)
+            name, is_entered = visit.prefix + entry.name, is_folder(entry)
+            is_wanted = is_entered or self.wanted(name)
+            if is_wanted and self._belongs(entry, visit.path, name, walk):
+                self._entry(entry, visit, walk, is_entered=is_entered)
+            if walk.is_full:
+                return
 
-    def _is_other(
-        self, folder: str, entries: Iterable[os.DirEntry[str]], walk: "_WalkState"
-    ) -> bool:
+    def _entry(
+        self, entry: os.DirEntry[str], visit: "_Visit", walk: "_WalkState", *, is_entered: bool
+    ) -> None:
+        """Read a file, or the files of a folder."""
+        name, path = visit.prefix + entry.name, joined(visit.path, entry.name)
+        if entry.is_symlink():
+            with self._linked(visit.folder, entry.name, path, walk) as place:
+                if place is not None and place.file:
+                    self._count(name, place, path, walk)
+                elif place is not None:
+                    self._enter(place.folder, path, visit, walk)
+        elif is_entered:
+            try:
+                folder = visit.folder.enter(entry.name)
+            except OSError as error:
+                walk.diagnostics.append(unlistable(path, reason_of(error)))
+                return
+            with folder:
+                self._enter(folder, path, visit, walk)
+        else:
+            is_regular = entry.is_file(follow_symlinks=False)
+            self._count(name, Place(visit.folder, entry.name), path, walk, is_regular=is_regular)
+
+    def _enter(self, folder: OpenFolder, path: str, visit: "_Visit", walk: "_WalkState") -> None:
+        # A folder that is not a link can still be a loop, if a link led above it.
+        if folder.path in visit.above:
+            walk.diagnostics.append(link_loop(path))
+            return
+        prefix = f"{visit.prefix}{os.path.basename(path)}/"
+        self._walk(_Visit(folder, path, prefix, (*visit.above, folder.path)), walk)
+
+    def _count(
+        self, name: str, place: Place, path: str, walk: "_WalkState", *, is_regular: bool = False
+    ) -> None:
+        """Read a file, unless there are too many."""
+        if name in self.required:
+            return
+        walk.is_full = len(walk.files) >= walk.most
+        if walk.is_full:
+            walk.diagnostics.append(_too_many(walk.path, self.most_files, "files"))
+        else:
+            self._file(name, place, path, walk, is_regular=is_regular)
+
+    def _is_other(self, path: str, entries: Entries, walk: "_WalkState") -> bool:
         """Return whether a folder does not belong to the one that is read; say so if needed."""
         if self.skips_repositories and is_repository(entries):
-            walk.diagnostics.append(in_repository(folder))
+            walk.diagnostics.append(in_repository(path))
             return True
         return any(entry.name == _ENVIRONMENT_MARK for entry in entries)  # a virtual environment
 
-    def _belongs(self, entry: os.DirEntry[str], name: str, walk: "_WalkState") -> bool:
+    def _belongs(self, entry: os.DirEntry[str], path: str, name: str, walk: "_WalkState") -> bool:
         if is_skipped(entry.name) or name in self.exclude:
             return False
         if not is_utf8(entry.name):
-            walk.diagnostics.append(not_utf8(entry))
+            walk.diagnostics.append(not_utf8(path, entry.name))
             return False
-        return not self._is_secret(entry, walk)
-
-    def _is_secret(self, entry: os.DirEntry[str], walk: "_WalkState") -> bool:
-        if not self.hides_secrets:
+        if self.hides_secrets and is_secret_file(entry.name):
+            walk.report_secret(joined(path, entry.name), is_link=entry.is_symlink())
             return False
-        secret = is_secret_file(entry.name) or (
-            entry.is_symlink() and leads_to_secret(real_path(entry.path), self.root)
-        )
-        if secret:
-            walk.diagnostics.append(_secret(entry.path))
-            if entry.is_symlink():
-                walk.links.add((entry.path, real_path(entry.path)))
-        return secret
+        return True
 
-    def _file(self, name: str, path: str, walk: "_WalkState", *, is_link: bool) -> UnitFile | None:
-        try:
-            if is_link and not os.path.exists(path):
-                walk.diagnostics.append(broken_link(path))
-                return None
-            if is_link and not is_inside(real_path(path), self.root):
-                walk.diagnostics.append(link_outside(path))
-                return None
-            status = os.stat(path, follow_symlinks=is_link)
-        except OSError as error:
-            walk.report_unreadable(path, reason_of(error))
-            return None
-        if not stat.S_ISREG(status.st_mode):
-            walk.diagnostics.append(
-                make_diagnostic(
-                    "source-special-file",
-                    Where(path),
-                    "is not a regular file; it is never read",
-                    "remove it if nothing needs it there",
-                )
-            )
-            return None
-        before = walk.cached.get(name)
-        if before is not None and before.is_unchanged(status):
-            return before
-        return self._read_file(name, path, status, walk)
+    @contextmanager
+    def _linked(
+        self, folder: OpenFolder, name: str, path: str, walk: "_WalkState"
+    ) -> Iterator[Place | None]:
+        """Yield where a link leads, `None` if that is not read."""
+        walk.links.add((path, real_path(path)))
+        with linked(folder, name, path, self.root, walk.diagnostics) as place:
+            is_secret = place and self.hides_secrets and leads_to_secret(place.path, self.root)
+            if is_secret:
+                walk.report_secret(path, is_link=True)
+            yield None if is_secret else place
 
-    def _read_file(
-        self, name: str, path: str, status: os.stat_result, walk: "_WalkState"
-    ) -> UnitFile | None:
-        kept = name in self.required or self.keep(name)
-        data, digest, size = None, "", status.st_size
-        if kept or not (self.lists_others or size > self.largest):
+    def _file(
+        self, name: str, place: Place, path: str, walk: "_WalkState", *, is_regular: bool = False
+    ) -> None:
+        """Read or list one file."""
+        before, status = walk.cached.get(name), None
+        is_kept = name in self.required or self.keep(name)
+        if before is not None or not (is_regular and is_kept):  # one look less
             try:
-                data, status = read_regular(path, self.largest, self.root)
+                status = place.folder.stat(place.file or ".")
+            except OSError as error:
+                walk.report_unreadable(path, reason_of(error))
+                return
+            if not stat.S_ISREG(status.st_mode):
+                walk.diagnostics.append(_special(path))
+                return
+            if before is not None and before.is_unchanged(status):
+                walk.files.append(before)
+                return
+        data = None
+        if status is None or is_kept or not (self.lists_others or status.st_size > self.largest):
+            try:
+                data, status = place.folder.read(place.file, self.largest)
             except UnreadableFileError as error:
                 walk.report_unreadable(path, str(error))
-                return None
-            digest, size = digest_of(data), len(data)
-            if kept and walk.data is not None:
-                walk.data[name] = data
+                return
+        if is_kept and data is not None and walk.data is not None:
+            walk.data[name] = data
         stamp = Stamp.of(status)
-        return UnitFile(
-            name=name,
-            size=size,
-            digest=digest,
-            stamp=stamp,
-            settled=stamp.is_settled(),
-            data=data if kept and walk.data is None else None,
+        walk.files.append(
+            UnitFile(
+                name=name,
+                size=status.st_size if data is None else len(data),
+                digest="" if data is None else digest_of(data),
+                stamp=stamp,
+                settled=stamp.is_settled(),
+                data=data if is_kept and walk.data is None else None,
+            )
         )
 
 
@@ -272,16 +306,34 @@ UNREADABLE = frozenset({"source-unreadable", "source-link-broken"})
 """The codes of files and folders that exist and cannot be read."""
 
 
+class _Visit(NamedTuple):
+    """One folder in a walk."""
+
+    folder: OpenFolder
+    path: str
+    """Its path as it is shown."""
+    prefix: str
+    """What the names of its files begin with."""
+    above: tuple[str, ...]
+    """The resolved paths of the folders on the way, with its own."""
+
+
 @dataclass(slots=True, kw_only=True)
 class _WalkState:
     """The state of one walk over a folder."""
 
     cached: Mapping[str, UnitFile]
-    data: dict[str, bytes] | None
+    path: str = ""
+    data: dict[str, bytes] | None = None
+    files: list[UnitFile] = field(default_factory=list)
+    most: int = 0
     diagnostics: list[Diagnostic] = field(default_factory=list)
     links: set[tuple[str, str]] = field(default_factory=set)
     folders: list[tuple[str, Stamp]] = field(default_factory=list)
     is_cut: bool = False
+    """Whether folders were left out."""
+    is_full: bool = False
+    """Whether files were left out."""
 
     def report_unreadable(self, path: str, reason: str) -> None:
         """Add the diagnostic of a file that cannot be read."""
@@ -289,36 +341,30 @@ class _WalkState:
             make_diagnostic("source-unreadable", Where(path), f"cannot be read: {reason}")
         )
 
-    def content(self, files: list[UnitFile]) -> FolderContent:
+    def report_secret(self, path: str, *, is_link: bool) -> None:
+        """Add the diagnostic of a file that is left out."""
+        self.diagnostics.append(
+            make_diagnostic(
+                "skill-file-secret",
+                Where(path),
+                "is left out of the skill: such files usually hold secrets",
+                "move it out of the skill, or rename it if it holds none",
+            )
+        )
+        if is_link:
+            self.links.add((path, real_path(path)))
+
+    def content(self) -> FolderContent:
         """Return what was found."""
+        self.files.sort(key=_NAME)
+        files = tuple(self.files)
         if self.links or self.diagnostics:
             diagnostics = tuple(dict.fromkeys(self.diagnostics))
-            links = frozenset(self.links)
-            return FolderContent(files=tuple(files), diagnostics=diagnostics, links=links)
+            return FolderContent(files=files, diagnostics=diagnostics, links=frozenset(self.links))
         is_settled = all(file.settled for file in files) and all(
             stamp.is_settled() for _, stamp in self.folders
         )
-        folders = tuple(self.folders) if is_settled else ()
-        return FolderContent(files=tuple(files), folders=folders)
-
-
-@dataclass(frozen=True, slots=True)
-class NamedEntry:
-    """An entry of a folder that is known by its name, so that the folder need not be listed."""
-
-    name: str
-    path: str
-
-    def is_symlink(self) -> bool:
-        """Return whether it is a link."""
-        return os.path.islink(self.path)
-
-    def is_dir(self) -> bool:
-        """Return whether it is a folder or a link to one."""
-        return os.path.isdir(self.path)
-
-
-FolderEntry = os.DirEntry[str] | NamedEntry
+        return FolderContent(files=files, folders=tuple(self.folders) if is_settled else ())
 
 
 def is_skipped(name: str) -> bool:
@@ -334,25 +380,20 @@ def list_folder(folder: str, diagnostics: list[Diagnostic]) -> list[os.DirEntry[
         with os.scandir(folder) as entries:
             return sorted(entries, key=_NAME)
     except OSError as error:
-        diagnostics.append(
-            make_diagnostic(
-                "source-unreadable", Where(folder), f"cannot be listed: {reason_of(error)}"
-            )
-        )
+        diagnostics.append(unlistable(folder, reason_of(error)))
         return []
 
 
-Listing = tuple[Stamp, Sequence[os.DirEntry[str]]]
-"""The entries of a folder, with its stamp before they were listed."""
+def list_open(folder: OpenFolder, path: str, diagnostics: list[Diagnostic]) -> Entries:
+    """Return the entries of an open folder as `list_folder` does; `path` is shown."""
+    try:
+        return sorted(folder.entries(), key=_NAME)
+    except OSError as error:
+        diagnostics.append(unlistable(path, reason_of(error)))
+        return []
 
 
-def list_with_stamp(folder: str, diagnostics: list[Diagnostic]) -> Listing:
-    """Return the entries of a folder, as `list_folder` does, with its stamp."""
-    # The stamp comes first: an entry that is added meanwhile will change it again.
-    return Stamp.at(folder), list_folder(folder, diagnostics)
-
-
-def is_folder(entry: FolderEntry) -> bool:
+def is_folder(entry: os.DirEntry[str]) -> bool:
     """Return whether an entry is a folder or a link to one; a broken link is not."""
     try:
         return entry.is_dir()
@@ -360,27 +401,29 @@ def is_folder(entry: FolderEntry) -> bool:
         return False
 
 
-def follow(
-    entry: FolderEntry, above: tuple[str, ...], root: str, diagnostics: list[Diagnostic]
-) -> str | None:
-    """Return the resolved path of a folder to enter; report one that must not be entered."""
-    # A folder that is not a link can still be a loop, if a link led above it.
-    linked = entry.is_symlink()
-    target = real_path(entry.path) if linked else f"{above[-1].rstrip(os.sep)}{os.sep}{entry.name}"
-    if linked and not is_inside(target, root):
-        diagnostics.append(link_outside(entry.path))
-        return None
-    if target in above:
-        diagnostics.append(
-            make_diagnostic(
-                "source-link-loop", Where(entry.path), "leads back to a folder above; not followed"
-            )
-        )
-        return None
-    return target
+@contextmanager
+def linked(
+    folder: OpenFolder, name: str, path: str, root: str, diagnostics: list[Diagnostic]
+) -> Iterator[Place | None]:
+    """Yield where a link in an open folder leads, and report it if it leaves the resolved `root`.
+
+    `path` is the link's path as it is shown.
+    """
+    with ExitStack() as opened:
+        place = None
+        try:
+            place = opened.enter_context(following(name, folder))
+        except OSError as error:
+            is_broken = error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+            problem = broken_link(path) if is_broken else unlistable(path, reason_of(error))
+            diagnostics.append(problem)
+        if place is not None and not is_inside(place.path, root):
+            diagnostics.append(link_outside(path))
+            place = None
+        yield place
 
 
-def is_repository(entries: Iterable[FolderEntry]) -> bool:
+def is_repository(entries: Entries) -> bool:
     """Return whether a folder with these entries is the top of a repository."""
     return any(entry.name in _REPOSITORY_MARKS for entry in entries)
 
@@ -390,9 +433,9 @@ def nested_repository(place: SearchRoot, path: str = "") -> str:
 
     Links are resolved, so that none leads around a repository.
     """
-    if not (place.is_of_project and place.within):
+    if not place.project:
         return ""
-    folder, path = real_path(place.within), real_path(path or place.path)
+    folder, path = place.project, real_path(path or place.path)
     for part in os.path.relpath(path, folder).split(os.sep):
         folder = os.path.join(folder, part)
         if part != "." and is_repository(list_folder(folder, [])):
@@ -407,6 +450,18 @@ def in_repository(folder: str) -> Diagnostic:
         Where(folder),
         "is a repository of its own; the trust in the project around it does not include it",
         f"look at it, then name it with --skills or --plugins {quote(folder)}",
+    )
+
+
+def unlistable(path: str, reason: str) -> Diagnostic:
+    """Return the diagnostic of a folder that cannot be listed."""
+    return make_diagnostic("source-unreadable", Where(path), f"cannot be listed: {reason}")
+
+
+def link_loop(path: str) -> Diagnostic:
+    """Return the diagnostic of a link to a folder above it."""
+    return make_diagnostic(
+        "source-link-loop", Where(path), "leads back to a folder above; not followed"
     )
 
 
@@ -458,12 +513,12 @@ def too_deep(folder: str, depth: int, limit_name: str = "") -> Diagnostic:
     )
 
 
-def _secret(path: str) -> Diagnostic:
+def _special(path: str) -> Diagnostic:
     return make_diagnostic(
-        "skill-file-secret",
+        "source-special-file",
         Where(path),
-        "is left out of the skill: such files usually hold secrets",
-        "move it out of the skill, or rename it if it holds none",
+        "is not a regular file; it is never read",
+        "remove it if nothing needs it there",
     )
 
 
@@ -476,12 +531,12 @@ def _too_many(folder: str, most: int, what: str) -> Diagnostic:
     )
 
 
-def not_utf8(entry: FolderEntry) -> Diagnostic:
+def not_utf8(folder: str, name: str) -> Diagnostic:
     """Return the diagnostic of a file or folder whose name is not UTF-8."""
-    shown = os.fsencode(entry.name).decode("utf-8", "backslashreplace")
+    shown = os.fsencode(name).decode("utf-8", "backslashreplace")
     return make_diagnostic(
         "source-name-not-utf8",
-        Where(os.path.dirname(entry.path)),
+        Where(folder),
         f"the name {shown!r} is not UTF-8; it is left out",
         "rename it",
     )

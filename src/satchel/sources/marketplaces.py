@@ -9,7 +9,8 @@ from satchel.formats.read_result import ReadResult, quoted
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.claude_bundles import inside_path
-from satchel.sources.file_reader import UnreadableFileError, is_inside, read_regular, real_path
+from satchel.sources.file_reader import UnreadableFileError, is_inside, real_path
+from satchel.sources.open_folder import read_inside
 from satchel.sources.plugin_formats import PluginFormat, format_of
 from satchel.text import one_line, shorten
 
@@ -76,7 +77,7 @@ def read_listing(folder: str, limits: Limits) -> MarketplaceManifest | None:
 
 def _read(folder: str, path: str, limits: Limits) -> ReadResult[MarketplaceManifest]:
     try:
-        data, _ = read_regular(path, limits.json_file + 1, real_path(folder))
+        data, _ = read_inside(path, limits.json_file + 1, real_path(folder))
     except UnreadableFileError as error:
         fix = "make it a regular file inside the folder"
         problem = make_diagnostic("marketplace-invalid", Where(path), str(error), fix)

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import (
@@ -61,6 +61,17 @@ class PackageFinding:
     """Skill folders in the packages that contain the entry point's module."""
     stamps: tuple[StampedPath, ...] = ()
     """The single module of an editable install, with its stamp when it was read."""
+    has_code: ClassVar[bool] = True
+
+    @property
+    def path(self) -> str:
+        """Return the `.dist-info` folder."""
+        return self.installed.path
+
+    @property
+    def unit(self) -> str:
+        """Return its unique key."""
+        return f"{self.installed.distribution}:{self.installed.name}"
 
     @property
     def digest(self) -> str:

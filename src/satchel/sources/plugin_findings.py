@@ -62,6 +62,16 @@ class PluginFinding:
     """Whether files may change one by one, so that all Python files are read."""
 
     @property
+    def part(self) -> PluginFinding:
+        """Return the folder with the manifest: itself."""
+        return self
+
+    @property
+    def has_code(self) -> bool:
+        """Return whether it has Python files."""
+        return bool(self.sources)
+
+    @property
     def path(self) -> str:
         """Return the plugin's folder."""
         return os.path.join(self.place.path, self.key) if self.key else self.place.path

@@ -23,10 +23,10 @@ from satchel.sources.file_reader import (
 from satchel.sources.folder_reader import (
     FolderContent,
     FolderReader,
-    follow,
     in_repository,
     is_folder,
     is_skipped,
+    link_loop,
     link_outside,
     list_folder,
     missing,
@@ -175,14 +175,17 @@ class _Search:
 
     def _visit(self, entry: os.DirEntry[str]) -> None:
         if not is_utf8(entry.name):
-            self._diagnostics.append(not_utf8(entry))
+            self._diagnostics.append(not_utf8(self._place.path, entry.name))
             return
-        bounds = os.sep if self._place.follows_links_out else self._root
-        target = follow(entry, (self._root,), bounds, self._diagnostics)
-        if target is None:
-            return
+        target = real_path(entry.path)
         if entry.is_symlink():
             self._links.add((entry.path, target))
+        if not (self._place.follows_links_out or is_inside(target, self._root)):
+            self._diagnostics.append(link_outside(entry.path))
+            return
+        if target == self._root:
+            self._diagnostics.append(link_loop(entry.path))
+            return
         if repository := nested_repository(self._place, target):
             self._diagnostics.append(in_repository(repository))
             return
@@ -255,7 +258,7 @@ def _read_parts(
         keep=_is_python,
         exclude=finding.parts.exclude | _without_code(finding, names),
         required=finding.parts.required,
-        skips_repositories=finding.place.is_of_project,
+        skips_repositories=bool(finding.place.project),
     )
     folder = reader.read(finding.path, before.folder if before else None)
     is_reusable = before is not None and finding.policy.is_judged_by_content

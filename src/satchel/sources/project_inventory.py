@@ -163,7 +163,7 @@ def _roots(project: Project, files: Iterable[SelectionFile]) -> tuple[SearchRoot
 def _roots_of_plugin(plugin: PluginFinding, base: str) -> Iterable[SearchRoot]:
     for folder in plugin.skills:
         root = skills_of_plugin(folder, plugin.path, plugin.policy, plugin.folder_name)
-        yield replace(root, within=root.within or base, is_of_project=True)
+        yield replace(root, within=root.within or base, project=base)
 
 
 def _servers_of_file(file: SelectionFile) -> Iterable[RequestedServer]:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
+from satchel.sources.file_reader import real_path
 
 SERVERS_FILE = ".mcp.json"
 """The file with a project's MCP servers, which other clients read too."""
@@ -38,7 +39,7 @@ class Project:
     variables: Iterable[str] = ()
     claude: bool = False
     folder: str = field(init=False)
-    """The absolute path; links in it are not resolved."""
+    """The absolute path without links: a link that appears later leads to another project."""
 
     def __post_init__(self) -> None:
         written = os.fspath(self.path)
@@ -52,4 +53,5 @@ class Project:
             )
         names = (self.variables,) if isinstance(self.variables, str) else tuple(self.variables)
         object.__setattr__(self, "variables", names)
-        object.__setattr__(self, "folder", os.path.abspath(os.path.expanduser(written)))
+        folder = real_path(os.path.abspath(os.path.expanduser(written)))
+        object.__setattr__(self, "folder", folder)

@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.file_reader import real_path
+from satchel.sources.file_reader import is_inside, real_path
 from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
 
 _OWN_PLUGINS = ".satchel/plugins"
@@ -66,17 +66,21 @@ class SearchRoot:
     """Whether links directly in it may lead to a skill or plugin anywhere: the user made them."""
     scripts: ScriptRule = ScriptRule.RUN
     """Whether scripts of its skills may be run."""
-    is_of_project: bool = False
-    """Whether it belongs to a project: repositories inside of it are left out."""
+    project: str = ""
+    """The resolved folder of its project, which it never leaves, also if a link replaces that.
+
+    Repositories inside of it are left out.
+    """
 
     @property
-    def is_held(self) -> bool:
-        """Return whether it stays in its project, also if a link replaces the project's folder."""
-        return bool(self.within) and self.scope is Precedence.PROJECT
+    def is_folder(self) -> bool:
+        """Return whether it is a folder, and not the address of skills without one."""
+        return os.path.isabs(self.path)
 
     def bounds(self) -> str:
         """Return the resolved folder that all its files must be inside."""
-        return self.within if self.is_held else real_path(self.within or self.path)
+        real = real_path(self.within or self.path)
+        return real if is_inside(real, self.project or real) else self.project
 
 
 def search_root(
@@ -181,6 +185,6 @@ def _roots_in(base: str, scope: Precedence, shown: str, *, claude: bool) -> Iter
             source=shown + relative,
             optional=True,
             within=base if scope is Precedence.PROJECT else "",
-            is_of_project=scope is Precedence.PROJECT,
+            project=base if scope is Precedence.PROJECT else "",
             follows_links_out=_leads_out(path, holds, scope),
         )

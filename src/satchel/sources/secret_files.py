@@ -11,7 +11,8 @@ def is_secret_file(name: str) -> bool:
 
     `name` is relative to the skill, with `/` or the system's separator.
     """
-    return any(map(_is_secret_part, PureWindowsPath(name).parts))
+    may_be_secret = _ENV_FILE in name.casefold()  # Splitting the path takes long.
+    return may_be_secret and any(map(_is_secret_part, PureWindowsPath(name).parts))
 
 
 def leads_to_secret(path: str, root: str) -> bool:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import translate
+from functools import partial
 from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from satchel.sources.file_reader import (
     read_regular,
     real_path,
 )
+from satchel.sources.open_folder import read_inside
 from satchel.sources.projects import SERVERS_FILE
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
 from satchel.text import one_line, shorten
@@ -177,7 +179,7 @@ class SelectionFile:
                 search_root(os.path.join(base, os.path.expanduser(folder)), holds, self.scope),
                 source=folder.rstrip("/") or "/",
                 within=base if is_project else "",
-                is_of_project=is_project,
+                project=base if is_project else "",
             )
             for holds in RootKind
             for folder in self.sources.get(holds, ())
@@ -353,7 +355,8 @@ def _read(
     is_projects = scope is Precedence.PROJECT
     root = os.path.realpath(os.path.dirname(path)) if is_projects else ""
     try:
-        data, status = read_regular(path, SELECTION_LIMIT, root)
+        read = partial(read_inside, root=root) if root else read_regular
+        data, status = read(path, SELECTION_LIMIT)
     except UnreadableFileError as error:
         broken = _broken_servers if os.path.basename(path) == SERVERS_FILE else _broken
         return broken(empty, before, str(error))

@@ -1,8 +1,12 @@
 """Find skills: the folders in a search root with a file named exactly `SKILL.md`."""
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import field, replace
+from operator import attrgetter
+from typing import NamedTuple
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic, strictly
 from satchel.formats import ReadResult, SkillManifest, read_skill
@@ -10,28 +14,33 @@ from satchel.formats.packed_text import pack
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.contained_files import Bounds
-from satchel.sources.file_reader import UnitFile, is_inside, is_utf8, may_be_folder, real_path
+from satchel.sources.file_reader import (
+    UnitFile,
+    UnreadableFileError,
+    is_inside,
+    is_utf8,
+    real_path,
+    reason_of,
+)
 from satchel.sources.folder_reader import (
     UNREADABLE,
     FolderContent,
-    FolderEntry,
     FolderReader,
-    Listing,
-    NamedEntry,
     broken_link,
-    follow,
     in_repository,
     is_folder,
     is_repository,
     is_skipped,
+    link_loop,
     link_outside,
-    list_folder,
-    list_with_stamp,
+    linked,
     missing,
     nested_repository,
     not_utf8,
     too_deep,
+    unlistable,
 )
+from satchel.sources.open_folder import OpenFolder, following, inside, joined
 from satchel.sources.search_roots import ScriptRule, SearchRoot
 from satchel.sources.secret_files import is_secret_file
 from satchel.sources.skill_files import (
@@ -44,6 +53,7 @@ from satchel.sources.skill_files import (
 SKILL_FILE = "SKILL.md"
 _MOST_RESCANS = 3
 _MOST_PACKED = 500
+_NAME = attrgetter("name")
 
 _BREAKS_THE_FORMAT = frozenset(
     {
@@ -82,9 +92,9 @@ class SkillFinding:
     @property
     def bounds(self) -> Bounds:
         """Return the folder that its files must stay inside."""
-        if self.place.is_held:
-            return Bounds(self.place.within, is_resolved=True)
-        return Bounds(self.target or self.place.path)
+        if self.place.project:
+            return Bounds(self.place.project, is_resolved=True)
+        return Bounds(self.target or self.place.within or self.place.path)
 
     @property
     def path(self) -> str:
@@ -262,6 +272,17 @@ def _outside(keys: Iterable[str], start: str) -> Iterable[str]:
     return (key for key in keys if key != start and not key.startswith(below))
 
 
+class _Entry(NamedTuple):
+    """What is in a folder that is not a skill."""
+
+    name: str
+    path: str
+    """Its path as it is shown."""
+    is_link: bool
+    is_folder: bool
+    """Whether it is a folder, or a link to one."""
+
+
 class _Walk:
     """The state of one scan of a search root or a part of it."""
 
@@ -285,7 +306,7 @@ class _Walk:
             largest=max(limits.resource, limits.skill_file),
             keep=SKILL_FILE.__eq__,
             lists_others=not compares,
-            skips_repositories=place.is_of_project,
+            skips_repositories=bool(place.project),
             hides_secrets=True,
         )
         self._findings: dict[str, SkillFinding] = {}
@@ -299,18 +320,31 @@ class _Walk:
     def everything(self) -> SkillScan:
         """Scan the whole search root."""
         path = self._place.path
-        target = real_path(path)
-        if self._place.within and target != self._path_without_links():
-            self._links.add((path, target))
-        if not is_inside(target, self._root):
-            self._note("", [link_outside(path)])
-        elif repository := nested_repository(self._place):
-            self._note("", [in_repository(repository)])
-        elif may_be_folder(path):
-            self._folder("", path, (target,))
+        with ExitStack() as opened:
+            try:
+                place = opened.enter_context(following(path))
+            except OSError as error:
+                self._absent(error)
+                return self._result()
+            if self._place.within and place.path != self._path_without_links():
+                self._links.add((path, place.path))
+            if not is_inside(place.path, self._root):
+                self._note("", [link_outside(path)])
+            elif repository := nested_repository(self._place, place.path):
+                self._note("", [in_repository(repository)])
+            elif place.file:
+                self._absent(NotADirectoryError())
+            else:
+                self._folder("", path, place.folder, (place.path,))
+        return self._result()
+
+    def _absent(self, error: OSError) -> None:
+        """Report a search root that is missing, or cannot be opened now."""
+        path = self._place.path
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            self._unlistable("", path, error)
         elif not self._place.optional or (self._place.within and os.path.lexists(path)):
             self._note("", [missing(self._place)])
-        return self._result()
 
     def _path_without_links(self) -> str:
         below = os.path.relpath(self._place.path, self._place.within)
@@ -318,20 +352,25 @@ class _Walk:
 
     def below(self, key: str) -> SkillScan:
         """Scan the part of the search root at `key` and below; no link leads there."""
-        *above, last = key.split("/")
-        parent = os.path.join(self._place.path, *above)
-        ancestry = [real_path(self._place.path)]
-        for name in above:
-            ancestry.append(os.path.join(ancestry[-1], name))
-        entries: Iterable[FolderEntry]
-        if key in self._known:
-            # Listing thousands of skills would take longer than all else after an edit.
-            path = os.path.join(parent, last)
-            entries = [NamedEntry(last, path)] if os.path.lexists(path) else []
-        else:
-            entries = [entry for entry in list_folder(parent, []) if entry.name == last]
-        for entry in entries:
-            self._entry(key, entry, tuple(ancestry))
+        *above, name = key.split("/")
+        path = self._place.path
+        with ExitStack() as opened:
+            try:
+                folder = opened.enter_context(inside(path, self._root)).folder
+                ancestry = [folder.path]
+                for part in above:
+                    path = joined(path, part)
+                    folder = opened.enter_context(folder.enter(part))
+                    ancestry.append(folder.path)
+                # Listing thousands of skills would take longer than all else after an edit.
+                known = key in self._known
+                if known or any(entry.name == name for entry in folder.entries()):
+                    mode = folder.stat(name).st_mode
+                    is_link, is_dir = stat.S_ISLNK(mode), stat.S_ISDIR(mode)
+                    entry = _Entry(name, joined(path, name), is_link, is_dir)
+                    self._entry(key, entry, folder, tuple(ancestry))
+            except (OSError, UnreadableFileError):
+                pass  # It is gone, with a folder above or without.
         return self._result()
 
     def _result(self) -> SkillScan:
@@ -349,33 +388,46 @@ class _Walk:
         if diagnostics := tuple(diagnostics):
             self._odd[key] = (*self._odd.get(key, ()), *diagnostics)
 
-    def _folder(self, key: str, path: str, above: tuple[str, ...]) -> None:
-        """Scan one folder: it is a skill, or its subfolders are scanned."""
+    def _is_done(self, key: str, path: str) -> bool:
+        """Return whether a folder need not be looked into: it is unchanged, or one too many."""
         if len(self._walked) + len(self._findings) > self._limits.find_folders:
             if not self._cut:
                 self._note("", [self._too_many()])
             self._cut = True
-            return
+            return True
         before = self._known.get(key)
-        if before is not None and before.is_unchanged_at(path):
-            self._findings[key] = before
-            self._pack(before)
-            return
-        diagnostics: list[Diagnostic] = []
-        stamp, entries = list_with_stamp(path, diagnostics)
-        self._note(key, diagnostics)
-        if diagnostics and may_be_folder(path):
-            self._keep_skills_below(key, diagnostics[0])
-        if key and self._place.is_of_project and is_repository(entries):
+        if before is None or not before.is_unchanged_at(path):
+            return False
+        self._findings[key] = before
+        self._pack(before)
+        return True
+
+    def _folder(self, key: str, path: str, folder: OpenFolder, above: tuple[str, ...]) -> None:
+        """Scan one folder: it is a skill, or its subfolders are scanned."""
+        try:
+            entries = folder.entries()
+        except OSError as error:
+            self._unlistable(key, path, error)
+            entries = []
+        if key and self._place.project and is_repository(entries):
             self._note(key, [in_repository(path)])
             return
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
-        if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
-            self._findings[key] = self._skill(key, path, above[-1], (stamp, entries))
+        if may_be_skill and SKILL_FILE in [entry.name for entry in entries]:
+            self._findings[key] = self._skill(key, path, folder, entries)
             return
         self._walked.add(key)
-        for entry in entries:
-            self._entry(f"{key}/{entry.name}" if key else entry.name, entry, above)
+        for entry in sorted(entries, key=_NAME):
+            name = entry.name
+            found = _Entry(name, joined(path, name), entry.is_symlink(), is_folder(entry))
+            self._entry(f"{key}/{name}" if key else name, found, folder, above)
+
+    def _unlistable(self, key: str, path: str, error: OSError) -> None:
+        """Report a folder that cannot be opened or listed; its skills still exist."""
+        problem = unlistable(path, reason_of(error))
+        self._note(key, [problem])
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            self._keep_skills_below(key, problem)
 
     def _keep_skills_below(self, key: str, error: Diagnostic) -> None:
         """Keep the skills of an unlistable folder as broken ones, because they still exist."""
@@ -386,56 +438,76 @@ class _Walk:
                     finding, folder=folder, manifest=None, diagnostics=(error,)
                 )
 
-    def _entry(self, key: str, entry: FolderEntry, above: tuple[str, ...]) -> None:
+    def _entry(self, key: str, entry: "_Entry", folder: OpenFolder, above: tuple[str, ...]) -> None:
         """Scan an entry of a folder that is not a skill."""
-        if is_skipped(entry.name) or is_secret_file(entry.name):
+        name, path = entry.name, entry.path
+        if is_skipped(name) or is_secret_file(name):
             return
-        if entry.is_symlink():
-            self._links.add((entry.path, real_path(entry.path)))
-        if is_folder(entry):
-            self._enter(key, entry, above)
-        elif entry.is_symlink() and not os.path.exists(entry.path):
-            self._note(key, [broken_link(entry.path)])
-        elif entry.name != SKILL_FILE and entry.name.casefold() == SKILL_FILE.casefold():
-            self._note(key, [_wrong_case(entry)])
+        if entry.is_link:
+            self._links.add((path, real_path(path)))
+        if entry.is_folder:
+            self._enter(key, entry, folder, above)
+        elif entry.is_link and not os.path.exists(path):
+            self._note(key, [broken_link(path)])
+        elif name != SKILL_FILE and name.casefold() == SKILL_FILE.casefold():
+            self._note(key, [_wrong_case(path)])
 
-    def _enter(self, key: str, entry: FolderEntry, above: tuple[str, ...]) -> None:
+    def _enter(self, key: str, entry: "_Entry", folder: OpenFolder, above: tuple[str, ...]) -> None:
         """Scan a folder unless it must not be entered."""
+        name, path = entry.name, entry.path
         if self._place.policy.has_strict_skills and "/" in key:
             return
-        diagnostics: list[Diagnostic] = []
-        if not is_utf8(entry.name):
-            diagnostics.append(not_utf8(entry))
+        if not is_utf8(name):
+            self._note(key, [not_utf8(os.path.dirname(path), name)])
         elif key.count("/") >= self._limits.find_depth:
-            diagnostics.append(too_deep(entry.path, self._limits.find_depth, "find_depth"))
-        else:
-            bounds = self._target_of_user(key, entry) or self._root
-            step = follow(entry, above, bounds, diagnostics)
-            repository = nested_repository(self._place, step) if step and entry.is_symlink() else ""
-            if repository:
-                diagnostics.append(in_repository(repository))
-            elif step is not None:
-                self._folder(key, entry.path, (*above, step))
+            self._note(key, [too_deep(path, self._limits.find_depth, "find_depth")])
+        elif entry.is_link:
+            self._follow(key, entry, folder, above)
+        elif not self._is_done(key, path):
+            try:
+                below = folder.enter(name)
+            except OSError as error:
+                self._walked.add(key)
+                self._unlistable(key, path, error)
+                return
+            with below:
+                # A folder that is not a link can still be a loop, if a link led above it.
+                if below.path in above:
+                    self._note(key, [link_loop(path)])
+                else:
+                    self._folder(key, path, below, (*above, below.path))
+
+    def _follow(
+        self, key: str, entry: "_Entry", folder: OpenFolder, above: tuple[str, ...]
+    ) -> None:
+        """Scan where a link leads, if that is inside, or the user's own link leads to a skill."""
+        path, diagnostics = entry.path, list[Diagnostic]()
+        leads_out = self._place.follows_links_out and "/" not in key
+        root = os.sep if leads_out else self._root
+        with linked(folder, entry.name, path, root, diagnostics) as place:
+            if place is not None and not place.file:
+                if not is_inside(place.path, self._root):
+                    self._targets[key] = place.path
+                if key in self._targets and not _has_skill(place.folder):
+                    diagnostics.append(link_outside(path))
+                elif place.path in above:
+                    diagnostics.append(link_loop(path))
+                elif repository := nested_repository(self._place, place.path):
+                    diagnostics.append(in_repository(repository))
+                elif not self._is_done(key, path):
+                    self._folder(key, path, place.folder, (*above, place.path))
         self._note(key, diagnostics)
 
-    def _target_of_user(self, key: str, entry: FolderEntry) -> str:
-        """Return the skill folder anywhere that a link of the user's own leads to, or `""`."""
-        if not (self._place.follows_links_out and "/" not in key and entry.is_symlink()):
-            return ""
-        target = real_path(entry.path)
-        is_skill = os.path.isfile(os.path.join(target, SKILL_FILE))
-        if not is_skill or is_inside(target, self._root):
-            return ""
-        self._targets[key] = target
-        return target
-
-    def _skill(self, key: str, path: str, resolved: str, listing: Listing) -> SkillFinding:
+    def _skill(
+        self, key: str, path: str, opened: OpenFolder, entries: list[os.DirEntry[str]]
+    ) -> SkillFinding:
         before = self._known.get(key)
         target = self._targets.get(key, "")
         reader = replace(self._reader, root=target) if target else self._reader
         data: dict[str, bytes] = {}
-        folder = reader.read(path, before.folder if before else None, resolved, listing, data)
-        self._links |= folder.links
+        entries.sort(key=_NAME)
+        folder = reader.read(path, before.folder if before else None, opened, entries, data)
+        self._links.update(folder.links)
         if before is not None and folder == before.folder and target == before.target:
             self._pack(before)
             return before
@@ -462,7 +534,7 @@ class _Walk:
         before: SkillFinding | None,
     ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
         """Read the manifest of a skill, unless `before` has the same bytes."""
-        path = os.path.join(folder_path, SKILL_FILE)
+        path = joined(folder_path, SKILL_FILE)
         file = folder.get(SKILL_FILE)
         if file is None:
             return None, (_unreadable(path, folder),)
@@ -518,11 +590,18 @@ def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, .
     )
 
 
-def _wrong_case(entry: FolderEntry) -> Diagnostic:
+def _has_skill(folder: OpenFolder) -> bool:
+    try:
+        return not stat.S_ISDIR(folder.stat(SKILL_FILE).st_mode)
+    except OSError:
+        return False
+
+
+def _wrong_case(path: str) -> Diagnostic:
     return make_diagnostic(
         "skill-file-case",
-        Where(entry.path),
-        f"is named {entry.name!r}, so its folder is not a skill",
+        Where(path),
+        f"is named {os.path.basename(path)!r}, so its folder is not a skill",
         f"rename it to {SKILL_FILE}",
     )
 

@@ -25,9 +25,14 @@ def tree_digest(files: Iterable[tuple[str, str]]) -> str:
     return f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
-def digest_of_skill(found: SkillFinding) -> str:
-    """Return the digest of a skill as it was read."""
-    return tree_digest(files_of_skill(found).items())
+def digest_of_finding(found: SkillFinding | PluginFinding | PackageFinding) -> str:
+    """Return the digest of a skill as it was read, or of all files of a plugin.
+
+    It is `""` if a plugin changes while it is read. Raises `UnreadableFileError`.
+    """
+    if isinstance(found, SkillFinding):
+        return tree_digest(files_of_skill(found).items())
+    return _of_plugin(found) if isinstance(found, PluginFinding) else _of_package(found)
 
 
 def files_of_skill(found: SkillFinding) -> dict[str, str]:
@@ -35,18 +40,14 @@ def files_of_skill(found: SkillFinding) -> dict[str, str]:
     return dict(_hashed(found.files, found.path))
 
 
-def digest_of_plugin(found: PluginFinding) -> str:
-    """Return the digest of a plugin's whole folder; `""` if it changes while it is read."""
+def _of_plugin(found: PluginFinding) -> str:
     files = read_digests(found.path, _bounds_of(found))
     served = {file.name: file.digest for file in found.folder.files}
     return tree_digest(files.items()) if served.items() <= files.items() else ""
 
 
-def digest_of_package(found: PackageFinding) -> str:
-    """Return the digest of an installed plugin: the files that pip installed, or its edited code.
-
-    Raises `UnreadableFileError`.
-    """
+def _of_package(found: PackageFinding) -> str:
+    """Return the digest of the files that pip installed, or of its edited code."""
     if (edited := found.edited) is not None:
         if os.path.isdir(edited.path):
             return tree_digest(read_digests(edited.path).items())

@@ -19,6 +19,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.settings import WatchTimings
 from satchel.sources.file_reader import Stamp, StampedPath, stamped
 from satchel.sources.git_locks import git_locks
+from satchel.sources.watch_targets import WatchTargets
 from satchel.sources.watched_roots import RootAliases, RootIdentity, readable_ones
 
 # Errors of the backend; it raises ValueError for a root whose name is not UTF-8.
@@ -29,24 +30,6 @@ _MAX_FAILURES, _FAILURES_WITHIN = 5, 10.0
 
 # Safety scans take at most this share of a core, so they are rarer in a large catalog.
 _SAFETY_SCAN_SHARE = 0.01
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchTargets:
-    """The folders and files to watch; the watcher is rebuilt when the roots or links change."""
-
-    roots: tuple[str, ...]
-    links: frozenset[tuple[str, str]] = frozenset()
-    installed: tuple[StampedPath, ...] = ()
-    """Folders of installed packages, with their stamps when they were read."""
-    files: tuple[StampedPath, ...] = ()
-    """Single files, with their stamps when they were read; a change is an event with the path."""
-    awaited: tuple[str, ...] = ()
-    """Files that appear when a running installation ends."""
-    settling: frozenset[str] = frozenset()
-    """Paths that may have been half written when they were read."""
-    unreadable: tuple[str, ...] = ()
-    """Folders and files that could not be read; there may be no events below them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -434,9 +434,14 @@ async def approval_is_asked_for(host: AgentHost, world: World) -> None:
 
 
 async def the_framework_asks_for_approval(host: AgentHost, world: World) -> None:
-    """The framework's own confirmation asks before a call, and a yes or a no resumes the run."""
+    """The framework's own confirmation asks before a call, and a yes or a no resumes the run.
+
+    A rule about the whole message sees all of it, before the answer and after a yes.
+    """
     assert hasattr(host, "run_asking"), "the host has no such run"
     world.app.register_middleware(approve(needs=lambda item: item.name == "add"))
+    seen: list[list[str]] = []
+    world.session("yes").plan_policy = lambda plan, _state: seen.append([c.name for c in plan])
     for answer in (True, False):
         model = ScriptedModel([call("add", "a", a=1, b=2), call("nap", "n", seconds=0.01)])
         user = world.session("yes" if answer else "no")
@@ -444,6 +449,7 @@ async def the_framework_asks_for_approval(host: AgentHost, world: World) -> None
         assert asked == 1, asked
         assert ("3" in model.answers["a"].text) is answer, model.answers
         assert "slept" in model.answers["n"].text, model.answers
+    assert seen == [["add", "nap"]] * len(seen), seen
 
 
 async def an_agent_without_own_tools_runs(host: AgentHost, world: World) -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from satchel.errors import DefinitionError
 from satchel.tools.argument_errors import SET_BY_HOST, ArgumentError, ArgumentFault
@@ -13,7 +13,7 @@ from satchel.tools.tool_results import to_json
 from satchel.tools.type_schemas import schema_of
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError
+    from pydantic import BaseModel, TypeAdapter, ValidationError
 
 _SEPARATE = "is a separate argument; send it outside this object, or leave it out"
 
@@ -38,29 +38,24 @@ class ArgumentModel:
         """
         from pydantic import ValidationError
 
-        # Fields get generated names, with the parameters as aliases: pydantic forbids some names
-        # that a parameter may have, such as `_x`, `model_config`, `schema`, `copy`.
-        self._fields = {f"p{at}": item for at, item in enumerate(parameters)}
+        shown = tuple(parameters)
+        self.names = frozenset(item.name for item in shown)
+        """The names of the parameters, without those of the added model."""
         self._hidden = frozenset(hidden)
         self._added_model = added_model
         self._added_names = _sent_names(fn, added_model) if added_model else {}
         self._sent_added_names = frozenset(self._added_names.values())
-        self._reserved = self._hidden.union(reserved, (item.name for item in self._fields.values()))
+        self._reserved = self._hidden.union(reserved, self.names)
         self._refuse_clashes(fn)
-        self._model = _build_model(fn, self._fields)
-        self.schema = _build_schema(fn, self._model, added_model, self._added_names)
-        _add_descriptions(self.schema["properties"], self._fields.values(), descriptions)
+        fields = {item.name: _field(fn, item) for item in shown}
+        adapter = _build_adapter(fn, shown, fields)
+        self.schema = _build_schema(fn, adapter, fields, added_model, self._added_names)
+        _add_descriptions(self.schema["properties"], shown, descriptions)
         self._require_json(fn)
         # Looked up once, not in each call.
         self._invalid = ValidationError
-        self._validate = self._model.__pydantic_validator__.validate_python
-        self._names = {key: item.name for key, item in self._fields.items()}
-        self._keys_with_field_default = [
-            key
-            for key, field in self._model.model_fields.items()
-            if not field.is_required() and not _has_plain_default(self._fields[key])
-        ]
-        self._var_keywords = [item.name for item in self._fields.values() if item.holds is dict]
+        self._validate: Callable[[Any], dict[str, Any]] = adapter.validator.validate_python
+        self._var_keywords = [item.name for item in shown if item.holds is dict]
         self._is_plain = added_model is None and not self._var_keywords
 
     def check(self, tool: str, sent: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,7 +65,7 @@ class ArgumentModel:
         """
         if self._is_plain:  # fast path for nearly all calls
             try:
-                return self._validate_own(sent)
+                return self._validate(sent)
             except self._invalid:
                 pass  # The faults are reported below.
         values, faults = self._validate_all(sent)
@@ -80,11 +75,6 @@ class ArgumentModel:
             if remaining:  # report the faults of what was sent
                 raise ArgumentError(tool, faults)
         return values
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Return the names of the parameters, without those of the added model."""
-        return frozenset(self._names.values())
 
     def _validate_all(self, sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[ArgumentFault]]:
         # Returned, not raised: the cause of an exception would quote values, maybe secrets.
@@ -103,7 +93,7 @@ class ArgumentModel:
             except self._invalid as problem:
                 faults += _faults(problem, self._hidden)
         try:
-            values = self._validate_own(sent)
+            values = self._validate(sent)
         except self._invalid as problem:
             return {}, [*_faults(problem, self._hidden), *faults]
         for name in self._var_keywords:
@@ -117,16 +107,6 @@ class ArgumentModel:
             for key in values
             if key in self._reserved or key in self._added_names
         ]
-
-    def _validate_own(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        checked = self._validate(sent)
-        values, names = checked.__dict__, self._names
-        arguments = {names[key]: values[key] for key in checked.__pydantic_fields_set__}
-        for key in (
-            self._keys_with_field_default
-        ):  # `city: str = Field("Oslo")`: only pydantic knows the default
-            arguments.setdefault(names[key], values[key])
-        return arguments
 
     def _refuse_clashes(self, fn: Callable[..., Any]) -> None:
         # Neither the names that are sent nor the names of the fields may clash.
@@ -168,20 +148,30 @@ def _sent_name(fn: Callable[..., Any], name: str, field: Any) -> str:
     )
 
 
-def _build_model(fn: Callable[..., Any], fields: Mapping[str, Parameter]) -> "type[BaseModel]":
-    from pydantic import ConfigDict, create_model
-
-    definitions: dict[str, Any] = {key: _field(fn, item) for key, item in fields.items()}
+def _build_adapter(
+    fn: Callable[..., Any], parameters: Iterable[Parameter], fields: dict[str, Any]
+) -> "TypeAdapter[dict[str, Any]]":
     try:
-        return create_model(
-            "Arguments", __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **definitions
-        )
+        return _typed_dict(fields)
     except Exception as problem:
-        raise _unsupported_type(fn, fields.values(), problem) from problem
+        raise _unsupported_type(fn, parameters, problem) from problem
 
 
-def _field(fn: Callable[..., Any], parameter: Parameter) -> tuple[Any, Any]:
+def _typed_dict(fields: dict[str, Any]) -> "TypeAdapter[dict[str, Any]]":
+    """Return an adapter for a dictionary with these keys; unlike a model, it accepts any name."""
+    import typing_extensions  # that of `typing` only works from Python 3.12 on
+    from pydantic import ConfigDict, TypeAdapter
+
+    typed_dict: Any = typing_extensions.TypedDict
+    kind = typed_dict("Arguments", fields)
+    kind.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+    return TypeAdapter(kind)
+
+
+def _field(fn: Callable[..., Any], parameter: Parameter) -> Any:
+    """Return the type of a parameter, with what its `Field` says."""
     from pydantic import Field
+    from pydantic.fields import FieldInfo
 
     try:
         annotation = resolve_annotation(fn, parameter)
@@ -191,12 +181,11 @@ def _field(fn: Callable[..., Any], parameter: Parameter) -> tuple[Any, Any]:
             where=where(fn),
             fix="use names that exist in the function's module when the tool is created",
         ) from problem
-    if _has_plain_default(parameter):
-        # A placeholder: the function uses its own default, which pydantic may be unable to copy.
-        return annotation, Field(default=None, alias=parameter.name)
-    if parameter.default is not REQUIRED:  # `city: str = Field(...)`
-        annotation = Annotated[annotation, parameter.default]
-    return annotation, Field(alias=parameter.name)
+    default, is_required = parameter.default, parameter.is_required
+    if isinstance(default, FieldInfo):  # `city: str = Field(...)`
+        annotation, is_required = Annotated[annotation, default], default.is_required()
+    annotation = Annotated[annotation, Field(alias=parameter.name)]  # an own alias has no effect
+    return annotation if is_required else NotRequired[annotation]
 
 
 def _has_plain_default(parameter: Parameter) -> bool:
@@ -207,33 +196,27 @@ def _has_plain_default(parameter: Parameter) -> bool:
 
 def _build_schema(
     fn: Callable[..., Any],
-    model: "type[BaseModel]",
+    adapter: "TypeAdapter[dict[str, Any]]",
+    fields: dict[str, Any],
     added_model: "type[BaseModel] | None",
     added: Mapping[str, str],
 ) -> dict[str, Any]:
     try:
-        return schema_of(_joined(model, added_model, added) if added_model else model)
+        if added_model is not None:  # in one schema, so that both share one `$defs`
+            adapter = _typed_dict(fields | _added_fields(added_model, added))
+        return schema_of(adapter)
     except Exception as problem:
         raise DefinitionError(
             "a parameter has a type that no JSON Schema describes", where=where(fn)
         ) from problem
 
 
-def _joined(
-    model: "type[BaseModel]", added_model: "type[BaseModel]", names: Mapping[str, str]
-) -> "type[BaseModel]":
-    """Return a model with the fields of both; their definitions share one `$defs`."""
-    from pydantic import ConfigDict, create_model
-
-    fields: dict[str, Any] = {
-        f"m{at}": (field.annotation, _with_alias(field, names[name]))
-        for at, (name, field) in enumerate(added_model.model_fields.items())
-    }
-    config = ConfigDict(extra="forbid")
-    own: dict[str, Any] = {
-        key: (field.annotation, field) for key, field in model.model_fields.items()
-    }
-    return create_model("Arguments", __config__=config, **own, **fields)
+def _added_fields(model: "type[BaseModel]", names: Mapping[str, str]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        kind: Any = Annotated[field.annotation, _with_alias(field, names[name])]
+        fields[names[name]] = kind if field.is_required() else NotRequired[kind]
+    return fields
 
 
 def _with_alias(field: Any, name: str) -> Any:

@@ -40,10 +40,14 @@ class Tool(ABC):
     """MCP tool annotations, such as `readOnlyHint`."""
     is_remote: bool = False
     """Whether a server elsewhere describes it: then its annotations grant nothing."""
+    own_name: str = ""
+    """Its name at that server."""
     examples: Sequence[Mapping[str, Any]] = ()
     """Arguments as a model would send them, for `satchel test`; no model sees them."""
     output: Mapping[str, Any] | None = None
     """JSON Schema, of type object, of the return value."""
+    runner_name: str = ""
+    """The name of a runner of the host that runs it; `""` leaves that to its group and plugin."""
     postprocess: Callable[..., Any] | None = None
     """A function of the `ToolCall` and its `ToolResult`; its return value replaces the result."""
 

@@ -63,6 +63,7 @@ class FunctionTool(Tool):
         self.idempotent = bool(option("idempotent"))
         self.remember = _check_remember(option("remember", "turn"), place)
         self.background = bool(option("background"))
+        self.runner_name = str(option("runner", ""))
         self.annotations = _check_annotations(option("annotations"), place)
         self.examples = validate_examples(option("examples"), place)
         self.postprocess, parameters = option("postprocess"), option("parameters")

@@ -22,6 +22,11 @@ class Runner(ABC):
 
     ends_when_cancelled = True
     """Whether cancelling `run` also ends the function."""
+    waits = False
+    """Whether a call may wait before its function starts, outside the time limit.
+
+    Such a runner returns `HERE`, or a stream in which `STARTED` says that the function has started.
+    """
 
     @abstractmethod
     async def run(self, call: "ToolCall") -> Any:
@@ -67,4 +72,12 @@ class ThreadRunner(Runner):
         return await resolved(await in_thread(call.bind()))
 
 
+class Started:
+    """The type of `STARTED` and of `HERE`."""
+
+
+STARTED = Started()
+"""What the stream of a runner that waits yields when the function has started, also again."""
+HERE = Started()
+"""What a runner returns if the tool's own runner shall run the call."""
 LOOP, THREAD = LoopRunner(), ThreadRunner()

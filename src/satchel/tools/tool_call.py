@@ -28,6 +28,8 @@ class ToolCall:
     context: ToolContext = field(default_factory=ToolContext, compare=False, repr=False)
     plugin_digest: str = field(default="", compare=False, repr=False)
     """The digest of the plugin whose tool it is, for runners elsewhere; `""` for other tools."""
+    session_key: int = field(default=0, compare=False, repr=False)
+    """The same for all calls of a session, for runners among which sessions take turns."""
 
     def changed(self, **parts: Any) -> "ToolCall":
         """Return a copy with other parts, as `dataclasses.replace` does, but faster."""

@@ -35,6 +35,8 @@ class ToolOptions(TypedDict, total=False):
     """How long that memory lasts: one `turn` of the user (the default), or the `session`."""
     blocking: bool | None
     """`False` runs a function that is not async on the event loop; it must be quick."""
+    runner: str | None
+    """The name of a runner of the host, such as `"remote"`, that runs it elsewhere."""
     background: bool | None
     """Whether a call starts a background task and returns its id."""
     annotations: Mapping[str, Any] | None

@@ -10,15 +10,20 @@ from satchel.errors import DefinitionError
 from satchel.tools.signatures import REQUIRED, return_annotation, where
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from pydantic import TypeAdapter
     from pydantic.json_schema import GenerateJsonSchema
 
 _UNTYPED = (REQUIRED, None, NoneType, Any, object)
 
 
-def schema_of(model: "type[BaseModel]") -> dict[str, Any]:
-    """Return the schema of a model. Raises what pydantic raises."""
-    return _without_enum_titles(model.model_json_schema(schema_generator=_untitled_generator()))
+def schema_of(adapter: "TypeAdapter[Any]", mode: Any = "validation") -> dict[str, Any]:
+    """Return the schema of a type. Raises what pydantic raises."""
+    schema = adapter.json_schema(mode=mode, schema_generator=_untitled_generator())
+    # The generator cannot omit the title of an enum, which is its name.
+    for definition in schema.get("$defs", {}).values():
+        if "enum" in definition:
+            definition.pop("title", None)
+    return schema
 
 
 def pydantic_to_json_schema(model: Any) -> dict[str, Any]:
@@ -65,18 +70,9 @@ def _generate(kind: Any, place: str, mode: Any) -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     try:
-        schema = TypeAdapter(kind).json_schema(mode=mode, schema_generator=_untitled_generator())
+        return schema_of(TypeAdapter(kind), mode)
     except Exception as problem:
         raise DefinitionError("no JSON Schema describes this type", where=place) from problem
-    return _without_enum_titles(schema)
-
-
-def _without_enum_titles(schema: dict[str, Any]) -> dict[str, Any]:
-    # The generator below cannot omit the title of an enum, which is its name.
-    for definition in schema.get("$defs", {}).values():
-        if "enum" in definition:
-            definition.pop("title", None)
-    return schema
 
 
 @cache

@@ -12,10 +12,13 @@ from satchel.reports.short_texts import status_label, worst_first
 from satchel.web.page_rendering import Page
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.requests import Request
     from starlette.routing import Route
 
     from satchel.catalog import Catalog, Entry
+    from satchel.search import SearchHit
     from satchel.web.page_routes import PageRoutes
     from satchel.web.workbench import Workbench
 
@@ -38,7 +41,8 @@ def catalog(workbench: Workbench, request: Request) -> Page:
     start = _number(query.get("start"), 0)
     limit = min(_number(query.get("limit"), _PER_PAGE), _MOST_PER_PAGE)
     snapshot = workbench.catalog
-    matching = _matching(workbench, snapshot, words)
+    hits = workbench.search_now(words, limit=_MOST_HITS) if words else []
+    matching = _matching(workbench, snapshot, words, hits or ())
     kinds = Counter(map(entry_kind, matching))
     if kind in KINDS:
         matching = [entry for entry in matching if entry_kind(entry) == kind]
@@ -50,6 +54,7 @@ def catalog(workbench: Workbench, request: Request) -> Page:
     record = {
         "generation": snapshot.generation,
         "query": words,
+        "is_indexing": hits is None,
         "kind": kind,
         "state": state,
         "total": len(matching),
@@ -79,7 +84,9 @@ def catalog_row(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _matching(workbench: Workbench, snapshot: Catalog, words: str) -> list[Entry]:
+def _matching(
+    workbench: Workbench, snapshot: Catalog, words: str, hits: Iterable[SearchHit]
+) -> list[Entry]:
     """Return the entries that match: first those of the search index, then those by name.
 
     Without a text, what is broken or waits comes first.
@@ -87,7 +94,6 @@ def _matching(workbench: Workbench, snapshot: Catalog, words: str) -> list[Entry
     entries, names = workbench.derived("entries", lambda: _in_order(snapshot))
     if not words:
         return list(entries)
-    hits = workbench.search(words, limit=_MOST_HITS)
     tables = {"tool": snapshot.tools, "skill": snapshot.skills}
     found = [tables[hit.kind].get(hit.name) for hit in hits]
     ranked: dict[int, Entry] = {id(entry): entry for entry in found if entry is not None}

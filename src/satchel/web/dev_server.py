@@ -8,8 +8,6 @@ import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import uvicorn
-
 from satchel.errors import SatchelError
 from satchel.http.quiet_server import QuietServer
 from satchel.sources.atomic_write import write_atomic
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
 SHORTEST_TOKEN = 16
 _TOKEN_BYTES = 32
-_SHUTDOWN_TIMEOUT = 1
 
 
 def kept_token(port: int) -> str:
@@ -57,17 +54,7 @@ async def serve_dev(
 ) -> None:
     """Serve on a socket that listens at an address, and follow the sources."""
     keys = PageKeys(token, address.port)
-    config = uvicorn.Config(
-        dev_app(workbench, keys, address),
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        ws="none",
-        timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
-    )
-    server = QuietServer(config)
+    server = QuietServer(dev_app(workbench, keys, address))
     following = asyncio.create_task(workbench.follow())
     running = asyncio.create_task(server.serve([listening]))
     ready()

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from satchel.mcp_servers import RemoteTool
-from satchel.reports.serializer import remote_tool_json, server_json, transport_of
+from satchel.names import require_known
+from satchel.reports.serializer import remote_tool_json, server_json
 from satchel.web.page_rendering import Page
 from satchel.web.page_routes import text_of
 
@@ -24,8 +25,14 @@ _SOURCE = "mcp:"
 
 
 def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
-    """Return the routes of the page and of the approval."""
-    return [*pages.page("/servers", servers), pages.action("/approvals", approve)]
+    """Return the routes of the page, of the approval and of logins."""
+    return [
+        *pages.page("/servers", servers),
+        pages.action("/approvals", approve),
+        pages.action("/logins", begin_login),
+        pages.action("/logins/{server}/redirect", take_redirect),
+        pages.action("/logins/{server}/cancel", cancel_login),
+    ]
 
 
 def servers(workbench: Workbench, _request: Request) -> Page:
@@ -35,8 +42,9 @@ def servers(workbench: Workbench, _request: Request) -> Page:
     record = {
         "servers": [
             {
-                **server_json(name, item, transport_of(item.server)),
+                **server_json(name, item),
                 **_state(states.get(name)),
+                "login": _login(workbench, states.get(name), name),
                 "tools": _tools(workbench, name),
             }
             for name, item in declared.items()
@@ -52,6 +60,14 @@ def _state(state: ServerState | None) -> dict[str, Any]:
     name = "ok" if is_up else "revoked" if state.is_known else "settling"
     outage = state.outage.as_dict() if state.outage else None
     return {"state": name, "outage": outage, "log": state.log}
+
+
+def _login(workbench: Workbench, state: ServerState | None, name: str) -> dict[str, Any]:
+    """Return whether a server needs a login in a browser, and how far that is."""
+    outage = state.outage if state else None
+    is_needed = outage is not None and outage.code == "mcp-login-needed"
+    by_browser = is_needed and outage is not None and outage.fix.startswith("satchel mcp login")
+    return {"is_needed": by_browser, **workbench.logins.record(name)}
 
 
 def _tools(workbench: Workbench, server: str) -> list[dict[str, Any]]:
@@ -94,3 +110,23 @@ async def approve(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, A
     )
     workbench.wake()
     return {"server": server, "approved": list(approved)}
+
+
+async def begin_login(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Begin a login, and return the address that the user opens."""
+    name = text_of(given, "server")
+    declared = workbench.app.declared_mcp_servers
+    require_known("MCP server", name, declared)
+    return {"server": name, "address": await workbench.logins.begin(name, declared[name].server)}
+
+
+async def take_redirect(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Take the address where a browser on another machine ended."""
+    workbench.logins.take(given["server"], text_of(given, "address"))
+    return {}
+
+
+async def cancel_login(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """End a login that waits."""
+    workbench.logins.cancel(given["server"])
+    return {}

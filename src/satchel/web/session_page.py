@@ -197,10 +197,18 @@ async def check_plan(workbench: Workbench, given: Mapping[str, Any]) -> dict[str
 
 
 async def run_plan(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the calls of one message, and return their results in order."""
+    """Run the calls of one message, and return their results in order.
+
+    Calls that the approval middleware asks about run only if they are `approved`.
+    """
     conversation, calls = _of(workbench, given), _calls(given)
     ready = [call if call.id else call.changed(id=workbench.calls.new_id()) for call in calls]
     verdicts = _verdicts(conversation.newest_step.validate(ready))
+    plan = conversation.newest_step.plan(ready)
+    asked = [at for at, _ in enumerate(ready) if plan.needs_approval(at)]
+    if asked and given.get("approved") is not True:
+        return {**verdicts, "needs_approval": [ready[at].name for at in asked]}
+    ready = [call.changed(approved=at in asked) for at, call in enumerate(ready)]
     results = await conversation.run(ready)
     workbench.wake()
     shown = [

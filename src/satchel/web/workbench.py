@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +17,7 @@ from satchel.web.call_records import CallRecords
 from satchel.web.conversation import Conversation
 from satchel.web.event_stream import EventStream
 from satchel.web.prompt_history import PromptHistory, prompt_of
+from satchel.web.server_logins import ServerLogins
 from satchel.web.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -60,11 +60,14 @@ class Workbench:
         self.calls = CallRecords()
         self.stream = EventStream(self._state, on_reader=self._look)
         self.timeline = Timeline(self.wake)
+        self.logins = ServerLogins(self.wake)
         self.conversations: dict[int, Conversation] = {}
         self.running: dict[str, Session] = {}
         """The sessions of running calls, by the id of the call."""
         self._index, self._index_lock = SearchIndex(), Lock()
         self._indexed: Catalog | None = None
+        self._wants_index = False
+        self._indexing: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken, self._has_news = asyncio.Event(), False
         self._last = app.catalog
@@ -86,6 +89,17 @@ class Workbench:
                 self._index.bring_up_to_date(documents_of(catalog))
                 self._indexed = catalog
         return self._index.search(words, kind, limit)
+
+    def search_now(self, words: str, limit: int = 10) -> list[SearchHit] | None:
+        """Find as `search` does; `None` while the first index is made, which `follow` does.
+
+        The pages are told when it is there.
+        """
+        if self._loop is None or self._indexed is not None:
+            return self.search(words, limit=limit)
+        self._wants_index = True
+        self._look()
+        return None
 
     def conversation(self, number: int) -> Conversation:
         """Return a conversation; the first one begins by itself. Raises `NotFoundError`."""
@@ -129,14 +143,17 @@ class Workbench:
         finally:
             undo_listener()
             undo_record()
+            if self._indexing is not None:
+                self._indexing.cancel()
+            self.logins.close()
             self.stream.close()
 
     async def _news(self) -> AsyncIterator[None]:
         """Yield whenever something changed; without an open page nothing is polled."""
         while True:
-            if self.stream.readers and self._indexed is None:
-                # After the first page is shown, and before somebody searches.
-                await asyncio.to_thread(partial(self.search, "a"))
+            # After the first page is shown, and before somebody searches.
+            if (self.stream.readers or self._wants_index) and self._indexing is None:
+                self._indexing = asyncio.create_task(self._make_index())
             seconds = _POLL_SECONDS if self.stream.readers else None
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -147,6 +164,11 @@ class Workbench:
                 await asyncio.sleep(_SETTLE_SECONDS)
                 self._has_news = False
                 yield
+
+    async def _make_index(self) -> None:
+        await asyncio.to_thread(self.search, "a")
+        if self._wants_index:  # somebody searched meanwhile
+            self.wake()
 
     def _take(self) -> None:
         """Keep the prompt of the newest catalog."""

@@ -120,20 +120,15 @@ def _failed(contribution: PluginContribution, diagnostic: Diagnostic) -> PluginC
     return replace(contribution, state=state, diagnostics=(*contribution.diagnostics, diagnostic))
 
 
-def _folder(found: Found) -> PluginFinding | None:
-    """Return the finding of the folder with toolkit.yaml."""
-    return found.part if isinstance(found, PackageFinding) else found
-
-
 def _site(found: Found, limits: Limits) -> str:
     """Return the folder with a plugin's dependencies, or `""`. Raises `DefinitionError`."""
-    folder = _folder(found)
+    folder = found.part
     dependencies = folder.manifest.dependencies if folder and folder.manifest else ()
     return installed(dependencies, limits.plugin_install) if dependencies else ""
 
 
 def _not_installed(found: Found, problem: DefinitionError, values: Mapping[str, Any]) -> Diagnostic:
-    folder = _folder(found)
+    folder = found.part
     line = folder.manifest.line("dependencies") if folder and folder.manifest else None
     return make_diagnostic(
         "plugin-install-failed",
@@ -158,7 +153,7 @@ def _server(found: Found, config: Configuration, workers: WorkerPool, site: str)
         args=("-P", "-c", _PROGRAM, *filter(None, sys.path)),
         env=env,
         greeting=greeting,
-        folder=found.installed.path if isinstance(found, PackageFinding) else found.path,
+        folder=found.path,
         patience=workers.limits.hook + TO_END,
     )
 
@@ -241,7 +236,7 @@ def _with_about(
 
 
 def _group(encoded: Mapping[str, Any]) -> Group:
-    lists = {key: tuple(encoded[key]) for key in ("tools", "skills", "requires")}
+    lists: dict[str, Any] = {key: tuple(encoded[key]) for key in ("tools", "skills", "requires")}
     return Group(
         name=encoded["name"],
         description=encoded["description"],

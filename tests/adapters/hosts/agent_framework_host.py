@@ -55,8 +55,6 @@ class Host:
     own_tool, provider_tool = "who_am_i", "web_search"
     cannot = MappingProxyType(
         {
-            "the_framework_asks_for_approval": "approval_mode is of a tool, not of a call: "
-            "agent_framework/_tools.py:1090",
             "errors_are_marked": "what middleware returns gets no flag, and an error that it "
             "raises gets the framework's words: agent_framework/_tools.py:2407",
             "chunks_reach_the_host": "a tool returns once: agent_framework/_tools.py:1090",
@@ -79,6 +77,19 @@ class Host:
         session = agent.create_session(session_id=user)
         done = await agent.run(user, session=session)
         read(done.messages, model)
+
+    async def run_asking(self, session, model, *, answer):
+        client = Scripted()
+        client.script_of = lambda _: model
+        agent = Agent(
+            client=client, name="x", context_providers=[provider(session, approvals=True)]
+        )
+        talk = agent.create_session()
+        asked = (await agent.run("go", session=talk)).user_input_requests
+        answers = [item.to_function_approval_response(answer) for item in asked]
+        done = await agent.run(Message(role="user", contents=answers), session=talk)
+        read(done.messages, model)
+        return len(asked)
 
     def user_of(self, context):
         return context if isinstance(context, str) else context.session_id

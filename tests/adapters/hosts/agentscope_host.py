@@ -4,6 +4,11 @@ import json
 from types import MappingProxyType, SimpleNamespace
 
 from agentscope.agent import Agent, ReActConfig
+from agentscope.event import (
+    ConfirmResult,
+    RequireUserConfirmEvent,
+    UserConfirmResultEvent,
+)
 from agentscope.message import TextBlock, ToolCallBlock, UserMsg
 from agentscope.model import ChatModelBase, ChatResponse
 from agentscope.permission import PermissionBehavior, PermissionDecision
@@ -50,8 +55,6 @@ class Host:
     own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
-            "the_framework_asks_for_approval": "a permission is of a tool, not of a call: "
-            "use approve(ask)",
             "a_tool_of_the_provider_stays": "a toolkit has only tools that the agent runs",
             "bad_arguments_are_explained": "the agent checks them first, in its own words: "
             "agentscope/agent/_agent.py:2497",
@@ -61,11 +64,39 @@ class Host:
     def make(self, source, model, prompt, tools):
         return middleware(source), prompt, tools
 
+    async def run_asking(self, session, model, *, answer):
+        agent = self._agent(middleware(session, approvals=True), "ada", model)
+        said, asked = UserMsg(name="user", content="go"), []
+        while said:
+            questions = [
+                event
+                async for event in agent.reply_stream(said)
+                if isinstance(event, RequireUserConfirmEvent)
+            ]
+            asked += questions
+            results = [
+                ConfirmResult(confirmed=answer, tool_call=call)
+                for event in questions
+                for call in event.tool_calls
+            ]
+            said = results and UserConfirmResultEvent(
+                reply_id=agent.state.reply_id, confirm_results=results
+            )
+        read(agent.state.context, model)
+        return len(asked)
+
     async def run(self, agent, user, model):
         shared, prompt, own = agent
+        agent = self._agent(shared, user, model, prompt, own)
+        async for event in agent.reply_stream(UserMsg(name="user", content="go")):
+            if "ToolResult" in type(event).__name__ and hasattr(event, "delta"):
+                model.chunks.append(str(event.delta))
+        read(agent.state.context, model)
+
+    def _agent(self, shared, user, model, prompt="", own=()):
         tool = WhoAmI()
         tool.input_schema = dict(tool.input_schema)
-        agent = Agent(
+        return Agent(
             name=user,
             system_prompt=prompt,
             model=Scripted(model),
@@ -73,10 +104,6 @@ class Host:
             middlewares=[shared],
             react_config=ReActConfig(max_iters=10_000),
         )
-        async for event in agent.reply_stream(UserMsg(name="user", content="go")):
-            if "ToolResult" in type(event).__name__ and hasattr(event, "delta"):
-                model.chunks.append(str(event.delta))
-        read(agent.state.context, model)
 
     def user_of(self, context):
         return context if isinstance(context, str) else context.name

@@ -6,6 +6,11 @@ from types import MappingProxyType
 from haystack import component
 from haystack.components.agents import Agent
 from haystack.dataclasses import ChatMessage, ToolCall
+from haystack.hooks.human_in_the_loop import (
+    AlwaysAskPolicy,
+    BlockingConfirmationStrategy,
+    ConfirmationUIResult,
+)
 from haystack.tools import tool
 
 from satchel.adapters.haystack import hooks, toolset
@@ -42,13 +47,20 @@ def who_am_i() -> str:
     return "the host's own"
 
 
+class AnsweringUI:
+    def __init__(self, answer):
+        self.answer, self.asked = answer, []
+
+    def get_user_confirmation(self, tool_name, tool_description, tool_params):
+        self.asked.append(tool_name)
+        return ConfirmationUIResult(action="confirm" if self.answer else "reject")
+
+
 class Host:
     name = "Haystack"
     own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
-            "the_framework_asks_for_approval": "a strategy is of a tool whose name is known "
-            "before the run: haystack/human_in_the_loop",
             "a_tool_of_the_provider_stays": "tools are those that the agent runs: haystack/tools",
             "chunks_reach_the_host": "a tool returns once: haystack/tools/tool.py, Tool.invoke",
         }
@@ -62,6 +74,16 @@ class Host:
             hooks=hooks(),
             max_agent_steps=10_000,
         )
+
+    async def run_asking(self, session, model, *, answer):
+        ui = AnsweringUI(answer)
+        strategy = BlockingConfirmationStrategy(
+            confirmation_policy=AlwaysAskPolicy(), confirmation_ui=ui
+        )
+        generator = Scripted(lambda _: model)
+        agent = Agent(chat_generator=generator, tools=[toolset(session)], hooks=hooks(strategy))
+        await self.run(agent, "ada", model)
+        return len(ui.asked)
 
     async def run(self, agent, user, model):
         USER.set(user)

@@ -8,7 +8,7 @@ from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.tools import FunctionTool
-from llama_index.core.workflow import Context
+from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
 
 from satchel.adapters.llama_index import agent
 from satchel.testing.adapter_checks import Answered
@@ -60,8 +60,6 @@ class Host:
     own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
-            "the_framework_asks_for_approval": "the agent has no confirmation, only events of "
-            "tools: use approve(ask)",
             "a_tool_of_the_provider_stays": "they are options of a model, not of the agent",
             "chunks_reach_the_host": "a tool returns once: core/tools/types.py, AsyncBaseTool",
         }
@@ -79,6 +77,23 @@ class Host:
             streaming=False,
             allow_parallel_tool_calls=True,
         )
+
+    async def run_asking(self, session, model, *, answer):
+        made = agent(
+            session,
+            llm=Scripted(script_of=lambda _: model),
+            streaming=False,
+            allow_parallel_tool_calls=True,
+            approvals=True,
+        )
+        handler, asked = made.run("go"), 0
+        async for event in handler.stream_events():
+            if isinstance(event, InputRequiredEvent):
+                asked += 1
+                said = "yes" if answer else "no"
+                handler.ctx.send_event(HumanResponseEvent(response=said, tool_id=event.tool_id))
+        await handler
+        return asked
 
     async def run(self, agent, user, model):
         ctx = Context(agent)

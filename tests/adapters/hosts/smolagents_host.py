@@ -57,7 +57,8 @@ class Host:
     own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
-            "the_framework_asks_for_approval": "the agent has no confirmation: use approve(ask)",
+            "the_framework_asks_for_approval": "the agent has no confirmation: "
+            "smolagents/agents.py:1453, execute_tool_call, use approve(ask)",
             "a_tool_of_the_provider_stays": "the agent runs all: agents.py, execute_tool_call",
             "errors_are_marked": "a raised error ends the other calls of the step: agents.py, "
             "process_tool_calls",

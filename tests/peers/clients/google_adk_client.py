@@ -9,7 +9,7 @@ from google.adk.tools.mcp_tool.mcp_session_manager import (
 )
 from google.adk.tools.mcp_tool.mcp_toolset import McpToolset
 from mcp import StdioServerParameters
-from peer_report import ARGUMENTS, report
+from peer_report import ARGUMENTS, at_end, cut_short, report
 
 
 async def main(kind, target):
@@ -22,8 +22,14 @@ async def main(kind, target):
     tools = {tool.name: tool for tool in await toolset.get_tools()}
     session = await toolset._mcp_session_manager.create_session()
     called = (await session.call_tool("echo", ARGUMENTS)).content[0].text
-    await toolset.close()
-    report(tools, called)
+
+    async def leave():
+        try:
+            await cut_short(lambda arguments: session.call_tool("slow", arguments))
+        finally:
+            await toolset.close()
+
+    report(tools, called, await at_end(leave()))
 
 
 asyncio.run(main(sys.argv[1], sys.argv[2:]))

@@ -1,5 +1,6 @@
 """What a client says of a server, as one line of JSON."""
 
+import asyncio
 import json
 
 ARGUMENTS = {"text": "ab", "times": 2}
@@ -8,6 +9,12 @@ ARGUMENTS = {"text": "ab", "times": 2}
 def report(tools, called, left=""):
     """Print the tools, what `echo` answered, and how leaving with an open call ended."""
     print("PEER " + json.dumps({"tools": sorted(tools), "called": called, "left": left}))
+
+
+async def cut_short(call):
+    """Call the tool `slow`, and give up before it answers."""
+    async with asyncio.timeout(0.5):
+        await call({"seconds": 1.2})
 
 
 async def at_end(leaving):

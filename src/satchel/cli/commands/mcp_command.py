@@ -20,13 +20,12 @@ from satchel.errors import NotFoundError, SatchelError
 from satchel.loader.trust_gate import project_parts
 from satchel.mcp_servers import (
     RemoteServer,
-    RemoteTool,
     ServerConfig,
 )
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pin_files
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.names import near_misses
-from satchel.reports.serializer import listed, remote_tool_json, server_json, transport_of
+from satchel.reports.serializer import listed, remote_tool_json, server_json
 from satchel.reports.short_texts import count, status_label
 from satchel.sources.state_files import make_folder, state_folder
 from satchel.text import one_line, visible
@@ -57,7 +56,7 @@ def list_(console: Console, sources: Sources, as_json: bool) -> None:
     app = sources.open(run_code=False)
     servers = app.declared_mcp_servers
     _say_diagnostics(app, console)
-    records = [server_json(name, item, transport_of(item.server)) for name, item in servers.items()]
+    records = [server_json(name, item) for name, item in servers.items()]
     if as_json:
         console.json(records)
         return
@@ -339,7 +338,7 @@ def _diagnostics(app: "satchel.Satchel") -> list[Diagnostic]:
 
 def _tool_of(app: "satchel.Satchel", name: str) -> ToolEntry:
     """Return a tool by its name in Satchel or by its name at the server."""
-    entries = [entry for entry in app.catalog.all_tools if isinstance(entry.tool, RemoteTool)]
+    entries = [entry for entry in app.catalog.all_tools if entry.tool and entry.tool.is_remote]
     for entry in entries:
         if name in {entry.name, _server_name(entry)}:
             return entry
@@ -348,9 +347,9 @@ def _tool_of(app: "satchel.Satchel", name: str) -> ToolEntry:
 
 def _server_name(entry: ToolEntry) -> str:
     """Return the name of a tool at its server."""
-    return entry.tool.definition.name if isinstance(entry.tool, RemoteTool) else entry.name
+    return (entry.tool.own_name if entry.tool else "") or entry.name
 
 
 def _tool_json(entry: ToolEntry) -> dict[str, Any]:
-    drift = entry.tool.drift if isinstance(entry.tool, RemoteTool) else None
+    drift = getattr(entry.tool, "drift", None)
     return remote_tool_json(entry, _server_name(entry), drift.digest if drift else None)

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from satchel.errors import NotFoundError
-from satchel.names import near_misses
+from satchel.names import require_known
 from satchel.tools.dialects.anthropic_dialect import anthropic
 from satchel.tools.dialects.deferred_tools import with_deferred
 from satchel.tools.dialects.gemini_dialect import gemini
@@ -36,6 +35,5 @@ def in_dialect(dialect: str, shape: ToolShape) -> dict[str, Any]:
     Raises `NotFoundError` for an unknown dialect, and `DefinitionError` for a schema that is nested
     deeper than 256 levels.
     """
-    if dialect not in _MAKERS:
-        raise NotFoundError("dialect", dialect, near_misses(dialect, DIALECTS))
+    require_known("dialect", dialect, DIALECTS)
     return _MAKERS[dialect](shape)

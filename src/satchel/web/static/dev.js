@@ -538,6 +538,14 @@ async function streamLines(path, body, onLine, signal) {
   }
 }
 
+/** Ask the user to approve, and do what was asked for if it is. */
+function askApproval(then) {
+  const dialog = $("#approval");
+  dialog.returnValue = "";
+  dialog.onclose = () => { if (dialog.returnValue === "yes") then(); };
+  dialog.showModal();
+}
+
 function toolPage(form) {
   const schema = () => JSON.parse($("#schema-now [data-schema]").dataset.schema);
   const examples = JSON.parse(form.dataset.examples);
@@ -609,10 +617,7 @@ function toolPage(form) {
     }
     if (asks) {
       output.hidden = true;
-      const dialog = $("#approval");
-      dialog.returnValue = "";
-      dialog.onclose = () => { if (dialog.returnValue === "yes") run(true); };
-      dialog.showModal();
+      askApproval(() => run(true));
     }
   };
   form.addEventListener("submit", (event) => { event.preventDefault(); run(); });
@@ -651,13 +656,17 @@ function sessionPage(root) {
     make("p", {}, make("span", { class: `chip ${one.kind === "corrected" ? "changed" : one.kind === "pruned" ? "stale" : "failed"}` }, one.kind), ` call ${one.index + 1}, ${one.name}${one.rules.length ? ` by ${one.rules.join(", ")}` : ""}`),
     one.message ? make("p", {}, one.message) : null, one.problem ? make("p", { class: "reason error" }, one.problem) : null,
     one.kind === "corrected" ? make("pre", {}, `${JSON.stringify(one.sent)}\n${JSON.stringify(one.now)}`) : null));
-  const plan = async (name) => {
+  const plan = async (name, approved = false) => {
     let calls;
     try { calls = JSON.parse($("#plan").value); } catch (problem) { say(`The plan is not JSON: ${problem.message}`); return; }
     say_("#plan-result", make("p", { class: "muted" }, "…"));
-    const answer = await act(`${path}/${name}`, { calls });
+    const answer = await act(`${path}/${name}`, { calls, approved });
     say_("#plan-result");
     if (!answer) return;
+    if (answer.needs_approval) {
+      $("#approval-calls").textContent = answer.needs_approval.join(", ");
+      askApproval(() => plan(name, true));
+    }
     const shown = showVerdicts(answer.verdicts);
     if (name === "check" && !shown.length) shown.push(make("p", {}, make("span", { class: "chip ok" }, "ok"), " All calls would run as sent."));
     (answer.results ?? []).forEach((result, at) => shown.push(make("h3", {}, `Call ${at + 1}`), ...showResult(result)));
@@ -692,10 +701,25 @@ if ($("#session")) sessionPage($("#session"));
 // ---- servers ------------------------------------------------------------------------------------
 
 document.addEventListener("click", async (event) => {
+  const login = event.target.closest("[data-login]"), cancel = event.target.closest("[data-cancel-login]");
+  if (login) {
+    login.disabled = true;
+    await act("/logins", { server: login.dataset.server });
+    login.disabled = false;
+    refresh();
+  }
+  if (cancel && await act(`/logins/${encodeURIComponent(cancel.dataset.server)}/cancel`)) refresh();
   const button = event.target.closest("[data-approve]");
   if (!button) return;
   const { server, name, digest } = button.dataset;
   if (await act("/approvals", { server, tool: name, digest })) { say(`${name} is approved`); refresh(); }
+});
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("form[data-redirect]");
+  if (!form) return;
+  event.preventDefault();
+  await act(`/logins/${encodeURIComponent(form.dataset.server)}/redirect`, { address: new FormData(form).get("address") });
 });
 
 // ---- skill --------------------------------------------------------------------------------------

@@ -1,0 +1,325 @@
+"""The host's connections: send calls, and read all that comes back from one stream."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Hashable, Mapping
+from contextlib import aclosing, suppress
+from typing import Any
+from uuid import uuid4
+
+from docket import Docket
+
+from satchel.lazy_dataclass import dataclass
+from satchel.remote.docket_json import json_only, open_docket
+from satchel.remote.fair_gate import FairGate
+from satchel.remote.remote_faults import RemoteFaults
+from satchel.remote.remote_keys import (
+    BACKOFF,
+    CALL,
+    ITEM,
+    RESULT_TTL,
+    TASK,
+    UNREACHABLE,
+    RemoteKeys,
+)
+from satchel.remote.roster import RedisClock, Roster
+from satchel.remote.sent_call import SentCall, arguments_of, doubt, may_run_again
+from satchel.remote.signed_envelope import EnvelopeError, open_sealed, seal
+from satchel.tools import ToolCall, failure
+from satchel.tools.tool_results import FinalResult
+from satchel.workers.codec import exact_part
+
+_BLOCK = 1_000
+"""Milliseconds that one read of the inbox waits."""
+_AT_ONCE = 200
+"""Messages that one read of the inbox takes."""
+_LOOK = 2.0
+"""Seconds without news after which redis is asked for a call: a message may have been lost."""
+_DOUBTS = 3
+_KNOWN_FOR = 1.0
+"""Seconds that the workers of a version are remembered."""
+_CONNECTIONS = 16
+"""Connections that calls use at once; the pool of docket has a limit and does not wait."""
+_QUEUES = 32
+"""Versions with an open queue; beyond that, idle ones are closed."""
+_PATIENCE = 0.5
+"""Seconds that a cancelled call waits for redis to hear of it; then that goes on by itself."""
+
+
+@dataclass(slots=True, kw_only=True)
+class VersionQueue:
+    """The queue of one version of a plugin, and what was last known of it."""
+
+    docket: Docket
+    known_at: float = 0.0
+    places: int = 0
+    """How many calls its workers run at once; 0 without a worker."""
+    length: int = 0
+    """How many calls waited or ran."""
+    used: int = 0
+    """How many calls of this host are under way."""
+
+
+class HostLine:
+    """The connections of one event loop, with one reader for all of its calls."""
+
+    def __init__(
+        self,
+        url: str,
+        keys: RemoteKeys,
+        key: bytes,
+        faults: RemoteFaults,
+        limits: Mapping[str, int],
+    ) -> None:
+        self._url, self._keys, self._key, self._faults = url, keys, key, faults
+        self._limits = limits
+        self._inbox = keys.inbox(uuid4().hex)
+        self._queues: dict[str, VersionQueue] = {}
+        self._calls: dict[str, list[SentCall]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._reader: asyncio.Task[None] | None = None
+        self._roster = Roster(keys, key, RedisClock())
+        self._lock, self._places = asyncio.Lock(), asyncio.Semaphore(_CONNECTIONS)
+        self.gate = FairGate(self._size_of)
+
+    # ---- the queue of a version ---------------------------------------------------------------
+
+    async def queue_of(self, digest: str) -> VersionQueue:
+        """Return the queue of a version, with what is known of it now."""
+        queue = self._queues.get(digest)
+        if queue is not None and time.monotonic() - queue.known_at < _KNOWN_FOR and queue.places:
+            return queue
+        async with self._lock:
+            queue = self._queues.get(digest) or await self._opened(digest)
+            if time.monotonic() - queue.known_at >= _KNOWN_FOR or not queue.places:
+                async with queue.docket.redis() as redis:
+                    queue.places = await self._roster.places(redis, digest)
+                    queue.length = await redis.xlen(queue.docket.stream_key)
+                queue.known_at = time.monotonic()
+                self.gate.admit()
+        return queue
+
+    async def _opened(self, digest: str) -> VersionQueue:
+        for other in [name for name, it in self._queues.items() if not it.used]:
+            if len(self._queues) >= _QUEUES:
+                await self._queues.pop(other).docket.__aexit__(None, None, None)
+        docket = open_docket(self._url, self._keys.name, digest)
+        with json_only():
+            await docket.__aenter__()
+        self._queues[digest] = VersionQueue(docket=docket)
+        return self._queues[digest]
+
+    def _size_of(self, room: Hashable) -> int:
+        """Return how many calls of this host may be sent: of a version, or of a group."""
+        if isinstance(room, str):
+            return self._limits[room]
+        assert isinstance(room, tuple)
+        queue = self._queues.get(room[0])
+        # Twice as many as run, so that a worker that is done has the next one at hand.
+        return 2 * queue.places if queue and queue.places else 20
+
+    # ---- one call -----------------------------------------------------------------------------
+
+    async def run(
+        self, queue: VersionQueue, call: ToolCall, patience: float
+    ) -> AsyncGenerator[Any]:
+        """Send a call; yield that it has started, its chunks, and last its result."""
+        groups = tuple(group for group in call.groups if group in self._limits)
+        rooms = ((call.plugin_digest,), *groups)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + patience
+        queue.used += 1
+        try:
+            try:
+                async with asyncio.timeout_at(until):
+                    await self.gate.enter(call.session_key, rooms)
+            except TimeoutError:
+                yield refusal("busy", f"too many calls wait for {call.name}")
+                return
+            try:
+                async with aclosing(self._followed(queue, SentCall(call), until)) as items:
+                    async for item in items:
+                        yield item
+            finally:
+                self.gate.leave(rooms)
+        finally:
+            queue.used -= 1
+
+    async def _followed(
+        self, queue: VersionQueue, sent: SentCall, until: float
+    ) -> AsyncGenerator[Any]:
+        self._calls.setdefault(sent.id, []).append(sent)
+        if self._reader is None:
+            queue.used += 1  # the reader uses its connections
+            self._reader = asyncio.create_task(self._read(queue.docket))
+        timer = asyncio.get_running_loop().call_at(
+            until, lambda: self._begin(self._give_up(queue, sent))
+        )
+        is_over = False
+        try:
+            await self._add(queue, sent)
+            while not is_over:
+                item = await sent.next()
+                is_over = isinstance(item, FinalResult)
+                yield item
+        finally:
+            timer.cancel()
+            self._calls[sent.id].remove(sent)
+            if not self._calls[sent.id]:
+                del self._calls[sent.id]
+                if not is_over:
+                    # Also while the caller is cancelled, and not longer than it can wait.
+                    await asyncio.wait({self._begin(self._cancel(queue, sent))}, timeout=_PATIENCE)
+
+    async def _add(self, queue: VersionQueue, sent: SentCall) -> None:
+        """Put a call into the queue; try until redis answers. Docket knows a call that it has."""
+        call = sent.call
+        body = {
+            "id": sent.id,
+            "call": {**call.to_dict(), "arguments": arguments_of(call)},
+            "digest": call.plugin_digest,
+            "inbox": self._inbox,
+            "sent": self._roster.clock.now(),
+            "context": _context(call),
+        }
+        message = seal(self._key, CALL, body)
+        while not sent.has_ended:
+            try:
+                async with self._places:
+                    with json_only():
+                        await queue.docket.add(TASK, key=sent.id)(message)
+            except UNREACHABLE as problem:
+                self._faults.unreachable(problem)
+                await asyncio.sleep(BACKOFF)
+            else:
+                sent.queue = queue
+                return
+
+    async def _cancel(self, queue: VersionQueue, sent: SentCall) -> bool | None:
+        """Cancel a call; return whether a worker had begun it, or `None` if redis is away."""
+        with suppress(*UNREACHABLE):
+            async with self._places:
+                await queue.docket.cancel(sent.id)
+                async with queue.docket.redis() as redis:
+                    return bool(await redis.exists(self._keys.started(sent.id)))
+        return None
+
+    async def _give_up(self, queue: VersionQueue, sent: SentCall) -> None:
+        """End a call that no worker began in time."""
+        if sent.is_started or sent.has_ended:
+            return
+        has_begun = await self._cancel(queue, sent)
+        self._faults.no_worker(sent.call)
+        if has_begun or (has_begun is None and not may_run_again(sent.call.tool)):
+            sent.end(doubt(sent.call))
+        else:
+            sent.end(refusal("no_worker", f"no worker began {sent.call.name} in time"))
+
+    # ---- what comes back ----------------------------------------------------------------------
+
+    async def _read(self, docket: Docket) -> None:
+        """Read the inbox, and give each item to its call."""
+        last, tidied_at = "0", 0.0
+        while True:
+            try:
+                async with docket.redis() as redis:
+                    answer = await redis.xread({self._inbox: last}, _AT_ONCE, _BLOCK)
+                    self._faults.reachable()
+                    for _, messages in answer or ():
+                        for entry, fields in messages:
+                            last = entry.decode()
+                            self._take(fields[b"item"])
+                    if time.monotonic() - tidied_at > 1:
+                        tidied_at = time.monotonic()
+                        await redis.xtrim(self._inbox, minid=last, approximate=True)
+                        await redis.expire(self._inbox, RESULT_TTL)  # for when this host is gone
+                        await self._look(self._quiet_calls())
+            except UNREACHABLE as problem:
+                self._faults.unreachable(problem)
+                await asyncio.sleep(BACKOFF)
+
+    def _take(self, message: bytes) -> None:
+        try:
+            item = open_sealed(self._key, ITEM, message)
+            waiting = self._calls.get(item["id"], ())
+            digest = item["digest"]
+        except (EnvelopeError, KeyError, TypeError, ValueError) as problem:
+            self._faults.refused(str(problem))
+            return
+        for sent in waiting:
+            if digest != sent.call.plugin_digest:
+                self._faults.refused(f"an answer of another version for {sent.call.name}")
+            elif "kept" in item:
+                self._begin(self._look([sent]))
+            else:
+                sent.take(item)
+
+    def _quiet_calls(self) -> list[SentCall]:
+        since = time.monotonic() - _LOOK
+        calls = (sent for waiting in self._calls.values() for sent in waiting)
+        return [sent for sent in calls if sent.queue is not None and sent.news_at < since]
+
+    async def _look(self, calls: list[SentCall]) -> None:
+        """Ask redis for calls without news: a message, or all that redis had, may be lost."""
+        for sent in calls:
+            sent.news_at = time.monotonic()
+            queue = sent.queue
+            assert queue is not None
+            with suppress(*UNREACHABLE):
+                async with self._places, queue.docket.redis() as redis, redis.pipeline() as asked:
+                    asked.get(self._keys.result(sent.id))
+                    asked.hget(queue.docket.runs_key(sent.id), "state")
+                    message, state = await asked.execute()
+                if message is not None:
+                    self._take(message)
+                elif state not in {b"queued", b"running", b"scheduled"}:
+                    await self._look_into(queue, sent, is_known=state is not None)
+
+    async def _look_into(self, queue: VersionQueue, sent: SentCall, *, is_known: bool) -> None:
+        """Decide on a call that redis has neither waiting nor running nor ended."""
+        sent.doubts += 1
+        if sent.doubts < _DOUBTS:
+            return  # its worker may have been between the two
+        self._faults.lost(sent.call)
+        if may_run_again(sent.call.tool) and not is_known:
+            sent.doubts = 0
+            await self._add(queue, sent)
+        elif is_known or not sent.is_started:
+            sent.end(doubt(sent.call))
+        # Else its worker runs it, and answers when it is done; the time limit counts.
+
+    def _begin(self, work: Any) -> "asyncio.Task[Any]":
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """End the reader and close the connections."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_PATIENCE)
+        tasks = [*self._tasks, *([self._reader] if self._reader else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for queue in self._queues.values():
+            await queue.docket.__aexit__(None, None, None)
+
+
+def refusal(code: str, text: str) -> FinalResult:
+    """Return the result of a call that was not run."""
+    return FinalResult(**vars(failure(code, f"{text}; try again later, or do without it")))
+
+
+def _context(call: ToolCall) -> dict[str, Any]:
+    """Return what a tool may know of its call. Configuration stays: the worker has its own."""
+    context = call.context
+    return {
+        "state": exact_part(context.state),
+        "metadata": exact_part(context.metadata),
+        "preapproved": list(context.preapproved),
+        "agent_id": context.agent_id,
+        "run_id": context.run_id,
+        "iteration": context.iteration,
+        "call_id": call.id,
+    }

@@ -1,0 +1,65 @@
+"""What a host has to report of its workers and its redis, as diagnostics and in the log."""
+
+import logging
+
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.tools import ToolCall
+
+_log = logging.getLogger("satchel.remote")
+
+
+class RemoteFaults:
+    """The newest diagnostic of each kind; each is logged when it is new."""
+
+    def __init__(self, name: str) -> None:
+        self._where = Where(f"remote:{name}")
+        self._current: dict[str, Diagnostic] = {}
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """The diagnostics, the oldest first."""
+        return tuple(self._current.values())
+
+    def unreachable(self, problem: BaseException) -> None:
+        """Report that redis does not answer, until it does."""
+        self._report(
+            "remote-unreachable",
+            f"redis cannot be reached: {type(problem).__name__}; calls wait, or run here",
+            "Start redis, and check the URL, the network and the password.",
+        )
+
+    def reachable(self) -> None:
+        """Report that redis answers."""
+        if self._current.pop("remote-unreachable", None):
+            _log.warning("redis can be reached again")
+
+    def no_worker(self, call: ToolCall) -> None:
+        """Report that no worker can run a call."""
+        self._report(
+            "remote-no-worker",
+            f"no worker runs {call.name} of version {call.plugin_digest[:12]}",
+            "Start a worker with the same files, or reload this host.",
+        )
+
+    def refused(self, reason: str) -> None:
+        """Report a message that was not accepted."""
+        self._report(
+            "remote-message-refused",
+            f"a message was refused: {reason}",
+            "Give all hosts and workers the same key and version; find out who else writes.",
+        )
+
+    def lost(self, call: ToolCall) -> None:
+        """Report a call that redis does not have any more."""
+        self._report(
+            "remote-call-lost",
+            f"redis has lost a call of {call.name}",
+            "Let redis keep its data: appendonly yes, and no eviction.",
+        )
+
+    def _report(self, code: str, message: str, fix: str) -> None:
+        diagnostic = make_diagnostic(code, self._where, message, fix)
+        if self._current.get(code) != diagnostic:
+            _log.warning("%s", diagnostic)
+        self._current.pop(code, None)
+        self._current[code] = diagnostic

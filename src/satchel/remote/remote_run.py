@@ -1,0 +1,115 @@
+"""What a worker writes into redis of one call: that it began, its chunks, and its result."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from docket import Docket
+
+from satchel.lazy_dataclass import dataclass
+from satchel.remote.remote_keys import (
+    BACKOFF,
+    INBOX_LENGTH,
+    ITEM,
+    RESULT_TTL,
+    UNREACHABLE,
+    RemoteKeys,
+)
+from satchel.remote.signed_envelope import seal
+
+_log = logging.getLogger("satchel.remote")
+
+_LARGE = 256 * 1_024
+"""Bytes from which a result is not sent: the host fetches it, so redis holds it only once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the answers of a call go, and the version that gives them."""
+
+    call: str
+    inbox: str
+    digest: str
+
+
+class RemoteRun:
+    """What a worker writes of one run of a call. While redis is away, it tries again."""
+
+    def __init__(self, queue: Docket, keys: RemoteKeys, key: bytes, address: Address) -> None:
+        self._queue, self._keys, self._key = queue, keys, key
+        self._id, self._inbox, self._digest = address.call, address.inbox, address.digest
+        self._run = uuid4().hex
+
+    async def begin(self) -> str | bytes:
+        """Mark a call as begun: `"first"`, `"again"`, `"cancelled"`, or the result that it has."""
+        mark, run = self._keys.started(self._id), self._run.encode()
+        state = self._queue.runs_key(self._id)
+
+        def write(to: Any) -> None:
+            to.set(mark, run, nx=True, ex=RESULT_TTL)
+            to.get(mark)
+            to.get(self._keys.result(self._id))
+            to.hget(state, "state")
+            self._enqueue(to, self._sealed({"started": self._run}))
+            to.expire(self._inbox, RESULT_TTL)
+
+        _, by, result, state_now, *_ = await self._written(write)
+        if state_now == b"cancelled":
+            return "cancelled"
+        return result or ("first" if by == run else "again")
+
+    async def chunk(self, count: int, chunk: str) -> None:
+        """Send a chunk."""
+        message = self._sealed({"run": self._run, "count": count, "chunk": chunk})
+        await self._written(lambda to: self._enqueue(to, message))
+
+    async def finish(self, answer: dict[str, Any]) -> None:
+        """Keep a result, unless one is kept, and send it.
+
+        Docket acknowledges the call later, so a call that comes again gets the same result.
+        """
+        message = self._sealed(answer)
+        news = message if len(message) < _LARGE else self._sealed({"kept": True})
+
+        def write(to: Any) -> None:
+            to.set(self._keys.result(self._id), message, nx=True, ex=RESULT_TTL)
+            self._enqueue(to, news)
+
+        await self._written(write)
+
+    async def send(self, message: bytes) -> None:
+        """Send a result that was kept."""
+        await self._written(lambda to: self._enqueue(to, message))
+
+    async def kept_within(self, seconds: float) -> str | bytes:
+        """Wait a while for the result of another worker; return it, or `"again"`."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            (result,) = await self._written(lambda to: to.get(self._keys.result(self._id)))
+            if result is not None:
+                return bytes(result)
+            await asyncio.sleep(seconds / 10)
+        return "again"
+
+    def _sealed(self, item: dict[str, Any]) -> bytes:
+        return seal(self._key, ITEM, {"id": self._id, "digest": self._digest, **item}).encode()
+
+    def _enqueue(self, to: Any, message: bytes) -> None:
+        to.xadd(self._inbox, {"item": message}, maxlen=INBOX_LENGTH)
+
+    async def _written(self, write: Callable[[Any], object]) -> list[Any]:
+        """Send commands in one message to redis, as one transaction; try until it answers."""
+        is_new = True
+        while True:
+            try:
+                async with self._queue.redis() as redis, redis.pipeline() as to:
+                    write(to)
+                    return list(await to.execute())
+            except UNREACHABLE as problem:
+                if is_new:
+                    _log.warning("redis cannot be reached: %s", type(problem).__name__)
+                is_new = False
+                await asyncio.sleep(BACKOFF)

@@ -1,0 +1,122 @@
+"""Who is there: the workers of each version, the hosts, and the catalog that all are to serve.
+
+Only the clock of redis counts, so the clocks of the machines may differ.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from satchel.catalog import Catalog
+from satchel.lazy_dataclass import dataclass
+from satchel.remote.remote_keys import CATALOG, RemoteKeys
+from satchel.remote.signed_envelope import open_sealed, seal
+
+BEAT = 1.0
+"""Seconds between two signs of life."""
+ALIVE_FOR = 4.0
+"""Seconds without a sign of life after which a worker or a host counts as gone."""
+_FORGOTTEN_AFTER = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedCatalog:
+    """The catalog that hosts and workers are to serve: its number, digest, and plugin versions."""
+
+    generation: int
+    digest: str
+    plugins: Mapping[str, str]
+
+
+class RedisClock:
+    """The time of redis, in seconds; it is asked once a beat and kept in between."""
+
+    def __init__(self) -> None:
+        self._offset = 0.0
+
+    async def ask(self, redis: Any) -> float:
+        """Ask redis, and return the time."""
+        if hasattr(redis, "time"):  # the redis in memory has none, and is in this process
+            seconds, micros = await redis.time()
+            self._offset = seconds + micros / 1e6 - time.monotonic()
+        return self.now()
+
+    def now(self) -> float:
+        """Return the time of redis as it was last asked."""
+        return time.monotonic() + self._offset
+
+
+class Roster:
+    """Reads and writes who is there. The caller passes a client of redis, or one like it."""
+
+    def __init__(self, keys: RemoteKeys, key: bytes, clock: RedisClock) -> None:
+        self._keys, self._key, self.clock = keys, key, clock
+
+    async def beat(self, redis: Any, digest: str, worker: str, places: int) -> None:
+        """Give the sign of life of a worker that runs so many calls of a version at once."""
+        await self._sign(redis, self._keys.workers(digest), f"{worker}:{places}")
+
+    async def leave(self, redis: Any, digest: str, worker: str, places: int) -> None:
+        """Take a worker out: it gets no new calls."""
+        await redis.zrem(self._keys.workers(digest), f"{worker}:{places}")
+
+    async def places(self, redis: Any, digest: str) -> int:
+        """Return how many calls of a version all its workers run at once; 0 without a worker."""
+        alive = await self._alive(redis, self._keys.workers(digest))
+        return sum(int(item.rpartition(":")[2]) for item in alive)
+
+    async def beat_of_host(self, redis: Any, host: str, digest: str) -> None:
+        """Give the sign of life of a host that serves a catalog."""
+        await self._sign(redis, self._keys.hosts, f"{host}:{digest}")
+
+    async def hosts(self, redis: Any) -> Mapping[str, int]:
+        """Return how many hosts serve each catalog, by its digest."""
+        alive = await self._alive(redis, self._keys.hosts)
+        return Counter(item.rpartition(":")[2] for item in alive)
+
+    async def publish(self, redis: Any, plugins: Mapping[str, str]) -> PublishedCatalog:
+        """Publish the versions that all are to serve, under the next generation."""
+        last = await self.published(redis)
+        digest = digest_of(plugins)
+        if last is not None and last.digest == digest:
+            return last
+        generation = last.generation + 1 if last else 1
+        body = {"generation": generation, "digest": digest, "plugins": dict(plugins)}
+        await redis.set(self._keys.catalog, seal(self._key, CATALOG, body))
+        return PublishedCatalog(generation=generation, digest=digest, plugins=plugins)
+
+    async def published(self, redis: Any) -> PublishedCatalog | None:
+        """Return the published catalog. Raises `EnvelopeError` if it is not signed."""
+        message = await redis.get(self._keys.catalog)
+        if message is None:
+            return None
+        return PublishedCatalog(**open_sealed(self._key, CATALOG, message))
+
+    async def _sign(self, redis: Any, key: str, member: str) -> None:
+        now = await self.clock.ask(redis)
+        await redis.zadd(key, {member: now})
+        await redis.zremrangebyscore(key, 0, now - ALIVE_FOR)
+        await redis.expire(key, _FORGOTTEN_AFTER)
+
+    async def _alive(self, redis: Any, key: str) -> list[str]:
+        now = await self.clock.ask(redis)
+        members = await redis.zrangebyscore(key, now - ALIVE_FOR, "+inf")
+        return [item.decode() if isinstance(item, bytes) else item for item in members]
+
+
+def plugins_of(catalog: Catalog) -> dict[str, str]:
+    """Return the version of each plugin that a catalog serves."""
+    return {
+        name: plugin.contribution.digest
+        for name, plugin in catalog.plugins.items()
+        if plugin.contribution.digest
+    }
+
+
+def digest_of(plugins: Mapping[str, str]) -> str:
+    """Return the digest of a set of versions."""
+    import hashlib
+
+    return hashlib.sha256(json.dumps(sorted(plugins.items())).encode()).hexdigest()

@@ -1,0 +1,101 @@
+"""One call that a worker runs, as its host sees it."""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections import deque
+from typing import Any
+from uuid import uuid4
+
+from satchel.remote.remote_keys import INBOX_LENGTH
+from satchel.tools import ToolCall, ToolChunk, ToolResult, failure
+from satchel.tools.runner import STARTED, Started
+from satchel.tools.tool_results import FinalResult
+from satchel.workers.codec import apply_changes, decode_chunk, to_json_value
+
+
+class SentCall:
+    """The items of one call that have come and were not read yet."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self.call, self.id = call, id_of(call)
+        self.queue: Any = None
+        """The queue that has it, once it was sent."""
+        self.is_started = self.has_ended = False
+        self.news_at = time.monotonic()
+        """When it was last heard of."""
+        self.doubts = 0
+        """How often in a row redis knew neither its result nor that it waits or runs."""
+        self._items: deque[dict[str, Any] | FinalResult] = deque(maxlen=INBOX_LENGTH)
+        self._has_item = asyncio.Event()
+        self._count, self._run = 0, ""
+
+    def take(self, item: dict[str, Any]) -> None:
+        """Keep an item of a worker. Only the newest run of a call gives chunks."""
+        if "started" in item:
+            self.is_started, self._run = True, item["started"]
+        elif "chunk" in item:
+            if item["run"] != self._run or item["count"] <= self._count:
+                return
+            self._count = item["count"]
+        self.news_at, self.doubts = time.monotonic(), 0
+        self._keep(item)
+
+    def end(self, result: FinalResult) -> None:
+        """End the call here, without a worker."""
+        self._keep(result)
+
+    async def next(self) -> ToolChunk | FinalResult | Started:
+        """Return the next item; a result is the last one."""
+        while not self._items:
+            self._has_item.clear()
+            await self._has_item.wait()
+        item = self._items.popleft()
+        if isinstance(item, FinalResult):
+            return item
+        if "started" in item:
+            return STARTED
+        if "chunk" in item:
+            return decode_chunk(item["chunk"])
+        apply_changes(self.call.context.state, item.get("changes") or {})
+        return FinalResult(**vars(ToolResult.from_dict(item["result"])))
+
+    def _keep(self, item: dict[str, Any] | FinalResult) -> None:
+        self.has_ended = self.has_ended or isinstance(item, FinalResult) or "result" in item
+        self._items.append(item)
+        self._has_item.set()
+
+
+def id_of(call: ToolCall) -> str:
+    """Return the id of a run.
+
+    A host that names its run gets the same answer for the same call again. Without a name the ids
+    of two conversations may be equal, and one must not get the answer of the other.
+    """
+    run = call.context.run_id
+    if not (run and call.id):
+        return uuid4().hex
+    parts = [run, call.id, call.name, arguments_of(call), call.plugin_digest]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def arguments_of(call: ToolCall) -> Any:
+    """Return the arguments as JSON. Raises `ToolError` if JSON cannot represent them."""
+    assert not isinstance(call.arguments, str)
+    return to_json_value(dict(call.arguments), f"an argument of {call.name}")
+
+
+def may_run_again(tool: Any) -> bool:
+    """Return whether a tool may run twice for one call: it is idempotent, or only reads."""
+    hints = tool.annotations or {}
+    is_harmless = bool(hints.get("idempotentHint") or hints.get("readOnlyHint"))
+    return tool.idempotent or (is_harmless and not tool.is_remote)
+
+
+def doubt(call: ToolCall) -> FinalResult:
+    """Return the result of a call of which nobody knows whether it ran."""
+    text = f"{call.name} may have run: its answer is lost"
+    return FinalResult(
+        **vars(failure("may_have_run", f"{text}; find out whether it did before you call it again"))
+    )

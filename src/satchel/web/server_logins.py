@@ -1,0 +1,98 @@
+"""Logins to MCP servers that the user began on a page."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from satchel.errors import ConflictError, SatchelError
+from satchel.settings import Limits
+from satchel.sources.state_files import state_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from satchel.mcp_servers import RemoteServer
+
+_PATIENCE = 300.0
+"""Seconds that the user has for a login."""
+
+
+class ServerLogins:
+    """The logins that were begun, by the name of the server; `on_news` tells the pages."""
+
+    def __init__(self, on_news: Callable[[], None]) -> None:
+        self._on_news = on_news
+        self._logins: dict[str, _Login] = {}
+
+    def record(self, name: str) -> dict[str, str]:
+        """Return what a page shows of the login to a server."""
+        login = self._logins.get(name)
+        return {
+            "address": login.address if login else "",
+            "problem": login.problem if login else "",
+        }
+
+    async def begin(self, name: str, server: RemoteServer) -> str:
+        """Begin a login, and return the address to open. Raises `SatchelError`."""
+        self.cancel(name)
+        login = self._logins[name] = _Login(name, server, self._on_news)
+        await login.until_shown()
+        if not login.address:
+            raise SatchelError(login.problem or f"{name!r} needed no login", fix="try again")
+        return login.address
+
+    def take(self, name: str, address: str) -> None:
+        """Take the address at which a browser on another machine ended."""
+        login = self._logins.get(name)
+        if login is None or not login.address:
+            raise ConflictError(f"no login to {name!r} is waiting", fix="begin it again")
+        login.pasted.put(address.strip())
+
+    def cancel(self, name: str) -> None:
+        """End a login that waits."""
+        login = self._logins.pop(name, None)
+        if login is not None:
+            login.task.cancel()
+
+    def close(self) -> None:
+        """End all."""
+        for name in tuple(self._logins):
+            self.cancel(name)
+
+
+class _Login:
+    def __init__(self, name: str, server: RemoteServer, on_news: Callable[[], None]) -> None:
+        self.address = self.problem = ""
+        self.pasted: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._on_news, self._is_shown = on_news, asyncio.Event()
+        self.task = asyncio.create_task(self._run(name, server))
+
+    async def until_shown(self) -> None:
+        """Wait until there is an address to open, or the login has ended."""
+        await self._is_shown.wait()
+
+    async def _run(self, name: str, server: RemoteServer) -> None:
+        # Lazy: it loads what only a login needs.
+        from satchel.mcp_servers.browser_login import LoginDialog, log_in
+
+        dialog = LoginDialog(show=self._show, open=lambda _: False, read_line=self.pasted.get)
+        try:
+            await log_in(name, server, state_folder(), dialog, limits=Limits(), seconds=_PATIENCE)
+        except SatchelError as problem:
+            self.problem = str(problem)
+        finally:
+            self.address = ""
+            self.pasted.put("")  # who reads it ends
+            self._is_shown.set()
+            self._on_news()
+
+    def _show(self, address: str) -> None:
+        # The server chose it: in a link it must not be anything but a page.
+        if urlsplit(address).scheme not in {"https", "http"}:
+            raise SatchelError("the authorization server has no web address")
+        self.address = address
+        self._is_shown.set()
+        self._on_news()

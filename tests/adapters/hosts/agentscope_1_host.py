@@ -1,0 +1,85 @@
+"""AgentScope 1's ReActAgent with a scripted model."""
+
+from types import MappingProxyType
+
+from agentscope.formatter import OpenAIChatFormatter
+from agentscope.memory import InMemoryMemory
+from agentscope.message import Msg, TextBlock, ToolUseBlock
+from agentscope.model import ChatModelBase, ChatResponse
+from agentscope.tool import Toolkit, ToolResponse
+
+from satchel.adapters.agentscope_1 import agent
+from satchel.testing.adapter_checks import Answered
+
+
+class Scripted(ChatModelBase):
+    def __init__(self, script):
+        super().__init__("scripted", False)
+        self.script = script
+
+    async def __call__(self, messages, tools=None, tool_choice=None, **_):
+        content = messages[0]["content"]
+        prompt = content if isinstance(content, str) else content[0]["text"]
+        names = [tool["function"]["name"] for tool in tools or []]
+        calls = self.script.answer(names, prompt)
+        uses = [
+            ToolUseBlock(type="tool_use", id=call.id, name=call.name, input=dict(call.arguments))
+            for call in calls
+        ]
+        return ChatResponse(content=uses or [TextBlock(type="text", text="done")])
+
+
+def who_am_i() -> ToolResponse:
+    """Say who it is."""
+    return ToolResponse([TextBlock(type="text", text="the host's own")])
+
+
+class Host:
+    name = "AgentScope 1"
+    own_tool, provider_tool = "who_am_i", ""
+    cannot = MappingProxyType(
+        {
+            "the_framework_asks_for_approval": "the agent has no confirmation: "
+            "agentscope/agent/_react_agent.py:657, use approve(ask)",
+            "a_tool_of_the_provider_stays": "a toolkit has only functions that the agent runs: "
+            "agentscope/tool/_toolkit.py:274",
+            "errors_are_marked": "a response has no error flag: agentscope/tool/_response.py:11",
+        }
+    )
+
+    def make(self, source, model, prompt, tools):
+        return source, prompt, tools
+
+    async def run(self, agent_of, user, model):
+        source, prompt, own = agent_of
+        toolkit = Toolkit()
+        if own:
+            toolkit.register_tool_function(who_am_i)
+        made = agent(
+            source,
+            toolkit=toolkit,
+            name=user,
+            sys_prompt=prompt or "Help.",
+            model=Scripted(model),
+            formatter=OpenAIChatFormatter(),
+            memory=InMemoryMemory(),
+            parallel_tool_calls=True,
+            max_iters=10_000,
+        )
+        made.set_console_output_enabled(False)
+
+        def note(_agent, given):
+            for block in given["msg"].get_content_blocks("tool_result"):
+                if not given["last"]:
+                    model.chunks.append(block["output"][-1]["text"])
+
+        made.register_instance_hook("pre_print", "chunks", note)
+        await made(Msg("user", "go", "user"))
+        for message in await made.memory.get_memory():
+            for block in message.get_content_blocks("tool_result"):
+                texts = [part["text"] for part in block["output"] if part["type"] == "text"]
+                media = sum(part["type"] == "image" for part in block["output"])
+                model.answers[block["id"]] = Answered(" ".join(texts), None, media)
+
+    def user_of(self, context):
+        return context if isinstance(context, str) else context.name
