@@ -223,15 +223,7 @@ class ServerRegistry:
         verdict = PinVerdict()
         if config.pin != "off" and snapshot.is_up:
             verdict = self._pins_of(config).compare(snapshot.to_pin)
-        return ServerOffer(
-            config=config,
-            snapshot=snapshot,
-            begin=handle.call,
-            verdict=verdict,
-            read=handle.read,
-            request=handle.request,
-            follow=handle.follow,
-        )
+        return ServerOffer(config=config, snapshot=snapshot, verdict=verdict, handle=handle)
 
     def states(self) -> tuple[ServerState, ...]:
         """Return the state of each server, in the order in which they were added."""

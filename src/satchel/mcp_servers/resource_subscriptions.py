@@ -9,17 +9,12 @@ from satchel.errors import ToolError
 from satchel.mcp_servers.backoff import Backoff
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from anyio import CancelScope
     from anyio.abc import TaskGroup, TaskStatus
     from mcp import Client
 
 OnUpdate = Callable[[], object]
 """Is called in a thread of its own whenever a resource changed; it must return soon."""
-
-FollowResource = Callable[[str, OnUpdate], "Future[Callable[[], None]]"]
-"""Starts to follow a resource; the result ends that, and may be called in any thread."""
 
 _MOST = 50
 """Resources of one server that are followed at once."""

@@ -11,9 +11,7 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
-from satchel.mcp_servers.remote_tool import BeginCall, RemoteTool
-from satchel.mcp_servers.resource_reader import BeginRead
-from satchel.mcp_servers.resource_subscriptions import FollowResource
+from satchel.mcp_servers.remote_tool import RemoteTool
 from satchel.mcp_servers.server_addresses import RemoteServer
 from satchel.mcp_servers.server_instructions import (
     INSTRUCTIONS,
@@ -21,12 +19,12 @@ from satchel.mcp_servers.server_instructions import (
     notes_of,
 )
 from satchel.mcp_servers.server_offers import (
-    BeginRequest,
     OfferSource,
     RemotePrompt,
     RemoteResource,
 )
 from satchel.mcp_servers.server_options import ServerOptions, unknown_names
+from satchel.mcp_servers.server_pool import ServerHandle
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
 from satchel.names import SESSION_TOOLS, NamePatterns, fits, near_misses
@@ -84,19 +82,14 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOffer:
-    """A connected server, its current snapshot, and how to call it."""
+    """A connected server and its current snapshot."""
 
     config: ServerConfig
     snapshot: ServerSnapshot
-    begin: BeginCall
+    handle: ServerHandle = field(compare=False, repr=False)
+    """Calls it."""
     verdict: PinVerdict = field(default_factory=PinVerdict)
     """Which of its tools differ from their pins."""
-    read: BeginRead | None = None
-    """Reads files of its skills."""
-    request: BeginRequest | None = None
-    """Gets its prompts and resources."""
-    follow: FollowResource | None = None
-    """Follows its resources."""
 
     @property
     def source(self) -> str:
@@ -280,12 +273,9 @@ def _known_tools(item: ServerOffer, names: Mapping[str, str]) -> Iterator[ToolCo
 def offers_of(item: ServerOffer) -> Iterator[McpPrompt | McpResource]:
     """Yield the prompts and resources of a server."""
     config, offers = item.config, item.snapshot.offers
-    if item.request is None:
-        return
     source = OfferSource(
         server=config.name,
-        begin=item.request,
-        follow=item.follow,
+        handle=item.handle,
         groups=config.groups,
         timeout=config.timeout,
         completes=offers.completes,
@@ -298,7 +288,7 @@ def _tool(item: ServerOffer, definition: ToolDefinition, name: str) -> ToolContr
     config, drift = item.config, item.verdict.drift.get(definition.name)
     tool = RemoteTool(
         definition,
-        item.begin,
+        item.handle.call,
         name=name,
         presets=_presets(config, definition),
         hidden=config.presets.get(ALL, NOTHING),

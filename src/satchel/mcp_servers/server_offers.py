@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import Caller
-from satchel.mcp_servers.resource_subscriptions import FollowResource, OnUpdate
+from satchel.mcp_servers.resource_subscriptions import OnUpdate
 from satchel.settings import Limits
 from satchel.text import has_hidden, one_line, shorten, visible
 from satchel.tools import (
@@ -30,6 +30,8 @@ from satchel.tools.runner import LOOP
 
 if TYPE_CHECKING:
     from mcp import Client
+
+    from satchel.mcp_servers.server_pool import ServerHandle
 
 BeginRequest = Callable[[str, Mapping[str, Any], Caller | None], "Future[dict[str, Any]]"]
 """Starts to send a request to its server, given the method and its parameters."""
@@ -249,8 +251,7 @@ class OfferSource:
     """Where a prompt or a resource comes from, and how to ask there for it."""
 
     server: str
-    begin: BeginRequest = field(compare=False, repr=False)
-    follow: FollowResource | None = field(default=None, compare=False, repr=False)
+    handle: "ServerHandle" = field(compare=False, repr=False)
     groups: tuple[str, ...] = ()
     timeout: float | None = None
     completes: bool = False
@@ -300,7 +301,7 @@ class RemoteOffer:
             **({"context": {"arguments": dict(given)}} if given else {}),
         }
         response = await asyncio.wrap_future(
-            self.source.begin("completion/complete", params, caller)
+            self.source.handle.request("completion/complete", params, caller)
         )
         return _suggestions(response.get("completion"))
 
@@ -325,7 +326,7 @@ class RemotePrompt(RemoteOffer, McpPrompt):
 
         def send(arguments: Mapping[str, Any], caller: Caller) -> "Future[dict[str, Any]]":
             params = {"name": offered.name, "arguments": dict(arguments)}
-            return source.begin("prompts/get", params, caller)
+            return source.handle.request("prompts/get", params, caller)
 
         tool = _OfferTool(
             offered, offered.arguments, send=send, decode=_prompt_result, timeout=source.timeout
@@ -345,7 +346,7 @@ class RemoteResource(RemoteOffer, McpResource):
         self.complete = None
 
         def send(arguments: Mapping[str, Any], caller: Caller) -> "Future[dict[str, Any]]":
-            return source.begin("resources/read", {"uri": arguments[_URI]}, caller)
+            return source.handle.request("resources/read", {"uri": arguments[_URI]}, caller)
 
         self.tool = _OfferTool(
             offered,
@@ -375,9 +376,7 @@ class RemoteResource(RemoteOffer, McpResource):
 
         Raises `ToolError` if the server does not report its changes.
         """
-        if self.source.follow is None:
-            raise ToolError(f"the server {self.server!r} does not report changes of {uri}")
-        following = self.source.follow(uri.removeprefix(self.prefix), on_update)
+        following = self.source.handle.follow(uri.removeprefix(self.prefix), on_update)
         return await asyncio.wrap_future(following)
 
 

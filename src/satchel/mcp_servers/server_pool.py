@@ -118,7 +118,10 @@ class ServerHandle:
             raise self._supervisor.unavailable(CLOSED) from None
 
     def follow(self, uri: str, on_update: OnUpdate) -> "Future[Callable[[], None]]":
-        """Start to follow a resource; the result ends that. Raises `ToolError` after closing."""
+        """Start to follow a resource; the result ends that, in any thread.
+
+        Raises `ToolError` after closing.
+        """
         self._require_same_process()
         subscriptions = self._supervisor.subscriptions
 

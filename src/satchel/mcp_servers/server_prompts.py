@@ -118,7 +118,7 @@ def find_prompts(item: ServerOffer, names: Iterable[str], limits: Limits) -> lis
     """Return the prompts of a server as skills; `names` are their names here, `""` for none."""
     findings = []
     for prompt, name in zip(item.snapshot.offers.prompts, names, strict=True):
-        if not name or item.request is None:
+        if not name:
             continue
         path = f"prompt://{item.config.name}/{quote(prompt.name, safe='')}"
         shown = [f"[{one.name}]" if not one.required else one.name for one in prompt.arguments]
@@ -155,7 +155,7 @@ def find_prompts(item: ServerOffer, names: Iterable[str], limits: Limits) -> lis
                 remote=PromptReader(
                     server=item.config.name,
                     prompt=prompt,
-                    begin=item.request,
+                    begin=item.handle.request,
                     access=access,
                     timeout=item.config.timeout,
                 ),

@@ -59,7 +59,6 @@ def _free_name(server: str, name: str, taken: set[str]) -> str:
 
 def _finding(item: ServerOffer, skill: ListedSkill, name: str) -> SkillFinding:
     config = item.config
-    assert item.read is not None
     drifted = tuple(
         diagnostic for file, diagnostic in item.snapshot.drifted_files if file in skill.files
     )
@@ -94,7 +93,7 @@ def _finding(item: ServerOffer, skill: ListedSkill, name: str) -> SkillFinding:
             server=config.name,
             listed=skill,
             access=access,
-            begin=item.read,
+            begin=item.handle.read,
             timeout=config.timeout,
         ),
     )
