@@ -7,8 +7,8 @@ task, with its arguments validated by a pydantic `TypeAdapter`. On Python 3.12 a
 starts eagerly; on 3.11 it runs within `asyncio.timeout`. A blocking function has two floors:
 `asyncio.to_thread`, and a single reused thread.
 
-Each round measures the floor and Satchel for a few calls in turn, and the table shows the median
-round: other work on the machine delays single rounds, or both sides of one.
+Each round measures the floor and Satchel for a few calls in turn, and the table shows the lower
+quartile of the rounds: other work on the machine delays some of them, and makes none faster.
 """
 
 import asyncio
@@ -176,24 +176,24 @@ async def show_middleware(count: int) -> None:
         session = satchel.session()
         return lambda: session.call("text", ARGUMENTS)
 
-    none, one, _, three = await medians(count, *(with_layers(number) for number in range(4)))
+    none, one, _, three = await quartiles(count, *(with_layers(number) for number in range(4)))
     print(f"{'the first middleware adds':34}{one - none:9.2f}")
     print(f"{'each further middleware adds':34}{(three - one) / 2:9.2f}")
 
 
 async def show(name: str, count: int, ours: Call, theirs: Call) -> None:
-    """Measure both in turn, and print the medians and their ratio."""
-    floor, mine = await medians(count, theirs, ours)
+    """Measure both in turn, and print the quartiles and their ratio."""
+    floor, mine = await quartiles(count, theirs, ours)
     print(f"{name:34}{mine:9.2f}{floor:9.2f}{mine / floor:8.2f}")
 
 
-async def medians(count: int, *calls: Call) -> list[float]:
-    """Return the microseconds of each call, in the median of many short rounds."""
+async def quartiles(count: int, *calls: Call) -> list[float]:
+    """Return the microseconds of each call, in the lower quartile of many short rounds."""
     rounds: list[list[float]] = [[] for _ in calls]
-    for _ in range(max(1, count // AT_ONCE)):
+    for _ in range(max(2, count // AT_ONCE)):
         for call, times in zip(calls, rounds, strict=True):
             times.append(await each(AT_ONCE, call) * 1e6)
-    return [statistics.median(times) for times in rounds]
+    return [statistics.quantiles(times, n=4)[0] for times in rounds]
 
 
 async def each(count: int, call: Call) -> float:
