@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 
 from satchel import Satchel, ToolCall
 
-AT_ONCE = 20
+AT_ONCE = 5
 """The calls of one round."""
 ARGUMENTS = {"city": "Oslo", "days": 5}
 TEXT = json.dumps(ARGUMENTS)
