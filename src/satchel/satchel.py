@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from satchel.formats.lock_file import Lock
     from satchel.loader.lock_guard import LockGuard
     from satchel.mcp_servers import (
-        DeclaredServer,
         Pin,
         RemoteClient,
         RemoteServer,
+        ServerConfig,
         ServerOptions,
     )
     from satchel.mcp_servers.client_callbacks import AskHost
@@ -538,7 +538,7 @@ class Satchel:
 
     def register_mcp_server(
         self,
-        server: RemoteServer | RemoteClient | DeclaredServer,
+        server: RemoteServer | RemoteClient | ServerConfig,
         *,
         name: str | None = None,
         group: str | Iterable[str] | None = None,
@@ -592,7 +592,7 @@ class Satchel:
         return server_config.name
 
     @property
-    def declared_mcp_servers(self) -> Mapping[str, DeclaredServer]:
+    def declared_mcp_servers(self) -> Mapping[str, ServerConfig]:
         """The MCP servers that enabled plugins and `satchel.toml` name, connected or not."""
         if not self._cache.declared:
             return {}

@@ -11,7 +11,6 @@ from satchel.diagnostics import Diagnostic
 from satchel.errors import ConflictError, DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers import (
-    DeclaredServer,
     RemoteClient,
     RemoteServer,
     ServerHandle,
@@ -74,12 +73,12 @@ class ServerRegistry:
         self._pool = ServerPool(self._limits, on_news, folder=self._folder, callbacks=callbacks)
         self._serial = itertools.count(1)
         self._handles: dict[str, tuple[ServerConfig, ServerHandle]] = {}
-        self._declared: dict[str, DeclaredServer] = {}
-        self._removed: list[DeclaredServer] = []
+        self._declared: dict[str, ServerConfig] = {}
+        self._removed: list[ServerConfig] = []
 
     def create(
         self,
-        server: RemoteServer | RemoteClient | DeclaredServer,
+        server: RemoteServer | RemoteClient | ServerConfig,
         *,
         name: str | None,
         groups: tuple[str, ...],
@@ -93,7 +92,7 @@ class ServerRegistry:
     ) -> ServerConfig:
         """Return the validated configuration. Raises `DefinitionError` and `ConflictError`."""
         stateless, origin = False, None
-        if isinstance(server, DeclaredServer):
+        if isinstance(server, ServerConfig):
             options = options or server.options
             origin, server = server.origin, server.server
         if isinstance(server, RemoteClient):
@@ -118,7 +117,7 @@ class ServerRegistry:
         return ServerConfig(
             name=name,
             server=server,
-            serial=f"server {next(self._serial)}",
+            serial=self._new_serial(),
             groups=groups,
             enable=None if enable is None else _tool_names(enable),
             disable=() if disable is None else _tool_names(disable),
@@ -129,6 +128,9 @@ class ServerRegistry:
             options=options or ServerOptions(),
             origin=origin,
         )
+
+    def _new_serial(self) -> str:
+        return f"server {next(self._serial)}"
 
     def add(self, config: ServerConfig) -> ServerHandle:
         """Start to connect to a server."""
@@ -151,7 +153,7 @@ class ServerRegistry:
         tools = tools[: self._limits.mcp_tools]
         return _checked(tools, self._limits) if config.options.lazy else tools
 
-    def update(self, declared: Iterable[DeclaredServer]) -> bool:
+    def update(self, declared: Iterable[ServerConfig]) -> bool:
         """Connect to the declared servers, and disconnect those no longer declared.
 
         Return whether any was disconnected.
@@ -166,23 +168,9 @@ class ServerRegistry:
             if name not in self._handles:
                 if item.data:
                     make_folder(item.data)
-                self.add(self._declared_config(name, item))
+                self.add(replace(item, name=name, serial=self._new_serial()))
         self._declared = wanted
         return bool(gone)
-
-    def _declared_config(self, name: str, item: DeclaredServer) -> ServerConfig:
-        return ServerConfig(
-            name=name,
-            server=item.server,
-            serial=f"server {next(self._serial)}",
-            groups=item.groups,
-            enable=item.enable,
-            disable=item.disable,
-            timeout=item.timeout,
-            pin=item.pin,
-            options=item.options,
-            origin=item.origin,
-        )
 
     def wait(self, seconds: float | None) -> bool:
         """Wait until every server is connected or failed. Return `False` after `seconds`.

@@ -10,9 +10,9 @@ from described import PLAIN, described
 
 from satchel import OAuthClient, Project, Satchel, Settings
 from satchel.errors import DefinitionError
-from satchel.mcp_servers import HttpServer, SseServer, StdioServer
+from satchel.mcp_servers import HttpServer, ServerConfig, SseServer, StdioServer
 from satchel.mcp_servers.pin_store import ServerOrigin
-from satchel.mcp_servers.server_declarations import DeclaredServer, unique_server_names, user_server
+from satchel.mcp_servers.server_declarations import unique_server_names, user_server
 from satchel.names import plugin_name_fault
 from satchel.settings import Limits
 
@@ -221,7 +221,7 @@ def test_a_table_says_all_that_code_can_say():
     made = user_server("box", given, "file", {"WHERE": "here", "SECRET": "hush"})
     server = StdioServer(command="run", args=("-x", "here"), env={"KEY": "k-hush"}, cwd="/srv")
     plainly = replace(made, origin=ServerOrigin(), passed="")
-    assert plainly == DeclaredServer(
+    assert plainly == ServerConfig(
         owner="",
         name="box",
         path="file",
@@ -258,9 +258,9 @@ def test_what_is_wrong_with_a_table_is_said(wrong, why):
 
 
 def test_names_are_their_own():
-    item = DeclaredServer(owner="one", name="box", path="", server=StdioServer(command="x"))
-    other = DeclaredServer(owner="two", name="box", path="", server=StdioServer(command="y"))
-    basic = DeclaredServer(owner="two", name="basic", path="", server=StdioServer(command="z"))
+    item = ServerConfig(owner="one", name="box", path="", server=StdioServer(command="x"))
+    other = ServerConfig(owner="two", name="box", path="", server=StdioServer(command="y"))
+    basic = ServerConfig(owner="two", name="basic", path="", server=StdioServer(command="z"))
     made = unique_server_names([item, other, basic], ["two-basic"])
     assert made == {"box": item, "two-box": other, "two-basic-2": basic}
     assert [*unique_server_names([item], ["box"])] == ["one-box"]
@@ -268,7 +268,7 @@ def test_names_are_their_own():
 
 def test_no_server_is_dropped_for_its_name():
     items = [
-        DeclaredServer(owner="p" * 40, name="a" * 60, path="", server=StdioServer(command=str(n)))
+        ServerConfig(owner="p" * 40, name="a" * 60, path="", server=StdioServer(command=str(n)))
         for n in range(15)
     ]
     made = unique_server_names(items, [])

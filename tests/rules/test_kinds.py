@@ -14,14 +14,14 @@ KINDS = {
     "providers": "GivenFiles Skill",
     "loader": "_GivenCode _McpServers _PluginFolder _SkillFolder _SkillsOfPlugins "
     "_InstalledPackages",
-    "mcp_servers": "StdioServer HttpServer SseServer WorkerServer DeclaredServer RemoteClient "
+    "mcp_servers": "StdioServer HttpServer SseServer WorkerServer ServerConfig RemoteClient "
     "RemoteTool RemotePrompt RemoteResource RemoteSkillReader",
     "workers": "WorkerTool WorkerHandle",
 }
 """The classes of kinds, by the package that may ask for them."""
 OWNERS = {name: package for package, names in KINDS.items() for name in names.split()}
 EXCEPTIONS = {
-    "server_registry.py: DeclaredServer": "checks what the host passes",
+    "server_registry.py: ServerConfig": "checks what the host passes",
     "server_registry.py: RemoteClient": "checks what the host passes",
     "server_registry.py: StdioServer HttpServer SseServer": "checks what the host passes",
     "satchel.py: Skill": "register_skill takes a skill or a path",

@@ -1,8 +1,9 @@
 """JSON Schemas of the files that people write, for editors.
 
-`satchel schema --manifest` prints them. The readers stay the authority: a schema has their fields
-and patterns, and takes what they take without a diagnostic. What concerns two fields, such as a
-name given twice, only the readers find.
+`satchel schema --manifest` prints them. Those of MCP servers come from the models that read them.
+For the rest the readers are the authority: a schema has their fields and patterns, and takes what
+they take without a diagnostic. What concerns two fields, such as a name given twice, only the
+readers find.
 """
 
 import re

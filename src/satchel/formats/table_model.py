@@ -1,6 +1,6 @@
 """Models of the tables that people write: faults become messages, and models JSON Schemas."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
@@ -63,17 +63,19 @@ def validated(
     try:
         return model.model_validate(values), {}
     except ValidationError as error:
+        fields = {str(item.alias): item.metadata for item in model.model_fields.values()}
+        # Very many unknown keys are no typing errors, and comparing all of them is slow.
+        known = fields if error.error_count() <= len(fields) else ()
         found: dict[str, str] = {}
         for item in error.errors(include_url=False):
             key = str(item["loc"][0])
-            found[key] = found.get(key) or _fault(model, key, item)
+            found[key] = found.get(key) or _fault(fields, key, item, known)
         return None, found
 
 
-def _fault(model: type[TableModel], key: str, error: Any) -> str:
-    fields = {str(item.alias): item.metadata for item in model.model_fields.values()}
+def _fault(fields: Mapping[str, Iterable[Any]], key: str, error: Any, known: Iterable[str]) -> str:
     if key not in fields:
-        near = near_misses(key, fields)
+        near = near_misses(key, known)
         return f"key {quoted(key)} is unknown" + (f"; did you mean {near[0]!r}?" if near else "")
     if error["type"] == "missing":
         return f"{key} is missing"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from satchel.formats import PluginManifest
     from satchel.loader.pass_provider import Candidate
     from satchel.loader.scan_cache import ScanCache
-    from satchel.mcp_servers import DeclaredServer, ServerOffer
+    from satchel.mcp_servers import ServerConfig, ServerOffer
     from satchel.mcp_servers.tool_definitions import ToolDefinition
     from satchel.sources import PackageFinding, PluginFinding, SkillFinding
 
@@ -83,7 +83,7 @@ def plugin_entries(plugin: Candidate, places: LockPlaces) -> tuple[LockEntry, ..
     return entry, *_group_entries(read.name, found.part.manifest if found.part else None)
 
 
-def server_entry(server: DeclaredServer, places: LockPlaces) -> LockEntry:
+def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
     """Return the entry of a declared MCP server, with its command or address as declared."""
     values = {"reached": server.origin.reached, "passed": _hash(server.passed)}
     place = declared_in(server.owner, server.path, places)
@@ -92,7 +92,7 @@ def server_entry(server: DeclaredServer, places: LockPlaces) -> LockEntry:
 
 def lock_of(
     cache: ScanCache,
-    declared: Iterable[DeclaredServer],
+    declared: Iterable[ServerConfig],
     offered: Collection[ServerOffer],
     places: LockPlaces,
 ) -> Lock:

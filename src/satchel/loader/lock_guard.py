@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
     from satchel.formats.lock_file import LockEntry
     from satchel.loader.pass_provider import Candidate
-    from satchel.mcp_servers import DeclaredServer
+    from satchel.mcp_servers import ServerConfig
     from satchel.mcp_servers.tool_definitions import ToolDefinition
     from satchel.sources import SkillFinding
 
@@ -45,13 +45,11 @@ class LockGuard:
     def __init__(self, lock: Lock, file: str, places: LockPlaces, *, is_frozen: bool) -> None:
         self.lock, self.file, self.is_frozen = lock, file, is_frozen
         self._places = places
-        self.declared: tuple[DeclaredServer, ...] = ()
+        self.declared: tuple[ServerConfig, ...] = ()
         """All servers that were declared in the last pass, also those that may not be used."""
         self._seen: dict[tuple[str, str], tuple[Any, Any]] = {}
 
-    def plugin(
-        self, candidate: Candidate, declared: Iterable[DeclaredServer]
-    ) -> PluginContribution:
+    def plugin(self, candidate: Candidate, declared: Iterable[ServerConfig]) -> PluginContribution:
         """Return a plugin, failed if other files are locked, or without tools that differ."""
         contribution, found = candidate.contribution, candidate.finding
         if found is not None:
@@ -72,8 +70,8 @@ class LockGuard:
         return judged
 
     def servers(
-        self, declared: Iterable[DeclaredServer]
-    ) -> tuple[tuple[DeclaredServer, ...], tuple[Diagnostic, ...]]:
+        self, declared: Iterable[ServerConfig]
+    ) -> tuple[tuple[ServerConfig, ...], tuple[Diagnostic, ...]]:
         """Return the servers that may be connected, and why others may not."""
         self.declared = tuple(declared)
         kept, problems = [], []
@@ -134,7 +132,7 @@ class LockGuard:
         return replace(found, remote=LockedSkillReader.of(found))
 
     def _with_locked_tools(
-        self, contribution: PluginContribution, server: DeclaredServer
+        self, contribution: PluginContribution, server: ServerConfig
     ) -> PluginContribution:
         entry = server_entry(server, self._places)
         judged = [self._judge_tool(entry, tool) for tool in contribution.tools]

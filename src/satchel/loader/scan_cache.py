@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from satchel.catalog import PluginContribution, PluginEntry
     from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit
     from satchel.loader.pass_provider import PassProvider
-    from satchel.mcp_servers import DeclaredServer
+    from satchel.mcp_servers import ServerConfig
     from satchel.plugins import BoundPlugin
     from satchel.sources import Configuration, GuardedWork, SearchRoot, SkillScan
 
@@ -83,7 +83,7 @@ class ScanCache:
     plugins: tuple[PluginEntry, ...] = ()
     """The entries of all plugins, with that of the host."""
     skills: Mapping[SearchRoot, SkillScan] = field(default_factory=dict)
-    declared: tuple[DeclaredServer, ...] = ()
+    declared: tuple[ServerConfig, ...] = ()
     """The MCP servers that users and plugins declare."""
     settling: frozenset[str] = frozenset()
     """Paths of units that may be half written or are still being imported."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig
     from satchel.loader.trust_gate import TrustGate
-    from satchel.mcp_servers import DeclaredServer
+    from satchel.mcp_servers import ServerConfig
     from satchel.sources import Selection
 
 _NOT_STARTED = "mcp-not-started"
@@ -36,7 +36,7 @@ def with_servers(contribution: PluginContribution, config: LoaderConfig) -> Plug
 
 def declared_servers(
     selection: Selection, plugins: Iterable[PluginEntry], gate: TrustGate
-) -> tuple[tuple[DeclaredServer, ...], tuple[Diagnostic, ...]]:
+) -> tuple[tuple[ServerConfig, ...], tuple[Diagnostic, ...]]:
     """Return the enabled servers and the diagnostics of invalid ones; nothing is connected."""
     plugins = [plugin for plugin in plugins if plugin.is_served and plugin.contribution.servers]
     if not (selection.servers or plugins):
@@ -45,7 +45,7 @@ def declared_servers(
     from satchel.mcp_servers.server_declarations import plugin_server, user_server
     from satchel.sources.code_units import requested_variables, server_variables
 
-    servers: list[DeclaredServer] = []
+    servers: list[ServerConfig] = []
     diagnostics: list[Diagnostic] = []
     for name, (file, table) in selection.servers.items():
         try:

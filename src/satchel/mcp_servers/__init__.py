@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         ServerContribution,
         ServerOffer,
     )
-    from satchel.mcp_servers.server_declarations import DeclaredServer
     from satchel.mcp_servers.server_options import ServerOptions
     from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
     from satchel.mcp_servers.server_skills import collect_server_skills
@@ -37,7 +36,6 @@ else:
             "resource_reader": "RemoteSkillReader",
             "server_addresses": "HttpServer RemoteServer SseServer StdioServer WorkerServer",
             "server_contributions": "Pin ServerConfig ServerContribution ServerOffer",
-            "server_declarations": "DeclaredServer",
             "server_options": "ServerOptions",
             "server_pool": "ServerHandle ServerPool",
             "server_skills": "collect_server_skills",
@@ -46,7 +44,6 @@ else:
     )
 
 __all__ = [
-    "DeclaredServer",
     "HttpServer",
     "OAuthClient",
     "Pin",

@@ -53,8 +53,16 @@ class ServerConfig:
 
     name: str
     server: RemoteServer
-    serial: str
+    serial: str = ""
     """Unique for each connection; a later server of the same name has another serial."""
+    owner: str = ""
+    """The plugin that declares it, or `""` for the user and the host."""
+    path: str = ""
+    """The file or folder that declares it."""
+    data: str = ""
+    """The folder for its data, or `""`."""
+    passed: str = field(default="", repr=False)
+    """Its environment and headers as declared: variables are not filled in."""
     groups: tuple[str, ...] = ()
     """Where its tools belong; without any they have a group of the server's name."""
     enable: tuple[str, ...] | None = None

@@ -5,7 +5,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from itertools import chain, count
 from typing import Any, cast
 
@@ -25,34 +25,11 @@ from satchel.mcp_servers.server_addresses import (
     StdioServer,
     as_name,
 )
-from satchel.mcp_servers.server_contributions import Pin
+from satchel.mcp_servers.server_contributions import Pin, ServerConfig
 from satchel.mcp_servers.server_options import ServerOptions
 from satchel.names import plugin_name_fault
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclaredServer:
-    """A server that a plugin or a user's file declares."""
-
-    owner: str
-    """The plugin that declares it, or `""` for the user."""
-    name: str
-    path: str
-    """The declaring file or folder."""
-    server: RemoteServer
-    groups: tuple[str, ...] = ()
-    enable: tuple[str, ...] | None = None
-    disable: tuple[str, ...] = ()
-    timeout: float | None = None
-    pin: Pin = "hold"
-    options: ServerOptions = field(default_factory=ServerOptions)
-    data: str = ""
-    """The folder for its data, or `""`."""
-    origin: ServerOrigin = field(default_factory=ServerOrigin)
-    passed: str = field(default="", repr=False)
-    """Its environment and headers as declared: variables are not filled in."""
 
 
 def plugin_server(
@@ -61,7 +38,7 @@ def plugin_server(
     root: str,
     data: str,
     environment: Mapping[str, str],
-) -> DeclaredServer:
+) -> ServerConfig:
     """Return a server that a plugin declares, with its placeholders filled in.
 
     `root` is the resolved folder of the plugin, and `data` the folder for its data. From the
@@ -69,7 +46,7 @@ def plugin_server(
     """
     filled = fill_placeholders(server, root, data, environment if server.of_claude else {})
     groups = plugin.contribution.groups[:1]
-    return DeclaredServer(
+    return ServerConfig(
         owner=plugin.name,
         name=as_name(server.name),
         path=plugin.path,
@@ -147,7 +124,7 @@ def _address(
 
 def user_server(
     name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str]
-) -> DeclaredServer:
+) -> ServerConfig:
     """Return a server from a user's file, with `${NAME}` filled in from the environment.
 
     Raises `DefinitionError`.
@@ -159,8 +136,7 @@ def user_server(
         raise DefinitionError("it needs either a command or a url")
     variables = _Variables(environment)
     is_local = "command" in table
-    return DeclaredServer(
-        owner="",
+    return ServerConfig(
         name=name,
         path=path,
         server=_local(declared, variables) if is_local else _remote(declared, variables),
@@ -234,13 +210,13 @@ def _options(declared: ServerTable, variables: _Variables, base: str) -> ServerO
 
 
 def unique_server_names(
-    servers: Iterable[DeclaredServer], taken: Iterable[str]
-) -> dict[str, DeclaredServer]:
+    servers: Iterable[ServerConfig], taken: Iterable[str]
+) -> dict[str, ServerConfig]:
     """Return servers by unique names.
 
     A name that is taken gets the plugin's name as a prefix, and then a number.
     """
-    by_name: dict[str, DeclaredServer] = {}
+    by_name: dict[str, ServerConfig] = {}
     taken = {*taken}
     for item in servers:
         prefixed = as_name(f"{item.owner}-{item.name}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry, PluginEntry, SkillEntry, ToolEntry
     from satchel.formats import McpServerManifest
-    from satchel.mcp_servers import DeclaredServer
+    from satchel.mcp_servers import ServerConfig
     from satchel.prompt import PromptListing
     from satchel.reports.doctor_cases import DoctorCase
     from satchel.search import SearchHit
@@ -191,7 +191,7 @@ def outcome_json(outcome: Any) -> Json:
     }
 
 
-def server_json(name: str, server: "DeclaredServer") -> Json:
+def server_json(name: str, server: "ServerConfig") -> Json:
     """Return a declared MCP server."""
     return {
         "name": name,

@@ -19,8 +19,8 @@ from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
 from satchel.loader.trust_gate import project_parts
 from satchel.mcp_servers import (
-    DeclaredServer,
     RemoteServer,
+    ServerConfig,
 )
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pin_files
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
@@ -299,7 +299,7 @@ def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
     return app
 
 
-def _declared(name: str, sources: Sources) -> DeclaredServer:
+def _declared(name: str, sources: Sources) -> ServerConfig:
     """Return a declared server. Raises `SatchelError`."""
     declaring = sources.open(run_code=False)
     item = declaring.declared_mcp_servers.get(name)
