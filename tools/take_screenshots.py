@@ -211,7 +211,8 @@ def take(browser: Browser, entrance: str, name: str, kind: tuple[str, dict[str, 
     target = IMAGES / f"dev-{name}{suffix}.png"
     data = page.screenshot(animations="disabled", caret="hide")
     # Few colours make a small file.
-    Image.open(BytesIO(data)).convert("RGB").quantize(COLOURS).save(target, optimize=True)
+    picture = Image.open(BytesIO(data)).convert("RGB")
+    picture.quantize(COLOURS, Image.Quantize.FASTOCTREE).save(target, optimize=True)
     sys.stdout.write(f"{target.relative_to(ROOT)} {target.stat().st_size / 1024:.0f} KB\n")
     context.close()
 
