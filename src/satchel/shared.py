@@ -90,7 +90,7 @@ class CatalogCache(Memo):
         self.listings: dict[Hashable, tuple[Sequence[SkillEntry], PromptListing]] = {}
         """The skill listings that were made, with the skills that they list."""
         self.last_listings = before.listings if before else {}
-        self.skill_texts = before.skill_texts if before else SkillTexts()
+        self.skill_texts: SkillTexts = before.skill_texts if before else SkillTexts()
         served = {id(entry.tool) for entry in catalog.all_tools}
         # A copy: sessions in other threads may add to it at the same time.
         kept = before.schemas.copy().items() if before else ()
