@@ -228,7 +228,7 @@ class HostLine:
                     for _, messages in answer or ():
                         for entry, fields in messages:
                             last = entry.decode()
-                            self._take(fields[b"item"])
+                            self._take(fields.get(b"item", b""))
                     if time.monotonic() - tidied_at > 1:
                         tidied_at = time.monotonic()
                         await redis.xtrim(self._inbox, minid=last, approximate=True)
@@ -241,18 +241,15 @@ class HostLine:
     def _take(self, message: bytes) -> None:
         try:
             item = open_sealed(self._key, ITEM, message)
-            waiting = self._calls.get(item["id"], ())
-            digest = item["digest"]
+            for sent in self._calls.get(item["id"], ()):
+                if item["digest"] != sent.call.plugin_digest:
+                    self._faults.refused(f"an answer of another version for {sent.call.name}")
+                elif "kept" in item:
+                    self._begin(self._look([sent]))
+                else:
+                    sent.take(item)
         except (EnvelopeError, KeyError, TypeError, ValueError) as problem:
             self._faults.refused(str(problem))
-            return
-        for sent in waiting:
-            if digest != sent.call.plugin_digest:
-                self._faults.refused(f"an answer of another version for {sent.call.name}")
-            elif "kept" in item:
-                self._begin(self._look([sent]))
-            else:
-                sent.take(item)
 
     def _quiet_calls(self) -> list[SentCall]:
         since = time.monotonic() - _LOOK
