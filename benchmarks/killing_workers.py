@@ -52,13 +52,16 @@ class Workers:
 
     def _start(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "satchel", "worker", "--plugins", self._folder / "plugins"]
-            + ["--redis", self._url],
+            [
+                *(sys.executable, "-m", "satchel", "worker"),
+                *("--plugins", self._folder / "plugins", "--redis", self._url),
+            ],
             env={**os.environ, "SATCHEL_REMOTE_KEY": KEY},
             stderr=subprocess.DEVNULL,
         )
 
     async def kill_one_every(self, seconds: float) -> None:
+        """Kill and replace one of them, again and again."""
         while True:
             await asyncio.sleep(seconds)
             victim = random.randrange(len(self.processes))  # noqa: S311
@@ -68,6 +71,7 @@ class Workers:
             self.killed += 1
 
     def end(self) -> None:
+        """Kill all."""
         for process in self.processes:
             process.kill()
             process.wait()
@@ -97,7 +101,7 @@ async def call_all(
     return results
 
 
-def report(results: list[ToolResult], marks: Path) -> bool:
+def report(results: list[ToolResult], marks: Path, killed: int) -> bool:
     """Print what became of the calls; return whether all promises are kept."""
     runs = Counter(int(line) for file in marks.iterdir() for line in file.read_text().split())
     texts = Counter(result.error_code or "answer" for result in results)
@@ -113,7 +117,9 @@ def report(results: list[ToolResult], marks: Path) -> bool:
     print(f"idempotent calls without an answer: {len(unanswered)}; run again: {repeated}")
     print(f"other calls with side effects twice: {len(doubled)}")
     doubts = texts["may_have_run"]
-    is_kept = set(texts) <= {"answer", "may_have_run"} and doubts < max(2, len(results) / 100)
+    # A killed worker had ten calls, of which half may not be done again.
+    is_kept = set(texts) <= {"answer", "may_have_run"} and doubts <= 5 * killed
+    print(f"answers that are not known: {100 * doubts / len(results):.2f} %")
     return is_kept and not (wrong or doubled or unanswered or never)
 
 
@@ -149,7 +155,7 @@ def main() -> int:
             f"{time.monotonic() - began:.0f} s, {workers.killed} killed, "
             f"load {os.getloadavg()[0]:.1f}"
         )
-        return 0 if report(results, folder / "marks") else 1
+        return 0 if report(results, folder / "marks", workers.killed) else 1
 
 
 if __name__ == "__main__":

@@ -4,7 +4,10 @@ import asyncio
 import json
 import shutil
 import signal
+import subprocess
+import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -392,3 +395,10 @@ def test_stopping_a_worker_gives_its_waiting_calls_to_another(
     assert workers[0].wait(60) == 0
     assert not any(result.is_error for result in results)
     assert all(len(runs(marks / f"r{n}")) == 1 for n in range(20))
+
+
+def test_many_calls_end_once_each_while_workers_are_killed():
+    program = Path(__file__).parents[2] / "benchmarks" / "killing_workers.py"
+    command = [sys.executable, program, "--calls", "300", "--every", "4", "--workers", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
