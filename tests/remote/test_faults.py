@@ -340,7 +340,8 @@ def test_a_call_for_another_version_or_from_long_ago_is_not_run(
                 },
                 "inbox": "none",
                 "context": {
-                    **dict.fromkeys(("state", "metadata"), {}),
+                    "state": {},
+                    "metadata": {},
                     **dict.fromkeys(("agent_id", "run_id", "call_id"), ""),
                     "preapproved": [],
                     "iteration": 0,
