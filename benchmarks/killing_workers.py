@@ -137,7 +137,7 @@ def main() -> int:
         plugin.mkdir(parents=True)
         (plugin / "toolkit.yaml").write_text("name: bench\nactive: true\n")
         (plugin / "tools.py").write_text(TOOLS)
-        redis = subprocess.Popen(
+        redis = subprocess.Popen(  # noqa: S603
             ["redis-server", "--port", "0", "--unixsocket", f"{name}/s", "--save", ""],  # noqa: S607
             cwd=name,
             stdout=subprocess.DEVNULL,
