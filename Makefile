@@ -8,6 +8,7 @@
 #   make snapshots                 write the snapshots of all messages again, to be reviewed
 #   make adapters                  the checks of the adapters, in an environment for each framework
 #   make remote                    the tests of calls on other machines; install redis-server for all of them
+#   make screenshots               the pictures of the dev page; needs Chromium
 #   make docs                      the documentation site, in site/;   make docs-serve   while you write
 #   make oldest                    the tests with the oldest dependencies that are allowed; needs uv
 #   make package                   the wheel and the source distribution, checked
@@ -31,7 +32,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test test-all check docs docs-serve package remote oldest oldest-sdk peers torture snapshots adapters conformance format clean
+.PHONY: help run test test-all check screenshots docs docs-serve package remote oldest oldest-sdk peers torture snapshots adapters conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -74,6 +75,9 @@ check: $(DEVELOPING)
 
 docs: $(DEVELOPING)
 	$(BIN)/python tools/build_docs.py
+
+screenshots: $(DEVELOPING)
+	$(BIN)/python tools/take_screenshots.py $(ARGS)
 
 docs-serve: $(DEVELOPING)
 	$(BIN)/zensical serve

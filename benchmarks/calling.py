@@ -6,11 +6,15 @@ The floor of an async tool is the minimum cost of isolation and validation: the 
 task, with its arguments validated by a pydantic `TypeAdapter`. On Python 3.12 and later the task
 starts eagerly; on 3.11 it runs within `asyncio.timeout`. A blocking function has two floors:
 `asyncio.to_thread`, and a single reused thread.
+
+Each round measures the floor and Satchel for a few calls in turn, and the table shows the lower
+quartile of the rounds: other work on the machine delays some of them, and makes none faster.
 """
 
 import asyncio
 import json
 import queue
+import statistics
 import sys
 import threading
 import time
@@ -22,7 +26,8 @@ from typing_extensions import TypedDict
 
 from satchel import Satchel, ToolCall
 
-ROUNDS = 200
+AT_ONCE = 5
+"""The calls of one round."""
 ARGUMENTS = {"city": "Oslo", "days": 5}
 TEXT = json.dumps(ARGUMENTS)
 EAGER = sys.version_info >= (3, 12)
@@ -110,7 +115,7 @@ class Thread:
 
 async def main() -> None:
     """Measure and print a table."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 4_000
     satchel = Satchel()
     for tool in (text, data, waiting, blocking, counting):
         satchel.register_tool(tool)
@@ -157,29 +162,38 @@ async def main() -> None:
     print(f"{'':34}{'satchel':>9}{'floor':>9}{'ratio':>8}")
     for name, ours, theirs in rows:
         await show(name, count, ours, theirs)
-    await show_middleware(satchel, count)
+    await show_middleware(count)
 
 
-async def show_middleware(satchel: Satchel, count: int) -> None:
-    """Measure the same call with one to three middleware, and print what each of them adds."""
-    session = satchel.session()
-    times: list[float] = []
-    for _ in range(4):
-        rounds = [await each(count, lambda: session.call("text", ARGUMENTS)) for _ in range(ROUNDS)]
-        times.append(min(rounds))
-        satchel.register_middleware(passing)
-    first, further = times[1] - times[0], (times[3] - times[1]) / 2
-    print(f"{'the first middleware adds':34}{first * 1e6:9.2f}")
-    print(f"{'each further middleware adds':34}{further * 1e6:9.2f}")
+async def show_middleware(count: int) -> None:
+    """Measure the same call with no to three middleware in turn, and print what each adds."""
+
+    def with_layers(number: int) -> Call:
+        satchel = Satchel()
+        satchel.register_tool(text)
+        for _ in range(number):
+            satchel.register_middleware(passing)
+        session = satchel.session()
+        return lambda: session.call("text", ARGUMENTS)
+
+    none, one, _, three = await quartiles(count, *(with_layers(number) for number in range(4)))
+    print(f"{'the first middleware adds':34}{one - none:9.2f}")
+    print(f"{'each further middleware adds':34}{(three - one) / 2:9.2f}")
 
 
 async def show(name: str, count: int, ours: Call, theirs: Call) -> None:
-    """Measure both in turn, so that other load affects both, and print the best of each."""
-    mine, floors = [], []
-    for _ in range(ROUNDS):
-        floors.append(await each(count, theirs))
-        mine.append(await each(count, ours))
-    print(f"{name:34}{min(mine) * 1e6:9.2f}{min(floors) * 1e6:9.2f}{min(mine) / min(floors):8.2f}")
+    """Measure both in turn, and print the quartiles and their ratio."""
+    floor, mine = await quartiles(count, theirs, ours)
+    print(f"{name:34}{mine:9.2f}{floor:9.2f}{mine / floor:8.2f}")
+
+
+async def quartiles(count: int, *calls: Call) -> list[float]:
+    """Return the microseconds of each call, in the lower quartile of many short rounds."""
+    rounds: list[list[float]] = [[] for _ in calls]
+    for _ in range(max(2, count // AT_ONCE)):
+        for call, times in zip(calls, rounds, strict=True):
+            times.append(await each(AT_ONCE, call) * 1e6)
+    return [statistics.quantiles(times, n=4)[0] for times in rounds]
 
 
 async def each(count: int, call: Call) -> float:

@@ -26,7 +26,7 @@ from satchel.catalog import (
 from satchel.diagnostics import Severity
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import LoaderConfig, ReconcileOptions, ScanCache, reconcile
-from satchel.loader.name_choices import served_names
+from satchel.loader.name_choices import served_names, with_owned_names
 from satchel.names import BASIC_GROUP, group_names, plugin_name_fault, require_known
 from satchel.plugins import HostContract, notify_catalog_built
 from satchel.prompt import SkillPrompt
@@ -1005,7 +1005,9 @@ class Satchel:
         seconds = pace.settle if options.in_background else self._settings.limits.provider
         return replace(
             self._config,
-            servers=self._servers.offered() if self._servers else (),
+            servers=with_owned_names(
+                self._servers.offered() if self._servers else (), self._config.owners
+            ),
             provided=self._providers.ask(options.dirty, provider_names, seconds),
         )
 

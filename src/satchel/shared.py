@@ -13,7 +13,7 @@ from satchel.groups import (
     view_of,
     visible_skills,
 )
-from satchel.prompt import render_sections
+from satchel.prompt import SkillTexts, render_sections
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, CatalogStore, EntryFilter, SkillEntry
@@ -78,6 +78,7 @@ class CatalogCache(Memo):
         "middleware",
         "names_runners",
         "schemas",
+        "skill_texts",
     )
 
     def __init__(self, catalog: Catalog, before: CatalogCache | None = None) -> None:
@@ -95,6 +96,7 @@ class CatalogCache(Memo):
         self.listings: dict[Hashable, tuple[Sequence[SkillEntry], PromptListing]] = {}
         """The skill listings that were made, with the skills that they list."""
         self.last_listings = before.listings if before else {}
+        self.skill_texts: SkillTexts = before.skill_texts if before else SkillTexts()
         served = {id(entry.tool) for entry in catalog.all_tools}
         # A copy: sessions in other threads may add to it at the same time.
         kept = before.schemas.copy().items() if before else ()

@@ -1,5 +1,7 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,6 +74,36 @@ def test_the_loser_names_the_winner_and_stays_reachable():
 def test_a_loser_in_the_same_place_is_reachable_by_its_folder():
     _, loser = resolve_skills([skill(key="one"), skill(key="two", rank=(1,), digest="other")])
     assert loser.diagnostics[0].fix.endswith("or ask for 's:two'")
+
+
+def in_folder(is_hidden, **parts):
+    return replace(skill(**parts), finding=SimpleNamespace(is_hidden=is_hidden))
+
+
+def test_of_two_versions_in_one_source_the_one_in_a_hidden_folder_is_a_mirror():
+    visible = in_folder(False, key="one")
+    hidden = in_folder(True, key="two", rank=(1,), digest="other")
+    served, mirror = resolve_skills([visible, hidden])
+    (problem,) = mirror.diagnostics
+    assert (served.state, mirror.state) == (Status.OK, Status.SHADOWED)
+    assert problem.code == "skill-mirrored"
+    assert visible.path in problem.message
+
+
+@pytest.mark.parametrize(
+    ("winner", "loser"),
+    [
+        (in_folder(False), in_folder(True, source="t", rank=(1,), digest="other")),
+        (in_folder(True), in_folder(True, key="two", rank=(1,), digest="other")),
+        (in_folder(False), in_folder(False, key="two", rank=(1,), digest="other")),
+        (in_folder(True), in_folder(False, key="two", rank=(1,), digest="other")),
+        (in_folder(False), skill(key="two", rank=(1,), digest="other")),
+    ],
+    ids=["another source", "both hidden", "both visible", "the first is hidden", "no folder"],
+)
+def test_any_other_version_is_shadowed(winner, loser):
+    _, shadowed = resolve_skills([winner, loser])
+    assert [problem.code for problem in shadowed.diagnostics] == ["skill-shadowed"]
 
 
 def test_a_loser_that_no_address_tells_apart_is_only_to_be_renamed(make):

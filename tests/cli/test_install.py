@@ -689,7 +689,11 @@ def test_an_empty_answer_leaves_a_value_for_later(weather, env, home):
 def test_nobody_is_asked_who_does_not_want_it(weather, home):
     weather()
     code, seen = on_a_terminal("install", "./weather", "--no-input", answers=[])
-    assert (code, "api_key (" in seen, names(home)) == (0, False, ["weather"])
+    assert (code, "api_key (" in seen, names(home)) == (1, False, ["weather"])
+    code, seen = on_a_terminal(
+        "install", "./weather", "--no-input", "--set", "api_key=k", answers=[]
+    )
+    assert (code, names(home)) == (0, ["weather"]), seen
 
 
 @pytest.mark.parametrize("question", ["api_key (", "Town?"])

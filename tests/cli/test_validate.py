@@ -230,7 +230,7 @@ def test_the_manifest_of_a_package_needs_no_name(run, here):
     for path in ("acme-maps", "acme-maps/src/acme_maps"):
         result = run("validate", path)
         assert result.exit_code == 0, result.output
-        assert result.stderr == "1 skill, 1 plugin checked: 0 errors, 0 warnings\n"
+        assert result.stderr.endswith("1 skill, 1 plugin checked: 0 errors, 0 warnings\n")
     assert "acme-maps: 1 call, 0 failed" in run("test", "acme-maps").stderr
     (here / "acme-maps/pyproject.toml").unlink()
     assert "plugin-field-missing" in run("validate", "acme-maps").stdout
@@ -330,3 +330,14 @@ def test_the_commands_of_a_plugin_are_checked(run, here, manifest, command, text
     result = run("validate", "demo")
     assert result.exit_code == 1
     assert f"demo/commands/{command}: error[command-invalid]" in result.stdout
+
+
+def test_it_says_which_groups_are_off_in_a_new_session(run, here, write_plugin):
+    write_plugin(here / "plugins", "maps", "")
+    write_plugin(here / "plugins", "danger", "active: false\n")
+    write_plugin(here / "plugins", "clock", "active: true\n")
+    lines = run("validate", "plugins").stderr.splitlines()
+    assert lines[:-1] == [
+        "off in a new session, on in 'satchel serve': maps; 'active: true' switches it on",
+        "off until it is switched on: danger",
+    ]

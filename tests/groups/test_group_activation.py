@@ -10,6 +10,7 @@ from satchel.formats import SkillManifest
 from satchel.groups import Activation, stable_order, view_of
 from satchel.names import BASIC_GROUP
 from satchel.sources import Precedence
+from satchel.tools import FunctionTool
 
 HIDES = "disable-model-invocation"
 NAMES = st.sampled_from(["maps", "web", "absent"])
@@ -231,3 +232,67 @@ def test_a_view_is_compared_and_shown_without_its_index(catalog):
     view = view_of(catalog, Activation())
     assert hash(view) == hash(view_of(catalog, Activation()))
     assert "by_name" not in repr(view)
+
+
+# ---- tools that are called before their groups are active ----------------------------------
+
+
+@pytest.fixture
+def callable_catalog(catalog):
+    """The catalog with a function behind every tool, registered in the opposite order of names."""
+    tools = [
+        replace(entry, tool=FunctionTool(lambda: "", name=entry.name), rank=(-at,))
+        for at, entry in enumerate(catalog.all_tools)
+    ]
+    return replace(catalog, all_tools=tuple(tools))
+
+
+def names(entries):
+    return [entry.name for entry in entries]
+
+
+def test_tools_of_inactive_groups_are_deferred_only_if_the_session_defers(callable_catalog):
+    now = view_of(callable_catalog, Activation())
+    assert (names(now.tools), names(now.deferred_tools)) == (["fetch", "say"], [])
+    later = view_of(callable_catalog, Activation(defers=True))
+    assert later.deferred == {"geocode", "route"}
+    assert names(later.tools) == ["fetch", "say", "geocode", "route"]
+
+
+def test_what_is_sent_and_what_is_deferred_are_in_the_order_of_registration(callable_catalog):
+    view = view_of(callable_catalog, Activation(defers=True))
+    assert names(view.sent_tools) == ["say", "fetch"]
+    assert names(view.deferred_tools) == ["route", "geocode"]
+
+
+def test_a_tool_that_is_active_alone_is_not_deferred(callable_catalog):
+    alone = Activation(defers=True, tools=frozenset({"route"}))
+    view = view_of(callable_catalog, alone)
+    assert (names(view.sent_tools), names(view.deferred_tools)) == (
+        ["say", "route", "fetch"],
+        ["geocode"],
+    )
+
+
+def test_the_tools_of_a_group_that_lacks_something_are_neither_deferred_nor_active(
+    callable_catalog,
+):
+    groups = [
+        replace(group, missing=("KEY",) if group.name == "maps" else ())
+        for group in callable_catalog.all_groups
+    ]
+    lacking = replace(callable_catalog, all_groups=tuple(groups))
+    activation = Activation(defers=True, tools=frozenset({"route"}))
+    view = view_of(lacking, activation)
+    assert (names(view.tools), names(view.deferred_tools)) == (["fetch", "say"], [])
+
+
+def test_a_tool_that_cannot_be_called_is_neither_sent_nor_deferred(callable_catalog):
+    tools = [
+        replace(entry, tool=None) if entry.name in {"route", "say"} else entry
+        for entry in callable_catalog.all_tools
+    ]
+    partly = replace(callable_catalog, all_tools=tuple(tools))
+    view = view_of(partly, Activation(defers=True))
+    assert names(view.sent_tools) == ["fetch"]
+    assert view.deferred == {"geocode"}

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from satchel.catalog import Catalog, Status
+from satchel.catalog import HOST, Catalog, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
 from satchel.loader import ScanCache, builtin_providers, reconcile, reconcile_pass
@@ -228,3 +228,70 @@ def test_two_paths_for_one_prompt_variable_are_reported_in_the_catalog(given, mo
     _, catalog = reconcile(given().config, ScanCache(), Catalog(), ReconcileOptions())
     assert problem in catalog.source_diagnostics
     assert catalog.generation == 1
+
+
+# ---- beside MCP servers ----------------------------------------------------------------------
+
+
+def test_a_server_learns_which_names_are_taken_and_by_whom(given, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "satchel.mcp_servers.server_contributions.server_contributions",
+        lambda _servers, taken, *_: asked.append(taken) or {},
+    )
+    tool = SimpleNamespace(name="say"), SimpleNamespace(name="route")
+    plugins = [
+        SimpleNamespace(contribution=SimpleNamespace(name=name, source=source, tools=(item,)))
+        for name, source, item in (("satchel", HOST, tool[0]), ("maps", "plugins", tool[1]))
+    ]
+    inputs = given()
+    assert reconcile_pass._servers(inputs, plugins) == {}
+    assert asked == [], "without a server nothing is asked"
+    with_server = replace(inputs, config=replace(inputs.config, servers=("a server",)))
+    reconcile_pass._servers(with_server, plugins)
+    assert asked == [{"say": "the application", "route": "plugin 'maps'"}]
+
+
+def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(given, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "satchel.mcp_servers.collect_server_skills",
+        lambda servers, taken, _limits: asked.append((list(servers), taken)),
+    )
+    up, down = SimpleNamespace(source="mcp:up"), SimpleNamespace(source="mcp:down")
+    plugins = [
+        SimpleNamespace(name="mcp:up", is_served=True),
+        SimpleNamespace(name="mcp:down", is_served=False),
+    ]
+    findings = [
+        SimpleNamespace(path="/s/a", folder_name="a", manifest=SimpleNamespace(name="pdf")),
+        SimpleNamespace(path="/s/torn", folder_name="torn", manifest=None),
+    ]
+    ranked = [SimpleNamespace(finding=found) for found in findings]
+    previous = SimpleNamespace(
+        all_skills=[
+            SimpleNamespace(name="whole", path="/s/torn"),
+            SimpleNamespace(name="gone", path="/s/gone"),
+            SimpleNamespace(name="former", path="/s/a"),
+        ]
+    )
+    config = given().config
+    assert reconcile_pass._server_skills(config, ranked, plugins, previous) is None
+    config = replace(config, servers=(up, down))
+    reconcile_pass._server_skills(config, ranked, plugins, previous)
+    ((servers, taken),) = asked
+    assert (servers, taken) == ([up], {"pdf", "torn", "whole"})
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{"servers": ("a server",)}, {"host_skills": ("a skill",)}, {"lock": "a lock"}],
+    ids=["a server", "a skill of the application", "a lock"],
+)
+def test_an_edit_of_skills_is_a_short_pass_only_if_nothing_else_counts(given, parts):
+    inputs = given()
+    cache = replace(inputs.cache, scan=replace(inputs.cache.scan, selection=inputs.selection))
+    quiet = replace(inputs, cache=cache)
+    assert reconcile_pass._edited_skills(quiet, {}, ()) == ()
+    other = replace(quiet, config=replace(quiet.config, **parts))
+    assert reconcile_pass._edited_skills(other, {}, ()) is None

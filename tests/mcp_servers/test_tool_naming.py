@@ -37,3 +37,42 @@ def test_every_tool_gets_a_name_that_is_good_and_its_own(servers, taken):
     assert len({*names}) == len(names) == sum(map(len, servers.values()))
     assert taken.isdisjoint(names)
     assert [name for name in names if tool_name_fault(name)] == []
+
+
+def test_a_new_folder_does_not_take_the_name_of_a_remote_tool(tmp_path, plain, write_plugin):
+    """Neither while everything runs nor when all of it starts again."""
+    from satchel import Satchel
+
+    def started():
+        app = Satchel(plugins=[tmp_path / "plugins"])
+        app.register_mcp_server(plain("search", "other"), name="web", group="basic")
+        return app
+
+    def states(app):
+        return {it.address: str(it.state) for it in app.catalog.all_tools if "search" in it.name}
+
+    with started() as app:
+        assert states(app) == {"mcp:web:search": "ok"}
+        code = 'from satchel import tool\n@tool\ndef search() -> str:\n    """Find."""\n'
+        write_plugin(tmp_path / "plugins", "a-new-one", tools=code)
+        app.refresh()
+        expected = {"a-new-one:search": "held", "mcp:web:search": "ok"}
+        assert states(app) == expected
+        (held,) = (it for it in app.catalog.all_tools if it.state == "held")
+        assert "'mcp:web'" in held.diagnostics[-1].message
+    with started() as app:
+        assert states(app) == expected
+
+
+def test_a_remote_tool_does_not_take_the_name_of_a_plugin_that_was_first(
+    tmp_path, plain, write_plugin
+):
+    from satchel import Satchel
+
+    code = 'from satchel import tool\n@tool\ndef search() -> str:\n    """Find."""\n'
+    write_plugin(tmp_path / "plugins", "maps", tools=code)
+    with Satchel(plugins=[tmp_path / "plugins"]) as app:
+        app.register_mcp_server(plain("search"), name="web", group="basic")
+        app.refresh()
+        assert {*app.catalog.tools} == {"search", "web_search"}
+        assert app.catalog.tools["search"].source == "maps"

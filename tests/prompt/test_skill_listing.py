@@ -276,6 +276,34 @@ def test_where_no_name_fits_the_skills_are_counted():
     )
 
 
+def test_where_not_even_one_name_of_a_source_fits_none_is_left_in_the_text():
+    listing = render_skills([PDF, PDF], SkillPrompt(instruction="", budget=0), can_load=True)
+    assert (listing.described, listing.left_out, listing.total) == (0, 2, 2)
+    assert "pdf" not in listing.text
+
+
+def test_a_listing_that_names_everything_leaves_nothing_out():
+    assert render_skills([PDF], BARE).left_out == 0
+    assert render_skills([], BARE).left_out == 0
+
+
+def test_the_names_of_a_folder_are_sorted_whatever_comes_first():
+    lines = [
+        SkillLine(name=name, description="y" * 500, folder=f"/my skills/{name}", scope=scope)
+        for name, scope in (("B", 0), ("a", 1), ("c", 0))
+    ]
+    listing = render_skills(lines, SkillPrompt(budget=350))
+    assert "/my skills (3): a, B, c" in listing.text.splitlines()
+
+
+def test_skills_of_the_basic_group_are_listed_under_their_source():
+    lines = [line._replace(groups=("basic",)) for line in wordy(300, source="/home/me/skills")]
+    listing = render_skills(lines, SkillPrompt(budget=3_000), can_load=True)
+    assert "\nskills (300): skill-0000, " in listing.text
+    several = [line._replace(groups=("basic", "git")) for line in lines]
+    assert "\ngroup git (" in render_skills(several, SkillPrompt(budget=3_000), can_load=True).text
+
+
 def test_sources_without_a_place_are_counted_together():
     lines = [
         SkillLine(name="n" * 30, description="", folder="/s", source=f"s{at}") for at in range(40)
@@ -294,6 +322,15 @@ def test_what_is_likely_used_is_described_even_where_not_all_names_fit():
     listing = render_skills(lines, SkillPrompt(), can_load=True, first=lambda: first)
     assert [line.split(":")[0] for line in lines_of(listing)] == ["- skill-2900", "- skill-2999"]
     assert listing.described == 2
+
+
+def test_what_is_likely_used_comes_before_a_nearer_one_of_an_active_group():
+    grouped = [line._replace(groups=("git",), scope=0) for line in wordy(300)]
+    lines = [*grouped, SkillLine(name="z", description="y" * 90, folder="/s", scope=2)]
+    listing = render_skills(
+        lines, SkillPrompt(budget=1_000), can_load=True, first=lambda: frozenset({"z"})
+    )
+    assert [line.split(":")[0] for line in lines_of(listing)] == ["- z"]
 
 
 def test_those_of_active_groups_follow_and_take_half_of_the_budget_at_most():

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from contextlib import asynccontextmanager, suppress
 from uuid import uuid4
 
@@ -11,10 +12,10 @@ from satchel import Satchel, ToolCall, ToolChunk, ToolContext
 
 pytest.importorskip("docket", reason="pydocket is not installed")
 
-from satchel.remote import RemoteRunner, ToolWorker
+from satchel.remote import CatalogBoard, RemoteRunner, ToolWorker
 from satchel.remote.docket_json import json_only, open_docket
 from satchel.remote.remote_keys import TASK, RemoteKeys
-from satchel.remote.signed_envelope import seal
+from satchel.remote.signed_envelope import EnvelopeError, seal
 from satchel.tools.runner import Runner
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -398,3 +399,40 @@ def test_a_runner_of_the_host_for_a_tool_comes_before_one_that_the_tool_names(na
         app.register_runner(Host(), tool="own")
         app.register_runner(Elsewhere(), name="gpu")
         assert texts_of(app)["own"] == "host"
+
+
+def test_hosts_and_workers_agree_on_a_published_catalog(folder, url, tmp_path):
+    """The steps of a rolling reload."""
+    newer = tmp_path / "newer"
+    shutil.copytree(folder, newer)
+    (newer / "acme" / "tools.py").write_text(TOOLS.replace("len(RUNS)", "len(RUNS) + 40"))
+
+    async def main():
+        async with CatalogBoard(url, key=KEY) as board, serving(folder, url):
+            assert await board.published() is None
+            with Satchel(plugins=[folder]) as old, Satchel(plugins=[newer]) as new:
+                first = await board.publish(old.catalog)
+                assert await board.publish(old.catalog) == first
+                assert await board.places(first) == {"acme": 10}
+                second = await board.publish(new.catalog)
+                assert (first.generation, second.generation) == (1, 2)
+                assert await board.published() == second
+                assert await board.places(second) == {"acme": 0}
+                async with board.announcing(old), serving(newer, url):
+                    assert await board.places(second) == {"acme": 10}
+                    async with asyncio.timeout(60):
+                        while await board.hosts() != {first.digest: 1}:
+                            await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+
+
+def test_a_published_catalog_that_is_not_signed_is_refused(url):
+    async def main():
+        async with CatalogBoard(url, key=KEY) as board:
+            async with board._queue.redis() as redis:
+                await redis.set(RemoteKeys("satchel").catalog, "satchel/2 0 {}")
+            with pytest.raises(EnvelopeError, match="not signed"):
+                await board.published()
+
+    asyncio.run(main())

@@ -34,7 +34,7 @@ def base(tmp_path):
 def way(request, monkeypatch):
     """Both ways of opening: the safe one, and the one for systems that lack it."""
     if request.param != "walking":
-        monkeypatch.setattr(contained_files, "_CAN_WALK", False)
+        monkeypatch.setattr(contained_files, "HAS_HANDLES", False)
 
 
 def uses(base, path):

@@ -96,7 +96,7 @@ def test_a_name_is_reported_in_its_plainest_form(root):
 def way(request, monkeypatch):
     """Both ways of opening: the safe one, and the one for systems that lack it."""
     if request.param != "walking":
-        monkeypatch.setattr(contained_files, "_CAN_WALK", False)
+        monkeypatch.setattr(contained_files, "HAS_HANDLES", False)
 
 
 @pytest.mark.parametrize("name", ["references/file-in.md", "references/folder-in/shared.md"])

@@ -1,7 +1,13 @@
 """Who may open the pages, what acts, and what a page may load."""
 
+from urllib.parse import quote
+
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
+
+from satchel.web.page_security import PageKeys
 
 PATHS = ["/", "/catalog.json", "/prompt", "/problems", "/tools/add", "/sessions/1", "/timeline"]
 PATHS += ["/servers", "/plugins", "/skills/pdf", "/static/dev.js", "/static/dev.css"]
@@ -12,6 +18,29 @@ TOKEN = "a-token-of-some-length"
 def test_without_the_cookie_nothing_is_served(visit, path):
     answer = visit(with_cookie=False).get(path)
     assert (answer.status_code, "satchel dev" in answer.text) == (401, True)
+
+
+METHODS = st.sampled_from(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+SOME_PATHS = [
+    "calls/a/blocks/0",
+    "sessions/1/recording.jsonl",
+    "sessions/1/steps/1",
+    "",
+    "./static/",
+]
+
+
+@pytest.fixture
+def stranger(visit):
+    return visit(with_cookie=False)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(METHODS, st.sampled_from(SOME_PATHS) | st.text(max_size=30), st.text(max_size=20))
+def test_without_the_cookie_any_request_for_anything_is_refused(stranger, method, path, token):
+    csrf = {"x-csrf-token": PageKeys(TOKEN, 7317).csrf}
+    answer = stranger.request(method, f"/{quote(path)}", params={"token": token}, headers=csrf)
+    assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
 
 
 @pytest.mark.parametrize("path", PATHS)

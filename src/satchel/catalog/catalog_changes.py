@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
-from itertools import compress, starmap, zip_longest
-from operator import is_not
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from satchel.catalog.catalog_entries import (
@@ -20,8 +20,6 @@ from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from satchel.catalog.catalog import Catalog
 
 
@@ -69,6 +67,10 @@ _KINDS: dict[type[Entry], str] = {
 _BROKEN = {Status.STALE, Status.FAILED, Status.REVOKED}
 
 
+_PART = 256
+"""Entries that are compared at once."""
+
+
 def entry_kind(entry: Entry) -> str:
     """Return `skill`, `tool`, `group` or `plugin`."""
     return _KINDS[type(entry)]
@@ -77,27 +79,39 @@ def entry_kind(entry: Entry) -> str:
 def loaded_events(catalog: Catalog) -> tuple[Change, ...]:
     """Return a `loaded` event for each entry."""
     return tuple(
-        _change(Event.LOADED, entry, catalog, _reason(entry)) for entry in _reported(catalog)
+        _change(Event.LOADED, entry, catalog, _reason(entry))
+        for entry in chain(*_reported(catalog))
     )
 
 
-def _reported(catalog: Catalog) -> Sequence[Entry]:
-    """Return the entries that events are about: a revoked tool is only known, as if removed."""
-    if not any(tool.state is Status.REVOKED for tool in catalog.all_tools):
-        return catalog.entries
-    return [
-        entry
-        for entry in catalog.entries
-        if not (isinstance(entry, ToolEntry) and entry.state is Status.REVOKED)
-    ]
+def _reported(catalog: Catalog) -> Iterable[Sequence[Entry]]:
+    """Yield the entries that events are about: a revoked tool is only known, as if removed."""
+    yield from (catalog.all_plugins, catalog.all_groups, catalog.all_skills)
+    tools = catalog.all_tools
+    has_revoked = any(tool.state is Status.REVOKED for tool in tools)
+    yield [tool for tool in tools if tool.state is not Status.REVOKED] if has_revoked else tools
+
+
+def _different(
+    one: Sequence[Entry], other: Sequence[Entry]
+) -> Iterable[tuple[Entry | None, Entry | None]]:
+    """Yield the entries that are not the same at a place."""
+    # All are compared after each edit, so parts are compared first, which Python does quickly.
+    for at in range(0, max(len(one), len(other)), _PART):
+        parts = one[at : at + _PART], other[at : at + _PART]
+        if parts[0] != parts[1]:
+            yield from (pair for pair in zip_longest(*parts) if pair[0] is not pair[1])
 
 
 def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     """Return the events from one catalog to another; removals come first."""
     # An unchanged entry is the same object in both, and mostly at the same place.
-    pairs = (_reported(old), _reported(new))
-    # No loop in Python: all entries are compared after each edit.
-    moved = [*compress(zip_longest(*pairs), starmap(is_not, zip_longest(*pairs)))]
+    moved = [
+        pair
+        for one, other in zip(_reported(old), _reported(new), strict=True)
+        if one is not other
+        for pair in _different(one, other)
+    ]
     left = {id(entry): entry for entry, _ in moved if entry is not None}
     right = {id(entry): entry for _, entry in moved if entry is not None}
     before = {_name(entry): entry for entry in left.values()}
@@ -132,7 +146,7 @@ def _by_name(catalog: Catalog, names: AbstractSet[Name]) -> dict[Name, Entry]:
     """Choose one entry for each name: the served one, or else the first."""
     chosen: dict[Name, Entry] = {}
     short = {name for _, _, name in names}
-    for entry in [entry for entry in _reported(catalog) if entry.name in short]:
+    for entry in [entry for entry in chain(*_reported(catalog)) if entry.name in short]:
         if (name := _name(entry)) in names:
             first = chosen.setdefault(name, entry)
             if entry.is_served and not first.is_served:

@@ -33,7 +33,7 @@ class NameRules:
     """Who owns a contested name."""
 
     owners: Callable[[str, str], tuple[str, ...]] = _nobody
-    """Takes a kind and a name; returns the units that served it, the oldest first."""
+    """Takes a kind and a name; returns the keys of those that served it, the oldest first."""
     is_chosen: Callable[[ToolEntry], bool] = _nothing
     """Returns whether the user named a tool by its address, to serve it."""
 
@@ -46,12 +46,12 @@ def hold_newcomers(
     by_name: dict[str, list[ToolEntry]] = {}
     for entry in entries:
         by_name.setdefault(entry.name, []).append(entry)
-    absent = {plugin.unit for plugin in plugins if plugin.state in _UNKNOWN}
+    absent = {owner_key(plugin) for plugin in plugins if plugin.state in _UNKNOWN}
     held: dict[int, Diagnostic] = {}
     for name, rivals in by_name.items():
-        served = [entry for entry in rivals if entry.is_served and not _is_trusted(entry)]
+        served = [entry for entry in rivals if entry.is_served and entry.source != HOST]
         if name in SESSION_TOOLS:
-            held |= {id(entry): _replaces_own(entry) for entry in served}
+            held |= {id(entry): _replaces_own(entry) for entry in served if not _is_remote(entry)}
         elif len(rivals) > 1 or (absent and served):
             held |= _held_by_owner(name, served, absent, rules)
     if not held:
@@ -62,14 +62,20 @@ def hold_newcomers(
     ]
 
 
-def _is_trusted(entry: ToolEntry) -> bool:
-    return entry.source == HOST or entry.source.startswith(_REMOTE)
+def owner_key(entry: ToolEntry | PluginEntry) -> str:
+    """Return how the record of names calls who serves something: a unit, or an MCP server."""
+    name = entry.source if isinstance(entry, ToolEntry) else entry.name
+    return name if name.startswith(_REMOTE) else entry.unit
+
+
+def _is_remote(entry: ToolEntry) -> bool:
+    return entry.source.startswith(_REMOTE)
 
 
 def _held_by_owner(
     name: str, served: list[ToolEntry], absent: set[str], rules: NameRules
 ) -> dict[int, Diagnostic]:
-    by_unit = {entry.unit: entry for entry in served}
+    by_unit = {owner_key(entry): entry for entry in served}
     owner = next((unit for unit in rules.owners("tool", name) if unit in {*by_unit, *absent}), None)
     if owner is None:
         return {}
@@ -77,6 +83,7 @@ def _held_by_owner(
     return {
         id(entry): _name_taken(entry, first)
         for entry in served
+        if not _is_remote(entry)  # theirs are made unique, and pinned
         if first is None or (entry is not first and _order(entry) < _order(first))
     }
 

@@ -28,7 +28,7 @@ def edit_skills(
     `previous`.
     """
     number, skills = previous.generation + 1, list(previous.all_skills)
-    served = dict(previous.skills.copy())  # type: ignore[attr-defined]
+    served: dict[str, SkillEntry] = previous.skills.copy()  # type: ignore[attr-defined]
     for ranked in edited:
         at = _position(ranked, skills)
         if at is None:

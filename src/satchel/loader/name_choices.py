@@ -8,13 +8,15 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from satchel.catalog import Status
-from satchel.catalog.name_holds import NameRules
+from satchel.catalog.name_holds import NameRules, owner_key
 from satchel.diagnostics import Where, make_diagnostic
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, PluginContribution, ToolEntry
     from satchel.loader.loader_config import LoaderConfig
+    from satchel.mcp_servers import ServerOffer
     from satchel.sources import Selection
+    from satchel.sources.name_owners import NameOwners
 
 
 def name_rules(config: LoaderConfig, selection: Selection) -> NameRules:
@@ -71,10 +73,29 @@ def _hold(newcomer: PluginContribution, owner: PluginContribution) -> PluginCont
 
 
 def served_names(catalog: Catalog) -> Iterable[tuple[str, str, str]]:
-    """Return the kind, name and unit of every name that a plugin serves."""
+    """Return the kind, name and owner of every name that a plugin or a server serves."""
     for plugin in catalog.plugins.values():
         yield "plugin", plugin.name, plugin.unit
     units = {plugin.unit for plugin in catalog.plugins.values()}
     for tool in catalog.tools.values():
-        if tool.unit in units and not tool.source.startswith("mcp:"):
-            yield "tool", tool.name, tool.unit
+        if (key := owner_key(tool)) in units or tool.source.startswith("mcp:"):
+            yield "tool", tool.name, key
+
+
+def with_owned_names(
+    offers: Iterable[ServerOffer], owners: NameOwners | None
+) -> tuple[ServerOffer, ...]:
+    """Return what servers offer, with the names that they served before anybody else here."""
+    if owners is None:
+        return tuple(offers)
+    return tuple(
+        replace(
+            offer,
+            owned=frozenset(
+                name
+                for name in offer.fitted_names
+                if owners.of("tool", name)[:1] == (offer.source,)
+            ),
+        )
+        for offer in offers
+    )

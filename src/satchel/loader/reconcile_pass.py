@@ -157,7 +157,7 @@ def _edited_skills(inputs: PassInputs, now: ScanCache) -> tuple[RankedSkill, ...
 def _has_same_keys(before: SkillScan, now: SkillScan) -> bool:
     old, new = before.findings, now.findings
     if now is before or now.edited is None:
-        return old.keys() == new.keys()
+        return now is before or old.keys() == new.keys()
     return all((key in old) is (key in new) for key in now.edited)
 
 

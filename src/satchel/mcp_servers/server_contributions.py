@@ -90,6 +90,8 @@ class ServerOffer:
     """Calls it."""
     verdict: PinVerdict = field(default_factory=PinVerdict)
     """Which of its tools differ from their pins."""
+    owned: frozenset[str] = frozenset()
+    """Names that it served before any plugin did, by the record; a plugin cannot take them."""
 
     @property
     def source(self) -> str:
@@ -105,6 +107,11 @@ class ServerOffer:
     def wanted_names(self) -> dict[str, str]:
         """Return the names that its tools should have here."""
         return {tool.name: self.config.options.name_of(tool.name) for tool in self.wanted}
+
+    @property
+    def fitted_names(self) -> tuple[str, ...]:
+        """Return these names as model APIs accept them."""
+        return tuple(map(fit_tool_name, self.wanted_names.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +147,12 @@ def server_contributions(
     renamed.
     """
     offered = tuple(offered)
+    owned = frozenset[str]().union(*(item.owned for item in offered))
+    taken = {
+        name: owner
+        for name, owner in taken.items()
+        if name not in owned or not owner.startswith("plugin ")
+    }
     tools = {item.config.name: item.wanted_names for item in offered}
     serials = {item.config.serial for item in offered}
     given = {

@@ -91,6 +91,8 @@ async def list_offers(client: "Client", limits: Limits) -> ServerOffers:
     Raises an error if the connection is broken.
     """
     able = client.server_capabilities
+    if able.prompts is None and able.resources is None:
+        return ServerOffers()
     prompts: list[Any] = []
     resources: list[Any] = []
     templates: list[Any] = []

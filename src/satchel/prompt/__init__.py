@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from satchel.prompt.group_notes import render_notes, render_sections
     from satchel.prompt.listing_words import ListingForm
     from satchel.prompt.skill_content import render_content
-    from satchel.prompt.skill_listing import PromptListing, render_skills
+    from satchel.prompt.skill_listing import PromptListing, SkillTexts, render_skills
     from satchel.prompt.skill_prompt import DEFAULT_BUDGET, SkillPrompt
     from satchel.prompt.token_estimate import about_tokens
     from satchel.prompt.tool_guide import ToolGuideEntry, render_guide
@@ -21,7 +21,7 @@ else:
             "group_notes": "render_notes render_sections",
             "skill_content": "render_content",
             "listing_words": "ListingForm",
-            "skill_listing": "PromptListing render_skills",
+            "skill_listing": "PromptListing SkillTexts render_skills",
             "skill_prompt": "DEFAULT_BUDGET SkillPrompt",
             "token_estimate": "about_tokens",
             "tool_guide": "ToolGuideEntry render_guide",
@@ -33,6 +33,7 @@ __all__ = [
     "ListingForm",
     "PromptListing",
     "SkillPrompt",
+    "SkillTexts",
     "ToolGuideEntry",
     "about_tokens",
     "render_changes",

@@ -3,8 +3,8 @@
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from functools import cache
+from dataclasses import replace
+from functools import lru_cache
 from itertools import takewhile
 from operator import attrgetter, lt
 from typing import Any, Protocol
@@ -37,6 +37,9 @@ _COUNT_STEP = 1.1
 # The number of skills in the first try: about as many as ever fit. Each further try doubles it.
 _FIRST_IN_FULL = 64
 _FIRST_IN_LINES = 512
+_MOST_TEXTS = 8192
+"""About as many names and lines as a listing of names tries."""
+_NAME = attrgetter("name")
 
 
 class PromptedSkill(Protocol):
@@ -83,6 +86,23 @@ class PromptListing:
     """The length that long descriptions are shortened to; `None` if none is shortened."""
 
 
+class SkillTexts:
+    """Names and lines of skills as they are shown: from prompt to prompt, few of them change."""
+
+    __slots__ = ("escaped", "line", "path", "plain")
+
+    def __init__(self) -> None:
+        def keep(write: Callable[..., str]) -> Callable[..., str]:
+            return lru_cache(_MOST_TEXTS)(write)
+
+        self.plain, self.escaped, self.path = keep(one_line), keep(xml), keep(xml_path)
+        self.line = keep(self._line)
+
+    def _line(self, template: str, name: str, description: str, folder: str, length: int) -> str:
+        shown = self.escaped(shorten(self.plain(description), length))
+        return template.format(name=self.escaped(name), description=shown, dir=self.path(folder))
+
+
 def render_skills(
     skills: Sequence[PromptedSkill],
     prompt: SkillPrompt,
@@ -90,16 +110,19 @@ def render_skills(
     can_load: bool = False,
     can_search: bool = False,
     first: Callable[[], frozenset[str]] = frozenset,
+    texts: SkillTexts | None = None,
 ) -> PromptListing:
     """List the skills as far as the budget allows; without skills the text is `""`.
 
     `can_load` and `can_search`: whether the model can call `load_skill` and `search_skills`.
     `first` returns the names of skills that are described first; it is called only if not all are.
+    `texts` are those of the last listing.
     """
     if not skills:
         return PromptListing()
     ordered = _by_name(skills)
-    page = _Page(prompt=prompt, model=ModelAbilities(can_load, can_search))
+    model = ModelAbilities(can_load, can_search)
+    page = _Page(prompt=prompt, model=model, texts=texts or SkillTexts())
     return (
         _list_in_full(ordered, page)
         or _list_in_lines(ordered, page)
@@ -275,12 +298,9 @@ class _Page:
 
     prompt: SkillPrompt
     model: ModelAbilities
+    texts: SkillTexts
     share: int = 1
     """Only one part in so many of the budget is used."""
-    # A text is written several times until its length is right.
-    plain: Callable[[str], str] = field(default_factory=lambda: cache(one_line))
-    escaped: Callable[[str], str] = field(default_factory=lambda: cache(xml))
-    path: Callable[[str], str] = field(default_factory=lambda: cache(xml_path))
 
     def half(self) -> "_Page":
         """Return the page with half of its budget."""
@@ -292,7 +312,7 @@ class _Page:
 
     def full_item(self, skill: PromptedSkill) -> str:
         template = self.prompt.template
-        if template == DEFAULT_TEMPLATE and not self.path(skill.folder):
+        if template == DEFAULT_TEMPLATE and not self.texts.path(skill.folder):
             template = NO_LOCATION_TEMPLATE
         return self._fill(template, skill, self.prompt.description_length)
 
@@ -305,7 +325,7 @@ class _Page:
         return self._fill(template, skill, min(length, self.prompt.description_length))
 
     def description(self, skill: PromptedSkill, length: int) -> str:
-        return shorten(self.plain(skill.description), length)
+        return shorten(self.texts.plain(skill.description), length)
 
     def by_source(self, skills: Sequence[PromptedSkill]) -> dict[str, list[PromptedSkill]]:
         """Return the skills by group or source; without `load_skill`, by the folder above."""
@@ -324,12 +344,14 @@ class _Page:
         return found
 
     def names_line(self, source: str, skills: Sequence[PromptedSkill], share: int) -> str:
-        short_name = self._short_name
-        names = [short_name(skill) for skill in skills[:share]]
+        if self.model.can_load:
+            names = [*map(self.texts.escaped, map(_NAME, skills[:share]))]
+        else:
+            names = [self.texts.path(os.path.basename(skill.folder)) for skill in skills[:share]]
         names.sort(key=str.casefold)
         if rest := len(skills) - share:
             names.append(f"and {rest:,} more")
-        return f"{self.path(source)} ({len(skills):,}): {', '.join(names)}"
+        return f"{self.texts.path(source)} ({len(skills):,}): {', '.join(names)}"
 
     def write(self, form: ListingForm, lines: Iterable[str], *, is_cut: bool = False) -> str:
         """Put the instruction and the frame around the lines."""
@@ -345,17 +367,9 @@ class _Page:
         remark = remark_on(form, self.model, is_cut=is_cut)
         return f"{own} {remark}" if own and remark else own
 
-    def _short_name(self, skill: PromptedSkill) -> str:
-        if self.model.can_load:
-            return self.escaped(skill.name)
-        return self.path(os.path.basename(skill.folder))
-
     def _fill(self, template: str, skill: PromptedSkill, length: int) -> str:
-        return template.format(
-            name=self.escaped(skill.name),
-            description=self.escaped(self.description(skill, length)),
-            dir=self.path(skill.folder),
-        )
+        folder = skill.folder if "{dir" in template else ""
+        return self.texts.line(template, skill.name, skill.description, folder, length)
 
 
 def _title(groups: tuple[str, ...], source: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 import cloudpickle
 import docket.docket
@@ -27,7 +27,9 @@ _is_ours: ContextVar[bool] = ContextVar("satchel_json_only", default=False)
 class _Listed(tuple[Any, ...]):
     """Positional arguments; as named ones they are none. Docket looks at both unprotected."""
 
-    def __new__(cls, value: object) -> "_Listed":
+    __slots__ = ()
+
+    def __new__(cls, value: object) -> Self:
         return super().__new__(cls, value if isinstance(value, list) else ())
 
     def keys(self) -> tuple[str, ...]:

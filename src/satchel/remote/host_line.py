@@ -1,7 +1,6 @@
 """The host's connections: send calls, and read all that comes back from one stream."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Hashable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
@@ -21,6 +20,7 @@ from satchel.remote.remote_keys import (
     TASK,
     UNREACHABLE,
     RemoteKeys,
+    loop_time,
 )
 from satchel.remote.roster import RedisClock, Roster
 from satchel.remote.sent_call import SentCall, arguments_of, doubt, may_run_again
@@ -87,15 +87,15 @@ class HostLine:
     async def queue_of(self, digest: str) -> VersionQueue:
         """Return the queue of a version, with what is known of it now."""
         queue = self._queues.get(digest)
-        if queue is not None and time.monotonic() - queue.known_at < _KNOWN_FOR and queue.places:
+        if queue is not None and loop_time() - queue.known_at < _KNOWN_FOR and queue.places:
             return queue
         async with self._lock:
             queue = self._queues.get(digest) or await self._opened(digest)
-            if time.monotonic() - queue.known_at >= _KNOWN_FOR or not queue.places:
+            if loop_time() - queue.known_at >= _KNOWN_FOR or not queue.places:
                 async with queue.docket.redis() as redis:
                     queue.places = await self._roster.places(redis, digest)
                     queue.length = await redis.xlen(queue.docket.stream_key)
-                queue.known_at = time.monotonic()
+                queue.known_at = loop_time()
                 self.gate.admit()
         return queue
 
@@ -228,9 +228,9 @@ class HostLine:
                     for _, messages in answer or ():
                         for entry, fields in messages:
                             last = entry.decode()
-                            self._take(fields[b"item"])
-                    if time.monotonic() - tidied_at > 1:
-                        tidied_at = time.monotonic()
+                            self._take(fields.get(b"item", b""))
+                    if loop_time() - tidied_at > 1:
+                        tidied_at = loop_time()
                         await redis.xtrim(self._inbox, minid=last, approximate=True)
                         await redis.expire(self._inbox, RESULT_TTL)  # for when this host is gone
                         await self._look(self._quiet_calls())
@@ -241,28 +241,25 @@ class HostLine:
     def _take(self, message: bytes) -> None:
         try:
             item = open_sealed(self._key, ITEM, message)
-            waiting = self._calls.get(item["id"], ())
-            digest = item["digest"]
+            for sent in self._calls.get(item["id"], ()):
+                if item["digest"] != sent.call.plugin_digest:
+                    self._faults.refused(f"an answer of another version for {sent.call.name}")
+                elif "kept" in item:
+                    self._begin(self._look([sent]))
+                else:
+                    sent.take(item)
         except (EnvelopeError, KeyError, TypeError, ValueError) as problem:
             self._faults.refused(str(problem))
-            return
-        for sent in waiting:
-            if digest != sent.call.plugin_digest:
-                self._faults.refused(f"an answer of another version for {sent.call.name}")
-            elif "kept" in item:
-                self._begin(self._look([sent]))
-            else:
-                sent.take(item)
 
     def _quiet_calls(self) -> list[SentCall]:
-        since = time.monotonic() - _LOOK
+        since = loop_time() - _LOOK
         calls = (sent for waiting in self._calls.values() for sent in waiting)
         return [sent for sent in calls if sent.queue is not None and sent.news_at < since]
 
     async def _look(self, calls: list[SentCall]) -> None:
         """Ask redis for calls without news: a message, or all that redis had, may be lost."""
         for sent in calls:
-            sent.news_at = time.monotonic()
+            sent.news_at = loop_time()
             queue = sent.queue
             assert queue is not None
             with suppress(*UNREACHABLE):

@@ -1,5 +1,7 @@
 """The names of what hosts and workers keep in redis beside docket's own."""
 
+import asyncio
+
 from redis.exceptions import RedisError
 
 from satchel.lazy_dataclass import dataclass
@@ -52,3 +54,8 @@ UNREACHABLE = (RedisError, OSError)
 """What is raised while redis does not answer."""
 BACKOFF = 0.5
 """Seconds between two tries to reach redis."""
+
+
+def loop_time() -> float:
+    """Return the time of the running event loop, which a simulation can set."""
+    return asyncio.get_running_loop().time()

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
@@ -17,6 +16,7 @@ from satchel.remote.remote_keys import (
     RESULT_TTL,
     UNREACHABLE,
     RemoteKeys,
+    loop_time,
 )
 from satchel.remote.signed_envelope import seal
 
@@ -86,8 +86,8 @@ class RemoteRun:
 
     async def kept_within(self, seconds: float) -> str | bytes:
         """Wait a while for the result of another worker; return it, or `"again"`."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
+        until = loop_time() + seconds
+        while loop_time() < until:
             (result,) = await self._written(lambda to: to.get(self._keys.result(self._id)))
             if result is not None:
                 return bytes(result)

@@ -4,14 +4,13 @@ Only the clock of redis counts, so the clocks of the machines may differ.
 """
 
 import json
-import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from satchel.catalog import Catalog
 from satchel.lazy_dataclass import dataclass
-from satchel.remote.remote_keys import CATALOG, RemoteKeys
+from satchel.remote.remote_keys import CATALOG, RemoteKeys, loop_time
 from satchel.remote.signed_envelope import open_sealed, seal
 
 BEAT = 1.0
@@ -40,12 +39,12 @@ class RedisClock:
         """Ask redis, and return the time."""
         if hasattr(redis, "time"):  # the redis in memory has none, and is in this process
             seconds, micros = await redis.time()
-            self._offset = seconds + micros / 1e6 - time.monotonic()
+            self._offset = seconds + micros / 1e6 - loop_time()
         return self.now()
 
     def now(self) -> float:
         """Return the time of redis as it was last asked."""
-        return time.monotonic() + self._offset
+        return loop_time() + self._offset
 
 
 class Roster:

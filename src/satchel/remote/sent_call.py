@@ -3,12 +3,11 @@
 import asyncio
 import hashlib
 import json
-import time
 from collections import deque
 from typing import Any
 from uuid import uuid4
 
-from satchel.remote.remote_keys import INBOX_LENGTH
+from satchel.remote.remote_keys import INBOX_LENGTH, loop_time
 from satchel.tools import ToolCall, ToolChunk, ToolResult, failure
 from satchel.tools.runner import STARTED, Started
 from satchel.tools.tool_results import FinalResult
@@ -23,7 +22,7 @@ class SentCall:
         self.queue: Any = None
         """The queue that has it, once it was sent."""
         self.is_started = self.has_ended = False
-        self.news_at = time.monotonic()
+        self.news_at = loop_time()
         """When it was last heard of."""
         self.doubts = 0
         """How often in a row redis knew neither its result nor that it waits or runs."""
@@ -39,7 +38,7 @@ class SentCall:
             if item["run"] != self._run or item["count"] <= self._count:
                 return
             self._count = item["count"]
-        self.news_at, self.doubts = time.monotonic(), 0
+        self.news_at, self.doubts = loop_time(), 0
         self._keep(item)
 
     def end(self, result: FinalResult) -> None:

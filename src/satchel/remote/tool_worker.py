@@ -67,15 +67,12 @@ class ToolWorker:
 
     async def run(self) -> None:
         """Run calls until cancelled; after an edit the old version still ends its calls."""
+        # The group cancels each service once, which lets it end its calls; again ends them at once.
         async with asyncio.TaskGroup() as group, self._satchel.watch() as changes:
-            try:
+            await self._bring_up_to_date(group)
+            self.ready.set()
+            async for _ in changes:
                 await self._bring_up_to_date(group)
-                self.ready.set()
-                async for _ in changes:
-                    await self._bring_up_to_date(group)
-            finally:
-                for task in self._services.values():
-                    task.cancel()
 
     async def _bring_up_to_date(self, group: asyncio.TaskGroup) -> None:
         catalog = self._satchel.catalog

@@ -113,7 +113,7 @@ class MiddlewareRun:
         async for item in self._items:
             if isinstance(item, ToolChunk):
                 self.so_far = self.so_far or ChunkAccumulator(owner.limits)
-                return replace(self.so_far.add(item), call_id=owner.call_id)
+                return self.so_far.add(item, owner.call_id)
             # Not returned yet: middleware may run code after its last item.
             self._result = item
         if (result := self._result) is not None:

@@ -6,6 +6,7 @@ from typing import Any
 from satchel.runtime.result_limits import TextBudget
 from satchel.settings import Limits
 from satchel.tools import Block, Text, ToolChunk, ToolResult
+from satchel.tools.fast_construction import construct_fast
 
 
 class ChunkAccumulator:
@@ -21,8 +22,10 @@ class ChunkAccumulator:
         self._error_code: str | None = None
         self.count = 0
 
-    def add(self, item: ToolChunk | ToolResult, *, is_whole: bool = False) -> ToolChunk:
-        """Add one item, and return the part of it that fits.
+    def add(
+        self, item: ToolChunk | ToolResult, call_id: str | None = None, *, is_whole: bool = False
+    ) -> ToolChunk:
+        """Add one item, and return the part of it that fits, as a chunk of the call.
 
         The blocks of a whole result (`is_whole`) are not joined with others.
         """
@@ -47,11 +50,12 @@ class ChunkAccumulator:
         self._metadata |= item.metadata
         if isinstance(item, ToolResult) and item.is_error:
             self._is_error, self._error_code = True, item.error_code
-        return ToolChunk(
+        return construct_fast(
+            ToolChunk,
             content=content,
             structured=item.structured,
             metadata=item.metadata,
-            call_id=item.call_id,
+            call_id=call_id,
         )
 
     def result(self, call_id: str | None = None) -> ToolResult:

@@ -52,6 +52,9 @@ class TextBudget:
         return (Text(f"[cut: {self._gone} of {total} bytes left out, limit result_text]"),)
 
     def _fitting(self, text: str) -> str:
+        if not self._gone and len(text) <= self._left and text.isascii():  # as nearly all is
+            self._left -= len(text)
+            return text
         data = text.encode(errors="replace")
         # Once something is cut, nothing later is kept: a hole in the middle would not be seen.
         head = data[: 0 if self._gone else self._left].decode(errors="ignore")

@@ -149,9 +149,9 @@ class FunctionRun:
             item = to_result(value)
             if item.error_code == "invalid_result":
                 return await self._close_and_append(replace(item, call_id=call_id))
-            chunk = chunks.add(item, is_whole=isinstance(value, ToolResult))
+            chunk = chunks.add(item, call_id, is_whole=isinstance(value, ToolResult))
             if chunk.content or chunk.structured is not None or chunk.metadata:
-                return replace(chunk, call_id=call_id)
+                return chunk
 
     async def _result_of_cancelled(self, reason: EndReason, task: asyncio.Task[Any]) -> ToolResult:
         if self._is_ending:

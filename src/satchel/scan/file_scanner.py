@@ -1,25 +1,20 @@
 """Look through the files of a folder for what the rules describe."""
 
-import base64
 import os
 import re
 import stat
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import suppress
-from itertools import accumulate
 
 from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
-from satchel.scan.scan_rules import KNOWN_INSTALLERS, SCAN_RULES
+from satchel.scan.readable_text import HIDDEN, readable_texts
+from satchel.scan.scan_rules import LURES, SCAN_RULES
 from satchel.settings import Limits
 from satchel.sources import RootKind, scan_skills, search_root
 
 _MAX_BYTES = 1_000_000
 """The beginning of a file that is read: a rule needs about 4 microseconds for a byte."""
-_MIN_DECODED = 16
-"""The shortest hidden text that is searched, in characters."""
 _SHOWN = 160
 """Characters of the text that a finding shows."""
 _PROGRAMS = (
@@ -33,21 +28,9 @@ _MEDIA = (
     *(b"SQLite format 3", b"\x1aE\xdf\xa3", b"II*\x00", b"MM\x00*", b"8BPS", b"\xd0\xcf\x11\xe0"),
 )
 """How pictures, sound, fonts, documents and databases begin. These may have bytes of any kind."""
-_HIDDEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e01ef]|(?<!^)\ufeff|(?<=[!-~])[\u200c\u200d\u2800](?=[!-~])"
-    "|[\ufe00-\ufe0e]{2,}"
-)
 _LEFT_BY_EDITORS = re.compile("[\u00ad\u200b\u200e\u200f]")
 _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
 """The flag of a region, such as Scotland, is written with invisible characters."""
-_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{28,}={0,2}|(?:\\x[0-9a-fA-F]{2}){12,}|[0-9a-fA-F]{60,}")
-_SUM = re.compile(r"[\"'`]\s{0,9}\+\s{0,9}[\"'`]")
-_LIST = re.compile(r"[\"'`]\s{0,9}[,/]\s{0,9}[\"'`]")
-_PIECES = re.compile(rf"{_SUM.pattern}|{_LIST.pattern}")
-_LONGEST_PIECES = 2000
-"""Characters of a line whose pieces are joined."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _NAME_FIELD = re.compile(r"\s*[\"']?name[\"']?\s*:")
 
@@ -88,98 +71,18 @@ def scan_text(text: str, path: str = "") -> Iterator[ScanFinding]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.isascii():
             yield from _scan_letters(line, path, number, is_name=bool(_NAME_FIELD.match(line)))
-    readable = _ReadableText(text)
     seen: set[tuple[str, int]] = set()
-    for rule, line_number, match in _matches(readable):
+    for rule, line_number, match in _matches(text):
         if (rule, line_number) not in seen:
             seen.add((rule, line_number))
             yield _finding(rule, path, line_number, match)
 
 
-class _ReadableText:
-    """A text as a shell or a model reads it: without invisible characters, with lines joined."""
-
-    def __init__(self, text: str) -> None:
-        joined, self._numbers = list[list[str]](), list[int]()
-        is_continued = False
-        for number, written in enumerate(text.split("\n"), 1):
-            line = _HIDDEN.sub("", written.rstrip("\r"))
-            if not is_continued:
-                joined.append([])
-                self._numbers.append(number)
-            joined[-1].append(line.removesuffix("\\"))
-            is_continued = line.endswith("\\")
-        lines = [unicodedata.normalize("NFKC", " ".join(parts)) for parts in joined]
-        self.text = "\n".join(lines)
-        self._starts = [0, *accumulate(len(line) + 1 for line in lines)]
-
-    def line_at(self, place: int) -> int:
-        """Return the number of the line at a place in `text`."""
-        return self._numbers[bisect_right(self._starts, place) - 1]
-
-
-def _matches(readable: _ReadableText) -> Iterator[tuple[str, int, str]]:
-    """Yield the rules that match a text, or a text that is encoded in it, with the line."""
-    for rule, place, match in _matches_of_rules(readable.text):
-        yield rule, readable.line_at(place), match
-    for rule, place, match in _matches_in_pieces(readable.text):
-        yield rule, readable.line_at(place), match
-    for encoded in _ENCODED.finditer(readable.text):
-        for decoded in _decode(encoded.group()):
-            for rule, _, match in _matches_of_rules(_ReadableText(decoded).text):
-                yield rule, readable.line_at(encoded.start()), match
-
-
-def _matches_in_pieces(text: str) -> Iterator[tuple[str, int, str]]:
-    """Yield the rules that match a line after its pieces of text are joined: 'ev' + 'al'."""
-    for start, line in _lines(text):
-        if not _PIECES.search(line):
-            continue
-        joined = _SUM.sub("", line)
-        for between in ("/", " "):  # the parts of a path, or the arguments of a command
-            for rule, _, match in _matches_of_rules(_LIST.sub(between, joined)):
-                yield rule, start, match
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    start = 0
-    for line in text.split("\n"):
-        yield start, line[:_LONGEST_PIECES]
-        start += len(line) + 1
-
-
-def _matches_of_rules(text: str) -> Iterator[tuple[str, int, str]]:
-    for rule in SCAN_RULES.values():
-        for pattern in rule.patterns:
-            for match in pattern.finditer(text):
-                end = text.find("\n", match.start())
-                line = text[match.start() : end if end >= 0 else None]
-                if rule.id == "fetch-and-run" and KNOWN_INSTALLERS.search(line[:_SHOWN]):
-                    continue
-                yield rule.id, match.start(), match.group()
-
-
-def _decode(encoded: str) -> Iterator[str]:
-    """Yield the texts that a long word stands for, in hexadecimal and in base64."""
-    digits = encoded.replace("\\x", "")
-    padded = encoded.rstrip("=") + "=" * (-len(encoded.rstrip("=")) % 4)
-    decoded: list[bytes] = []
-    with suppress(ValueError):
-        decoded.append(bytes.fromhex(digits))
-    with suppress(ValueError):  # also `binascii.Error`
-        standard = padded.replace("-", "+").replace("_", "/")
-        decoded.append(base64.b64decode(standard, validate=True))
-    for data in decoded:
-        for encoding in ("utf-8", "utf-16-le"):  # PowerShell encodes UTF-16
-            with suppress(UnicodeDecodeError):
-                text = data.decode(encoding)
-                letters = sum(letter.isascii() and _is_readable(letter) for letter in text)
-                if letters > 0.9 * len(text) >= 0.9 * _MIN_DECODED:
-                    yield text
-
-
-def _is_readable(letter: str) -> bool:
-    return letter.isprintable() or letter in "\n\r\t"
+def _matches(text: str) -> Iterator[tuple[str, int, str]]:
+    """Yield the rules that match a text, or what is hidden in it, with the line."""
+    for readable in readable_texts(text):
+        for rule, start, end in LURES.find(readable.text):
+            yield rule, readable.line_at(start), readable.text[start:end]
 
 
 # ---- letters -------------------------------------------------------------------------------------
@@ -187,7 +90,7 @@ def _is_readable(letter: str) -> bool:
 
 def _scan_letters(line: str, path: str, number: int, *, is_name: bool) -> Iterator[ScanFinding]:
     """Yield the invisible and the look-alike letters of a line or of a file's name."""
-    for match in _HIDDEN.finditer(_FLAG.sub("", line)):
+    for match in HIDDEN.finditer(_FLAG.sub("", line)):
         if not _is_left_by_editor(line, match):
             text = line[max(match.start() - 40, 0) : match.end() + 40]
             yield _finding("hidden-characters", path, number, text)
@@ -203,7 +106,7 @@ def _is_left_by_editor(line: str, match: re.Match[str]) -> bool:
     before, after = line[max(match.start() - 1, 0) : match.start()], line[match.end() :][:1]
     splits = before.isascii() and before.isalnum() and after.isascii() and after.isalnum()
     around = line[max(match.start() - 20, 0) : match.end() + 20]
-    return not splits and len(_HIDDEN.findall(around)) == 1
+    return not splits and len(HIDDEN.findall(around)) == 1
 
 
 def _is_mixed(word: str, *, is_name: bool) -> bool:
@@ -236,7 +139,7 @@ def _scan_folder(top: str) -> Iterator[ScanFinding]:
 
 def _scan_name(path: str) -> Iterator[ScanFinding]:
     name = os.fsencode(os.path.basename(path)).decode("utf-8", "replace")
-    if any(not letter.isprintable() and not _HIDDEN.match(letter) for letter in name):
+    if any(not letter.isprintable() and not HIDDEN.match(letter) for letter in name):
         yield _finding("hidden-characters", path, 0, name)
     yield from _scan_letters(name, path, 0, is_name=True)
 
@@ -302,5 +205,5 @@ def _finding(rule: str, path: str, line: int, text: str) -> ScanFinding:
 
 
 def _escaped(letter: str) -> str:
-    is_shown = letter.isprintable() and not _HIDDEN.fullmatch(letter)
+    is_shown = letter.isprintable() and not HIDDEN.fullmatch(letter)
     return letter if is_shown else f"\\u{{{ord(letter):x}}}"

@@ -169,6 +169,7 @@ def _listing(
             can_load=options.skill_tools,
             can_search=searchable,
             first=lambda: likely | _matching(pinned, skills),
+            texts=cache.skill_texts,
         )
     cache.listings[key] = (skills, listing)
     return listing

@@ -279,7 +279,7 @@ class Session(CallApi):
 
     def _shared_view(self) -> SharedView:
         conversation = self._conversation
-        return conversation.shared.newest.shared_view(
+        return conversation.shared.shared_view(
             conversation.activation, conversation.options.entries
         )
 

@@ -17,20 +17,16 @@ from pathlib import PureWindowsPath
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import is_inside, is_utf8, real_path
+from satchel.sources.open_folder import BINARY, FOLDER, HAS_HANDLES, NO_LINK, READ
 from satchel.text import shorten
 
 if sys.platform != "win32":
     import fcntl
 
-_CAN_WALK = os.open in os.supports_dir_fd
 # The cost of resolving grows with the number of parts.
 _LONGEST_PATH = 4096
 
-# Names of flags, because some systems lack some of them; see `_flags`.
-_FOLDER = ("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW")
-# O_NONBLOCK: opening a FIFO for reading would otherwise wait for a writer.
-_READ = ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_NOFOLLOW", "O_BINARY")
-_CREATE = ("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_BINARY")
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | BINARY
 
 _ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
@@ -80,7 +76,7 @@ class ContainedFile:
 
     def read(self, limit: int) -> bytes:
         """Return the content of the file. Raises `ToolError` for more than `limit` bytes."""
-        descriptor = os.open(self.name, _flags(_READ), dir_fd=self.folder)
+        descriptor = os.open(self.name, READ, dir_fd=self.folder)
         try:
             self._demand_regular(os.fstat(descriptor))
             # Closed below, not by the file object: `open` raises for the descriptor of a folder.
@@ -96,7 +92,7 @@ class ContainedFile:
         """Replace the content of the file atomically; it keeps its permissions."""
         mode = self._mode()
         beside = os.path.join(os.path.dirname(self.name), f".satchel-{os.urandom(8).hex()}.tmp")
-        descriptor = os.open(beside, _flags(_CREATE), 0o666, dir_fd=self.folder)
+        descriptor = os.open(beside, _CREATE, 0o666, dir_fd=self.folder)
         try:
             with open(descriptor, "wb") as file:
                 if mode is not None and sys.platform != "win32":
@@ -153,7 +149,7 @@ def open_contained(
         root = (base if isinstance(base, Bounds) else Bounds(os.fspath(base))).root()
         parts = _parts(root, start, path, written, noun)
         whole = os.path.join(root, *parts)
-        if not _CAN_WALK:
+        if not HAS_HANDLES:
             if make_folders:
                 os.makedirs(os.path.dirname(whole), exist_ok=True)
             yield ContainedFile(written=written, name=whole, folder=None, path=whole)
@@ -188,7 +184,7 @@ def _parts(root: str, start: str, path: str, written: str, noun: str) -> Sequenc
 
 def _root(root: str, noun: str) -> int:
     try:
-        return os.open(root, _flags(_FOLDER))
+        return os.open(root, FOLDER)
     except OSError:
         subject = noun[:1].upper() + noun[1:]
         raise ToolError(f"{subject} cannot be opened; tell the user.") from None
@@ -201,16 +197,8 @@ def _walk(folder: int, names: Sequence[str], make_folders: bool) -> int:
             if make_folders:
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=folder)
-            below = os.open(name, _flags(_FOLDER), dir_fd=folder)
+            below = os.open(name, FOLDER, dir_fd=folder)
         finally:
             os.close(folder)
         folder = below
     return folder
-
-
-def _flags(names: Sequence[str]) -> int:
-    """Return flags for `os.open`, without those that the system lacks."""
-    flags = 0
-    for name in names:
-        flags |= getattr(os, name, 0)
-    return flags

@@ -1,8 +1,8 @@
 """Remember which plugin owns a name, so that a new folder cannot take it by sorting earlier.
 
 The record lists, for each name of a plugin or tool that was served, the units that served it, the
-oldest first. A unit is a folder or an entry point. Names of the host and of MCP servers are not in
-it: the host's come first in any case, and those of servers are made unique.
+oldest first. A unit is a folder, an entry point, or an MCP server, as `mcp:NAME`. Names of the host
+are not in it: they come first in any case.
 """
 
 import json

@@ -24,20 +24,13 @@ _MOST_LINKS = 40
 _MAY_BE_LINK = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 """The errors of opening a link as a folder, without following it."""
 
-
-def flags(*names: str) -> int:
-    """Return flags for `os.open`, without those that the system lacks."""
-    value = 0
-    for name in names:
-        value |= getattr(os, name, 0)
-    return value
-
-
+# Some systems lack some flags.
+NO_LINK, BINARY = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_BINARY", 0)
+FOLDER = os.O_RDONLY | NO_LINK | getattr(os, "O_DIRECTORY", 0)
 # O_NONBLOCK: opening a FIFO for reading would otherwise wait for a writer.
-READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_NOFOLLOW", "O_BINARY")
-FOLDER = flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW")
+READ = NO_LINK | BINARY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 # Folders above may be entered by users who may not list them.
-_PASSED = flags("O_PATH", "O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW")
+_PASSED = FOLDER | getattr(os, "O_PATH", 0)
 
 
 def joined(folder: str, name: str) -> str:

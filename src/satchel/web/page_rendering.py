@@ -63,6 +63,12 @@ def _compact(value: Any) -> Markup:
     return Markup.escape(json.dumps(value, default=str))
 
 
+def _place(path: str) -> str:
+    """Return a path as it is shown; of an installed package, from its environment on."""
+    before, folder, rest = path.rpartition("site-packages/")
+    return f"{folder}{rest}" if before else short_path(path)
+
+
 def page_url(kind: str, name: str) -> str:
     """Return the address of the page of a skill or tool."""
     return f"/{kind}s/{quote(name, safe='')}"
@@ -84,7 +90,7 @@ class PageRenderer:
             "pretty": _pretty,
             "whole": _whole,
             "compact": _compact,
-            "short_path": short_path,
+            "short_path": _place,
         }
         self._environment.globals |= {"count": count, "page_url": page_url}
         for name in self._environment.list_templates():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from satchel.catalog import Status
+from satchel.mcp_servers.server_contributions import SOURCE as SERVERS
 from satchel.reports.config_rows import config_rows
 from satchel.reports.serializer import plugin_in_full
 from satchel.reports.short_texts import status_label
@@ -27,9 +29,11 @@ def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
 
 
 def plugins(workbench: Workbench, _request: Request) -> Page:
-    """Return every plugin, also those that failed or are not enabled."""
+    """Return every plugin, also those that failed, and last those that are not enabled."""
     catalog = workbench.catalog
-    record = {"plugins": [_plugin(workbench, entry, catalog) for entry in catalog.all_plugins]}
+    listed = [entry for entry in catalog.all_plugins if entry.source != SERVERS]
+    listed.sort(key=lambda entry: entry.state is Status.DISABLED)
+    record = {"plugins": [_plugin(workbench, entry, catalog) for entry in listed]}
     return Page(template="plugins.html", title="Plugins", record=record, extra={})
 
 

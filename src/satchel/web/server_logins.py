@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from satchel.errors import ConflictError, SatchelError
+from satchel.mcp_servers.browser_login import LoginDialog, log_in
 from satchel.settings import Limits
 from satchel.sources.state_files import state_folder
 
@@ -75,9 +76,6 @@ class _Login:
         await self._is_shown.wait()
 
     async def _run(self, name: str, server: RemoteServer) -> None:
-        # Lazy: it loads what only a login needs.
-        from satchel.mcp_servers.browser_login import LoginDialog, log_in
-
         dialog = LoginDialog(show=self._show, open=lambda _: False, read_line=self.pasted.get)
         try:
             await log_in(name, server, state_folder(), dialog, limits=Limits(), seconds=_PATIENCE)

@@ -28,7 +28,7 @@ def command(
     no_input: bool,
     yes: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Install a plugin and enable it.
 
     PATH is the folder of a plugin, which is copied to ~/.satchel/plugins, a pip project, or a
@@ -37,7 +37,8 @@ def command(
     asked for required values.
 
     It prints what will run: the code, the setup.py, the dependencies, the MCP servers. Then it
-    asks. Without a terminal and without --yes the answer is no, and the exit code 3.
+    asks. Without a terminal and without --yes the answer is no, and the exit code 3. With
+    --no-input the exit code is 1 if a required value is missing.
     """
     terminal = Terminal(console, no_input=no_input)
     installer = Installer(
@@ -53,3 +54,4 @@ def command(
         console.json([installed_json(item) for item in plugins])
     for item in plugins:
         print_installed(console, item, as_json=as_json)
+    return int(no_input and any(item.missing for item in plugins))

@@ -64,9 +64,34 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     _write(findings, output_format, console)
     errors = sum(item.severity is Severity.ERROR for item in findings)
     warnings = sum(item.severity is Severity.WARNING for item in findings)
+    for line in _inactive_groups(plugins.values()):
+        console.say(one_line(line))
     units = _units(checks, len(plugins))
     console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if has_error(findings) else 0
+
+
+def _inactive_groups(plugins: Iterable[PluginFinding]) -> Iterable[str]:
+    """Yield what will not be served in a new session, and who serves it all the same."""
+    from satchel.sources.plugin_formats import PluginFormat  # lazy: not needed for `--help`
+
+    groups = [
+        group
+        for plugin in plugins
+        if plugin.manifest and plugin.format is PluginFormat.TOOLKIT
+        for group in (plugin.manifest, *plugin.manifest.groups)
+        if not group.active
+    ]
+    # A package's manifest may have no name: its distribution has one.
+    said_nothing = sorted({group.name for group in groups if group.name and not group.is_off})
+    is_off = sorted({group.name for group in groups if group.name and group.is_off})
+    if said_nothing:
+        yield (
+            f"off in a new session, on in 'satchel serve': {', '.join(said_nothing)}; "
+            "'active: true' switches it on"
+        )
+    if is_off:
+        yield f"off until it is switched on: {', '.join(is_off)}"
 
 
 def _units(checks: list[Checked], plugins: int) -> str:

@@ -1,0 +1,85 @@
+"""Publish which versions all hosts and workers are to serve, and see who serves them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Self
+from uuid import uuid4
+
+from satchel.catalog import Catalog
+from satchel.remote.docket_json import json_only, open_docket
+from satchel.remote.remote_keys import UNREACHABLE, RemoteKeys
+from satchel.remote.roster import (
+    BEAT,
+    PublishedCatalog,
+    RedisClock,
+    Roster,
+    digest_of,
+    plugins_of,
+)
+from satchel.remote.signed_envelope import checked_key
+
+if TYPE_CHECKING:
+    from satchel.satchel import Satchel
+
+
+class CatalogBoard:
+    """The catalog that several hosts and workers agree on, with its generation and digest.
+
+    `url`, `key` and `name` are those of the hosts' `RemoteRunner`. Use it in `async with`. One
+    place publishes at a time; the generation grows with each new set of versions.
+    """
+
+    def __init__(self, url: str, *, key: str, name: str = "satchel") -> None:
+        self._queue = open_docket(url, name, "catalog")
+        self._roster = Roster(RemoteKeys(name), checked_key(key), RedisClock())
+
+    async def __aenter__(self) -> Self:
+        with json_only():
+            await self._queue.__aenter__()
+        return self
+
+    async def __aexit__(self, *problem: object) -> None:
+        await self._queue.__aexit__(None, None, None)
+
+    async def publish(self, catalog: Catalog) -> PublishedCatalog:
+        """Publish the versions of a catalog as those that all are to serve."""
+        async with self._queue.redis() as redis:
+            return await self._roster.publish(redis, plugins_of(catalog))
+
+    async def published(self) -> PublishedCatalog | None:
+        """Return the published catalog. Raises `EnvelopeError` if it is not signed."""
+        async with self._queue.redis() as redis:
+            return await self._roster.published(redis)
+
+    async def places(self, catalog: PublishedCatalog) -> Mapping[str, int]:
+        """Return how many calls of each plugin the workers with its version run at once."""
+        async with self._queue.redis() as redis:
+            return {
+                name: await self._roster.places(redis, digest)
+                for name, digest in catalog.plugins.items()
+            }
+
+    async def hosts(self) -> Mapping[str, int]:
+        """Return how many hosts serve each catalog now, by its digest."""
+        async with self._queue.redis() as redis:
+            return await self._roster.hosts(redis)
+
+    @asynccontextmanager
+    async def announcing(self, satchel: "Satchel") -> AsyncIterator[None]:
+        """Announce the catalog that a host serves, again and again, also after its changes."""
+        host = uuid4().hex
+
+        async def announce() -> None:
+            while True:
+                with suppress(*UNREACHABLE):
+                    async with self._queue.redis() as redis:
+                        digest = digest_of(plugins_of(satchel.catalog))
+                        await self._roster.beat_of_host(redis, host, digest)
+                await asyncio.sleep(BEAT)
+
+        task = asyncio.create_task(announce())
+        try:
+            yield
+        finally:
+            task.cancel()

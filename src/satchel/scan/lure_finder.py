@@ -1,0 +1,327 @@
+"""Find lures in a text: words of several kinds that stand together, and data that flows in code.
+
+What counts is data, in `lure_rules.toml`. A *kind* is a list of phrases and of short patterns for
+code, such as `send` or `secret`. A *sign* names kinds that must meet in one sentence (`send
+secret`), follow closely (`not>tell>user`), or be missing (`!example`). In code, a sign that begins
+with `flow:` is looked for in a statement and in what its names stand for: `run ^fetch` is a
+statement that runs what an earlier one has fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise, product
+
+from satchel.lazy_dataclass import dataclass
+
+_Place = tuple[int, int]
+
+_CLOSE, _VERY_CLOSE = 60, 20
+"""Characters between the parts of `a>b` and of `a>>b`."""
+_SPAN = 300
+"""Characters of a sentence in which all parts of a sign must be."""
+_NEGATED = 30
+"""Characters between a prohibition and what it prohibits."""
+_WORD = re.compile(r"[A-Za-z]+(?:['\u2019][a-z]+)?|\d+")
+_FILLERS = {
+    *("a", "an", "the", "any", "all", "your", "its", "their", "his", "her", "my", "our", "ever"),
+    *("also", "just", "then", "please", "every", "each", "of", "to", "very", "own", "other"),
+    *("some", "s"),
+}
+_MOST_FILLERS = 2
+_WORD_GAP = 6
+"""Characters between two words of a phrase."""
+_SHORT_WORD = 3
+"""Letters of words that have no endings."""
+_SENTENCE_END = re.compile(r"[.!?][\"')\]*]*(?=\s)|\n\s*\n|\n(?=\s*(?:[-*#>|+]|\d+[.)])\s)|\n")
+_WRAPPED = re.compile(r"(?<=[^\n]{45}[\w,;'\"`*])\n(?=\s*[a-z`\"'(*])")
+_STATEMENT_END = re.compile(r"\n|&&|;")
+_GIVEN = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n(?:[^\n]*\n){0,30}?\s*\1\b")
+"""A text that a shell gives to a command, to its last line."""
+_NAME = re.compile(r"[A-Za-z_./~][\w./~-]*")
+_DEFINED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"([A-Za-z_]\w*)(?:\[[^\]\n]{0,40}\])?\s*(?::\s*[\w\[\], .]{1,40})?[+|]?=(?![=>])",
+        r"\{\s*([\w, :]{1,80})\s*\}\s*=",
+        r"\b(?:as|read|def|function|with)\s+(?:-\w+\s+)*([A-Za-z_]\w*)",
+        r"\bfor\s*\(?\s*(?:const|let|var)?\s*([\w, ()\[\]]{1,60}?)\s+(?:in|of)\b",
+        r"([A-Za-z_]\w*)\.extractall\(|extractall\(\s*[\"']([\w./~-]+)",
+        r"\(?([A-Za-z_]\w*)\)?\s*=>",
+        r"\b([A-Za-z_]\w*)\s*\(\)\s*\{",
+        r"\bfunction\s*\w*\(\s*([A-Za-z_]\w*)",
+        r"([A-Za-z_]\w*)\.(?:write\w*|append|extend|push|update|add|put)\(",
+        (
+            r"(?:>>?|-OutFile|(?<!\S)-[A-Za-z]{0,6}[oO]|--output(?:-document)?|\btee(?:\s+-a)?|(?<!\S)-[CdP])"
+            r"[\s=]*[\"']?([\w./~$:{}%\\-]+)"
+        ),
+        r"(?:urlretrieve|DownloadFile)\([^,\n]{1,200},\s*[\"']?([\w./~$:\\-]+)",
+        r"(?:open|writeFile\w*|createWriteStream|Path|copy\w*)\(\s*[\"'`]?([\w./~-]+)",
+        r"\b(?:zip\s+-\w+|bundle\s+create|tar\s+-?\w+)\s+([\w./~$-]+)",
+        r"\bclone\s[^\n]{0,160}?\S+/([\w-]+?)(?:\.git)?\s*$",
+        r"\bclone\s[^\n]{0,160}\s([\w./~-]+)\s*$",
+        r"(?:curl|wget)\s(?:[^\n]{0,160}\s)?[\"']?https?://[^\s\"'|]*/([\w.-]+)",
+    )
+)
+_ENTERS = re.compile(r"\s*cd\s")
+_FOLDER = "./"
+"""The name of the folder that a shell is in."""
+_MOST_NAMES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """Kinds that are a finding together."""
+
+    chains: tuple[tuple[tuple[str, int], ...], ...]
+    """Each is a kind, or several that follow one another closely."""
+    absent: tuple[str, ...] = ()
+    is_flow: bool = False
+
+    @property
+    def prohibits(self) -> bool:
+        """Return whether a prohibition is a part of it."""
+        return any(kind == "not" for chain in self.chains for kind, _ in chain)
+
+
+def read_sign(text: str) -> Sign:
+    """Return the sign that a line of `lure_rules.toml` describes."""
+    is_flow, parts = text.startswith("flow:"), text.removeprefix("flow:").split()
+    return Sign(
+        tuple(_read_chain(it) for it in parts if not it.startswith("!")),
+        tuple(it[1:] for it in parts if it.startswith("!")),
+        is_flow,
+    )
+
+
+def _read_chain(text: str) -> tuple[tuple[str, int], ...]:
+    """Return kinds, each with how close it must be to the one before."""
+    first, *others = re.split("(>+)", text)
+    closeness = {">": _CLOSE, ">>": _VERY_CLOSE}
+    pairs = zip(others[1::2], others[::2], strict=True)
+    return ((first, 0), *((kind, closeness[mark]) for kind, mark in pairs))
+
+
+class Lexicon:
+    """The kinds of words."""
+
+    def __init__(
+        self, words: Mapping[str, str], code: Mapping[str, Iterable[str]], flowing: Iterable[str]
+    ) -> None:
+        self._phrases: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+        for kind, text in words.items():
+            for phrase in text.split(","):
+                for words_ in product(*(it.split("|") for it in phrase.split())):
+                    first, *rest = (_stem(it) for word in words_ for it in _WORD.findall(word))
+                    self._phrases[first].append((tuple(rest), kind))
+        self._code = {
+            kind: tuple(re.compile(it, re.IGNORECASE | re.MULTILINE) for it in patterns)
+            for kind, patterns in code.items()
+        }
+        self.flowing = frozenset(flowing)
+        self.kinds = frozenset({*words, *code})
+
+    def places(self, text: str) -> dict[str, list[_Place]]:
+        """Return where each kind stands in a text, in order."""
+        found: dict[str, list[_Place]] = defaultdict(list)
+        words = [(_stem(it.group()), it.start(), it.end()) for it in _WORD.finditer(text)]
+        for index, (word, start, _) in enumerate(words):
+            for rest, kind in self._phrases.get(word, ()):
+                if (last := _follow(words, index, rest)) is not None:
+                    found[kind].append((start, words[last][2]))
+        for kind, patterns in self._code.items():
+            for pattern in patterns:
+                found[kind] += map(_place, pattern.finditer(text))
+        for places in found.values():
+            places.sort()
+        return found
+
+
+def _place(match: re.Match[str]) -> _Place:
+    """Return where a match stands, without the space or the mark before it."""
+    return match.end() - len(match[0].lstrip(" \t\n;&|")), match.end()
+
+
+def _follow(words: list[tuple[str, int, int]], index: int, rest: tuple[str, ...]) -> int | None:
+    """Return the index of the last word of a phrase, whose words may have small ones between."""
+    for wanted in rest:
+        for _ in range(_MOST_FILLERS + 1):
+            index += 1
+            if index >= len(words) or words[index][1] - words[index - 1][2] > _WORD_GAP:
+                return None
+            if words[index][0] == wanted:
+                break
+            if words[index][0] not in _FILLERS:
+                return None
+        else:
+            return None
+    return index
+
+
+def _stem(word: str) -> str:
+    """Return a word without the ending of its form: `copies` and `copying` are `copi`."""
+    word = word.lower().replace("\u2019", "'").removesuffix("'s")
+    for ending, shortest in (("ing", 3), ("ed", 3), ("es", 4), ("s", 3), ("e", 4)):
+        if word.endswith(ending) and len(word) - len(ending) >= shortest:
+            word = word.removesuffix(ending)
+            break
+    if len(word) > _SHORT_WORD and word[-1] == word[-2]:
+        word = word[:-1]
+    return f"{word[:-1]}i" if word.endswith("y") and len(word) > _SHORT_WORD else word
+
+
+class LureFinder:
+    """Finds the signs of rules in texts."""
+
+    def __init__(
+        self, lexicon: Lexicon, signs: Mapping[str, Iterable[Sign]], known: re.Pattern[str]
+    ) -> None:
+        """`known` are addresses that are no sign of anything."""
+        self._lexicon, self._known = lexicon, known
+        self._signs = [(rule, sign) for rule, of_rule in signs.items() for sign in of_rule]
+
+    def find(self, text: str) -> Iterator[tuple[str, int, int]]:
+        """Yield the rule, the start and the end of each match."""
+        text = self._known.sub(lambda match: " " * len(match[0]), text)
+        places = self._lexicon.places(text)
+        ends = _sentence_ends(text)
+        for rule, sign in self._signs:
+            if not sign.is_flow:
+                for start, end in _meetings(sign, places, ends):
+                    yield rule, start, end
+        yield from self._flows(text, places)
+
+    def _flows(
+        self, text: str, places: Mapping[str, list[_Place]]
+    ) -> Iterator[tuple[str, int, int]]:
+        signs = [(rule, sign) for rule, sign in self._signs if sign.is_flow]
+        known: dict[str, frozenset[str]] = {}
+        function = ""
+        for start, end in pairwise(_statement_ends(text)):
+            statement = text[start:end].rstrip(";& \n")
+            if "```" in statement:
+                known = {}
+            own = {
+                kind
+                for kind, of_kind in places.items()
+                if (index := bisect_left(of_kind, (start, 0))) < len(of_kind)
+                and of_kind[index][0] < end
+            }
+            names = set(_names_in(statement))
+            inherited = frozenset().union(*(known[name] for name in names if name in known))
+            for rule, sign in signs:
+                if _flows_into(sign, own, inherited):
+                    yield rule, start, end
+            carried = inherited | (own & self._lexicon.flowing)
+            if match := re.match(r"\s*(?:async\s+)?(?:def|function)\s+(\w+)", statement):
+                function = match[1]
+            if carried and len(known) < _MOST_NAMES:
+                defined = set(_defined_in(statement))
+                if function and "return" in statement:
+                    defined.add(function)
+                for name in defined:
+                    known[name] = known.get(name, frozenset()) | carried
+
+
+def _names_in(statement: str) -> Iterator[str]:
+    """Yield the names and paths of a statement, and what they are parts of."""
+    for name in _NAME.findall(statement):
+        yield name.partition(".")[0]
+        parts = name.strip("./~").split("/")
+        yield from ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    if "./" in statement:
+        yield _FOLDER
+
+
+def _defined_in(statement: str) -> Iterator[str]:
+    """Yield the names and paths that a statement gives a value to."""
+    for pattern in _DEFINED:
+        for match in pattern.finditer(statement):
+            yield from (name.strip("./~") for name in _NAME.findall(match[match.lastindex or 0]))
+    if _ENTERS.match(statement):
+        yield _FOLDER
+
+
+def _flows_into(sign: Sign, own: set[str], inherited: frozenset[str]) -> bool:
+    for ((kind, _),) in sign.chains:
+        if kind.startswith("^"):
+            if kind[1:] not in inherited:
+                return False
+        elif kind not in own and (kind not in inherited or kind == sign.chains[0][0][0]):
+            return False
+    return not any(kind in own for kind in sign.absent)
+
+
+def _meetings(sign: Sign, places: Mapping[str, list[_Place]], ends: list[int]) -> Iterator[_Place]:
+    """Yield where the kinds of a sign meet in a sentence; once in each sentence."""
+    chains = [_chained(chain, places) for chain in sign.chains]
+    if not all(chains):
+        return
+    seen = -1
+    for anchor in chains[0]:
+        sentence = bisect_right(ends, anchor[0])
+        begin, end = ends[sentence - 1], ends[min(sentence, len(ends) - 1)]
+        if sentence == seen or not begin <= anchor[0] < end:
+            continue
+        parts = [anchor, *(_nearest(places, anchor, begin, end) for places in chains[1:])]
+        first = min(part[0] if part else -1 for part in parts)
+        last = max(part[1] if part else 0 for part in parts)
+        if first < 0 or last > end or last - first > _SPAN:
+            continue
+        if any(_nearest(places.get(kind, []), anchor, begin, end) for kind in sign.absent):
+            continue
+        if not sign.prohibits and _is_prohibited(places.get("not", []), max(begin, first), first):
+            continue
+        seen = sentence
+        yield first, last
+
+
+def _is_prohibited(negations: list[_Place], _begin: int, first: int) -> bool:
+    index = bisect_left(negations, (first, 0)) - 1
+    return index >= 0 and 0 <= first - negations[index][1] <= _NEGATED
+
+
+def _chained(
+    chain: tuple[tuple[str, int], ...], places: Mapping[str, list[_Place]]
+) -> list[_Place]:
+    """Return where kinds follow one another closely."""
+    found = places.get(chain[0][0], [])
+    for kind, closeness in chain[1:]:
+        following, longer = places.get(kind, []), []
+        for start, end in found:
+            index = bisect_left(following, (end, 0))
+            if index < len(following) and following[index][0] - end <= closeness:
+                longer.append((start, following[index][1]))
+        found = longer
+    return found
+
+
+def _nearest(of_kind: list[_Place], anchor: _Place, begin: int, end: int) -> _Place | None:
+    """Return the place nearest to another one, in the same sentence; never a part of it."""
+    index = bisect_left(of_kind, anchor)
+    near = [
+        it
+        for it in of_kind[max(index - 2, 0) : index + 3]
+        if begin <= it[0] < end and (it[1] <= anchor[0] or it[0] >= anchor[1])
+    ]
+    return min(near, key=lambda it: max(anchor[0] - it[1], it[0] - anchor[1]), default=None)
+
+
+def _sentence_ends(text: str) -> list[int]:
+    """Return where sentences end; a line that goes on with a small letter is no end."""
+    wrapped = {it.start() for it in _WRAPPED.finditer(text)}
+    return [
+        0,
+        *(it.end() for it in _SENTENCE_END.finditer(text) if it.start() not in wrapped),
+        len(text) + 1,
+    ]
+
+
+def _statement_ends(text: str) -> list[int]:
+    """Return where statements end; the text that a shell is given is a part of its statement."""
+    given = [it.span() for it in _GIVEN.finditer(text)]
+    ends = (it.end() for it in _STATEMENT_END.finditer(text))
+    return [0, *(it for it in ends if not any(a < it < b for a, b in given)), len(text)]

@@ -1,0 +1,405 @@
+"""Nothing is lost and nothing is done twice while redis, workers and clocks fail."""
+
+import asyncio
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from satchel import Satchel
+
+pytest.importorskip("docket", reason="pydocket is not installed")
+if not shutil.which("redis-server"):
+    pytest.skip("redis-server is not installed", allow_module_level=True)
+
+from satchel.remote import RemoteRunner
+from satchel.remote.docket_json import json_only, open_docket
+from satchel.remote.remote_keys import CALL, ITEM, TASK
+from satchel.remote.signed_envelope import seal
+
+pytestmark = pytest.mark.slow
+
+KEY = "0123456789abcdef0123456789abcdef"
+TOOLS = """
+import asyncio
+import os
+from pathlib import Path
+from satchel import tool
+
+async def work(folder: str, name: str, seconds: float) -> str:
+    with (Path(folder) / name).open("a") as file:
+        file.write(f"{os.getpid()}\\n")
+    await asyncio.sleep(seconds)
+    return f"done by {os.getpid()}"
+
+@tool
+async def once(folder: str, name: str, seconds: float = 0.0) -> str:
+    "Work."
+    return await work(folder, name, seconds)
+
+@tool(idempotent=True)
+async def again(folder: str, name: str, seconds: float = 0.0) -> str:
+    "Work that may be done again."
+    return await work(folder, name, seconds)
+
+@tool(timeout=1.0)
+async def brief(folder: str, name: str, seconds: float = 0.0) -> str:
+    "Work for a second at most."
+    return await work(folder, name, seconds)
+
+@tool
+async def large(size: int) -> str:
+    "Return a large text."
+    return "x" * size
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, write_plugin):
+    write_plugin(tmp_path / "plugins", "acme", tools=TOOLS)
+    return tmp_path / "plugins"
+
+
+@pytest.fixture
+def marks(tmp_path):
+    path = tmp_path / "marks"
+    path.mkdir()
+    return path
+
+
+@asynccontextmanager
+async def hosting(folder, url, **options):
+    with Satchel(plugins=[folder]) as app:
+        runner = RemoteRunner(url, key=KEY, **{"otherwise": "refuse", **options})
+        app.register_runner(runner)
+        try:
+            async with asyncio.timeout(240):
+                yield app.session(), runner
+        finally:
+            await runner.aclose()
+
+
+def codes(runner):
+    return {item.code for item in runner.diagnostics}
+
+
+def runs(path):
+    return path.read_text().split() if path.exists() else []
+
+
+async def until(condition):
+    async with asyncio.timeout(120):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def begin(session, tool, marks, name, seconds=0.0):
+    arguments = {"folder": str(marks), "name": name, "seconds": seconds}
+    return asyncio.create_task(session.call(tool, arguments))
+
+
+@pytest.mark.parametrize("persists", [True, False])
+def test_redis_is_stopped_and_comes_back(folder, marks, redis_server, start_worker, persists):
+    redis = redis_server(persists=persists)
+    start_worker(folder, redis.url, "--concurrency", "2")
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, runner):
+            running = begin(session, "once", marks, "running", 2.0)
+            await until(lambda: runs(marks / "running"))
+            busy = begin(session, "once", marks, "busy", 4.0)
+            await until(lambda: runs(marks / "busy"))
+            waiting = [begin(session, "once", marks, f"w{n}") for n in range(3)]
+            repeatable = [begin(session, "again", marks, f"a{n}") for n in range(3)]
+            await asyncio.sleep(0.3)  # they are in redis now, or will be
+            redis.stop()
+            await until(lambda: "remote-unreachable" in codes(runner))
+            late = begin(session, "again", marks, "late")
+            redis.start()
+            results = await asyncio.gather(running, busy, *waiting, *repeatable)
+            await late
+            async with asyncio.timeout(60):
+                while (
+                    last := await session.call("again", {"folder": str(marks), "name": "z"})
+                ).is_error:
+                    assert last.error_code == "no_worker"
+            return results, codes(runner)
+
+    results, now = asyncio.run(main())
+    names = ["running", "busy", "w0", "w1", "w2", "a0", "a1", "a2"]
+    for name, result in zip(names, results, strict=True):
+        assert not result.is_error or result.error_code == "may_have_run", (name, result.text)
+        if not name.startswith("a"):
+            assert len(runs(marks / name)) <= 1, f"{name} was done twice"
+    assert not any(result.is_error for result in (*results[:2], *results[5:]))
+    if persists:
+        assert not any(result.is_error for result in results)
+    assert "remote-unreachable" not in now, "it is there again"
+
+
+def test_redis_is_paused_and_comes_back(folder, marks, redis_server, start_worker):
+    redis = redis_server()
+    start_worker(folder, redis.url)
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, _):
+            first = begin(session, "once", marks, "first", 1.0)
+            await until(lambda: runs(marks / "first"))
+            redis.send(signal.SIGSTOP)
+            second = begin(session, "once", marks, "second")
+            await asyncio.sleep(8)  # longer than a worker may be silent
+            redis.send(signal.SIGCONT)
+            return await asyncio.gather(first, second)
+
+    for result, name in zip(asyncio.run(main()), ("first", "second"), strict=True):
+        assert not result.is_error, result.text
+        assert len(runs(marks / name)) == 1
+
+
+SKEW = """
+import datetime, docket.worker, docket.execution, docket.docket, time
+class Skewed(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.datetime.now(tz) + datetime.timedelta(hours={hours})
+for module in (docket.worker, docket.execution, docket.docket):
+    module.datetime = Skewed
+"""
+
+
+@pytest.mark.parametrize("hours", [3, -3])
+def test_clocks_may_differ(folder, marks, redis_server, start_worker, hours):
+    redis = redis_server()
+    start_worker(folder, redis.url, before=SKEW.format(hours=hours))
+    start_worker(folder, redis.url)
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, _):
+            calls = [begin(session, "once", marks, f"r{n}", 0.2) for n in range(60)]
+            return await asyncio.gather(*calls)
+
+    results = asyncio.run(main())
+    assert not any(result.is_error for result in results)
+    assert all(len(runs(marks / f"r{n}")) == 1 for n in range(60))
+    assert len({result.text for result in results}) == 2, "both had calls"
+
+
+def test_a_result_of_50_megabytes_comes_whole_or_cut_as_a_local_one(
+    folder, redis_server, start_worker
+):
+    redis = redis_server()
+    start_worker(folder, redis.url)
+    start_worker(folder, redis.url, "--name", "wide", before=WIDE)
+    size = 50 * 2**20
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, _):
+            short = await session.call("large", {"size": size})
+        with Satchel(plugins=[folder]) as app:
+            local = await app.session().call("large", {"size": size})
+        async with hosting(folder, redis.url, name="wide") as (session, _):
+            whole = await session.call("large", {"size": size})
+        return short, local, whole
+
+    short, local, whole = asyncio.run(main())
+    assert short.text == local.text
+    assert len(short.text) < 2**20
+    assert whole.text == "x" * size
+
+
+WIDE = """
+import satchel.remote.tool_worker as tool_worker
+from satchel.settings import Limits
+plain = tool_worker.Limits
+tool_worker.Limits = lambda: plain(result_text=100 * 2**20)
+"""
+
+
+def test_a_time_limit_counts_from_the_start_on_the_worker(
+    folder, marks, redis_server, start_worker
+):
+    redis = redis_server()
+    start_worker(folder, redis.url, "--concurrency", "1")
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, _):
+            first = begin(session, "once", marks, "first", 3.0)
+            await until(lambda: runs(marks / "first"))
+            second = begin(session, "brief", marks, "second")  # waits longer than its limit
+            third = begin(session, "brief", marks, "third", 60.0)
+            return await asyncio.gather(first, second, third)
+
+    first, second, third = asyncio.run(main())
+    assert not first.is_error
+    assert not second.is_error, second.text
+    assert third.error_code == "timeout"
+
+
+def test_a_call_that_no_worker_begins_in_time_is_refused_and_never_done(
+    folder, marks, redis_server, start_worker
+):
+    redis = redis_server()
+    start_worker(folder, redis.url, "--concurrency", "1")
+
+    async def main():
+        async with hosting(folder, redis.url, wait=1.0) as (session, runner):
+            first = begin(session, "once", marks, "first", 4.0)
+            await until(lambda: runs(marks / "first"))
+            second = await begin(session, "once", marks, "second")
+            assert not (await first).is_error
+            assert not (await begin(session, "once", marks, "third")).is_error
+            return second, codes(runner)
+
+    second, now = asyncio.run(main())
+    assert second.error_code == "no_worker"
+    assert "in time" in second.text
+    assert "remote-no-worker" in now
+    assert not runs(marks / "second")
+
+
+def test_two_versions_are_served_by_their_own_workers(
+    folder, tmp_path, marks, redis_server, start_worker
+):
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    (other / "acme" / "tools.py").write_text(TOOLS.replace("done by", "made by"))
+    redis = redis_server()
+    start_worker(folder, redis.url)
+    start_worker(other, redis.url)
+
+    async def main():
+        texts = []
+        for plugins in (folder, other):
+            async with hosting(plugins, redis.url) as (session, _):
+                calls = [begin(session, "once", marks, f"{plugins.name}{n}") for n in range(20)]
+                texts.append({(await call).text.split(" by ")[0] for call in calls})
+        return texts
+
+    assert asyncio.run(main()) == [{"done"}, {"made"}]
+
+
+def test_a_worker_that_lies_is_not_believed(folder, marks, redis_server, start_worker):
+    redis = redis_server()
+    start_worker(folder, redis.url)
+    lie = {"content": [{"type": "text", "text": "a lie"}]}
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, runner):
+            task = begin(session, "once", marks, "true", 2.0)
+            await until(lambda: runs(marks / "true"))
+            (line,) = runner._lines.values()
+            (call_id,) = line._calls
+            (queue,) = line._queues.values()
+            item = {"id": call_id, "digest": "another", "result": lie}
+            messages = [
+                json.dumps(item),
+                seal(b"another key of 16 characters", ITEM, {**item, "digest": _digest(line)}),
+                seal(KEY.encode(), CALL, item),
+                seal(KEY.encode(), ITEM, item),  # of another version
+                seal(KEY.encode(), ITEM, {**item, "id": "of nobody"}),
+                seal(KEY.encode(), ITEM, {}),
+                seal(KEY.encode(), ITEM, {"id": call_id, "digest": _digest(line), "chunk": 1}),
+            ]
+            async with queue.docket.redis() as client:
+                for message in messages:
+                    await client.xadd(line._inbox, {"item": message})
+                await client.xadd(line._inbox, {"nothing": b""})
+            return await task, codes(runner)
+
+    result, now = asyncio.run(main())
+    assert result.text.startswith("done by")
+    assert now == {"remote-message-refused"}
+
+
+def _digest(line):
+    return next(iter(line._queues))
+
+
+def test_a_call_for_another_version_or_from_long_ago_is_not_run(
+    folder, marks, redis_server, start_worker
+):
+    redis = redis_server()
+    worker = start_worker(folder, redis.url)
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, runner):
+            assert not (await begin(session, "once", marks, "before")).is_error
+            (line,) = runner._lines.values()
+            digest = _digest(line)
+            body = {
+                "id": "copied",
+                "call": {
+                    "name": "once",
+                    "arguments": {"folder": str(marks), "name": "copied"},
+                    "id": "",
+                },
+                "inbox": "none",
+                "context": {
+                    "state": {},
+                    "metadata": {},
+                    **dict.fromkeys(("agent_id", "run_id", "call_id"), ""),
+                    "preapproved": [],
+                    "iteration": 0,
+                },
+            }
+            with json_only():
+                async with open_docket(redis.url, "satchel", digest) as queue:
+                    for more in ({"digest": "other", "sent": 9e9}, {"digest": digest, "sent": 9.0}):
+                        message = seal(KEY.encode(), CALL, {**body, **more})
+                        await queue.add(TASK, key=f"evil{more['sent']}")(message)
+            assert not (await begin(session, "once", marks, "after")).is_error
+
+    asyncio.run(main())
+    worker.send_signal(signal.SIGTERM)
+    log = worker.stderr.read()
+    assert "for another version" in log
+    assert "too old" in log
+    assert not runs(marks / "copied")
+
+
+def test_a_worker_with_another_key_runs_nothing_and_the_model_hears_of_it(
+    folder, marks, redis_server, start_worker
+):
+    redis = redis_server()
+    start_worker(folder, redis.url, key="another key of 16 characters")
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, runner):
+            result = await begin(session, "once", marks, "never")
+            return result, codes(runner)
+
+    result, now = asyncio.run(main())
+    assert result.error_code == "may_have_run"
+    assert now == {"remote-call-lost"}
+    assert not runs(marks / "never")
+
+
+def test_stopping_a_worker_gives_its_waiting_calls_to_another(
+    folder, marks, redis_server, start_worker
+):
+    redis = redis_server()
+    workers = [start_worker(folder, redis.url, "--concurrency", "2") for _ in range(2)]
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, _):
+            calls = [begin(session, "once", marks, f"r{n}", 0.5) for n in range(20)]
+            await until(lambda: any(runs(marks / f"r{n}") for n in range(20)))
+            workers[0].send_signal(signal.SIGTERM)
+            return await asyncio.gather(*calls)
+
+    results = asyncio.run(main())
+    assert workers[0].wait(60) == 0
+    assert not any(result.is_error for result in results)
+    assert all(len(runs(marks / f"r{n}")) == 1 for n in range(20))
+
+
+def test_many_calls_end_once_each_while_workers_are_killed():
+    program = Path(__file__).parents[2] / "benchmarks" / "killing_workers.py"
+    command = [sys.executable, program, "--calls", "300", "--every", "4", "--workers", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,95 @@
+import asyncio
+from types import SimpleNamespace
+
+from satchel.runtime.call_clock import CallClock, clock_of
+
+
+class Timed:
+    """Records when it is ended."""
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+
+    def time_out(self) -> None:
+        self.ended.set()
+
+
+class ManualLoop:
+    """A loop whose time only moves by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.timers: list[SimpleNamespace] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when, callback, *args):
+        timer = SimpleNamespace(when=when, run=lambda: callback(*args))
+        timer.cancel = lambda: self.timers.remove(timer)
+        self.timers.append(timer)
+        return timer
+
+    def move_to(self, now: float) -> None:
+        self.now = now
+        for timer in [timer for timer in self.timers if timer.when <= now]:
+            self.timers.remove(timer)
+            timer.run()
+
+
+def test_what_is_timed_ends_at_its_limit_and_not_before():
+    loop, clock, slow, quick = ManualLoop(), CallClock(), Timed(), Timed()
+    clock.start(slow, 10, loop)
+    clock.start(quick, 2, loop)
+    loop.move_to(1.9)
+    assert not quick.ended.is_set()
+    loop.move_to(2)
+    assert (quick.ended.is_set(), slow.ended.is_set()) == (True, False)
+    loop.move_to(10)
+    assert slow.ended.is_set()
+
+
+def test_what_was_stopped_in_time_is_not_ended_and_knows_what_it_has_left():
+    loop, clock, timed = ManualLoop(), CallClock(), Timed()
+    clock.start(timed, 5, loop)
+    loop.move_to(2)
+    assert clock.stop(timed, loop) == 3
+    loop.move_to(100)
+    assert not timed.ended.is_set()
+
+
+def test_however_many_are_timed_there_is_one_timer_and_none_after_the_last_limit():
+    loop, clock = ManualLoop(), CallClock()
+    every = [Timed() for _ in range(100)]
+    for seconds, timed in enumerate(every, 1):
+        clock.start(timed, seconds, loop)
+    for timed in every[1:]:
+        clock.stop(timed, loop)
+    assert len(loop.timers) == 1
+    loop.move_to(1)
+    assert (every[0].ended.is_set(), loop.timers) == (True, [])
+
+
+def test_a_limit_that_is_over_when_it_begins_ends_at_the_next_look():
+    loop, clock, timed = ManualLoop(), CallClock(), Timed()
+    clock.start(timed, -1, loop)
+    loop.move_to(0)
+    assert timed.ended.is_set()
+
+
+def test_all_calls_of_a_loop_share_its_clock():
+    async def clocks():
+        loop = asyncio.get_running_loop()
+        return clock_of(loop), clock_of(loop)
+
+    first, again = asyncio.run(clocks())
+    other, _ = asyncio.run(clocks())
+    assert first is again is not other
+
+
+def test_a_loop_without_attributes_gets_a_clock_for_each_call():
+    class Bare:
+        __slots__ = ()
+
+    loop = Bare()
+    assert clock_of(loop) is not clock_of(loop)
