@@ -1,6 +1,6 @@
 """The time limits of the functions that run in one event loop; all of them share a timer.
 
-Nearly every function ends long before its limit, and a timer for each would cost more than the rest.
+Nearly every function ends long before its limit, and a timer for each would cost too much.
 """
 
 import asyncio

@@ -22,10 +22,8 @@ def read_arguments(tool: str, arguments: Mapping[str, Any] | str | None) -> Mapp
             raise ArgumentError(tool, [ArgumentFault("", "they must be one JSON object")])
         arguments = dict(arguments)
     for key, value in arguments.items():
-        kind = type(value)
-        if (value.isascii() if kind is str else kind in _PLAIN) and type(key) is str:
-            if key.isascii():
-                continue
+        if _is_plain(value) and type(key) is str and key.isascii():
+            continue
         if not isinstance(key, str):
             raise ArgumentError(tool, [ArgumentFault("", "they must be one JSON object")])
         if _has_surrogate(key) or _has_surrogate(value):
