@@ -13,7 +13,7 @@ from satchel.groups import (
     view_of,
     visible_skills,
 )
-from satchel.prompt import SkillTexts, render_sections
+from satchel.prompt import render_sections
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, CatalogStore, EntryFilter, SkillEntry
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         CatalogDigest,
         View,
     )
-    from satchel.prompt import PromptListing, SkillPrompt
+    from satchel.prompt import PromptListing, SkillPrompt, SkillTexts
     from satchel.runtime import ScopedMiddleware
     from satchel.runtime.error_results import ErrorText
     from satchel.runtime.scoped_runner import ScopedRunner
@@ -96,7 +96,7 @@ class CatalogCache(Memo):
         self.listings: dict[Hashable, tuple[Sequence[SkillEntry], PromptListing]] = {}
         """The skill listings that were made, with the skills that they list."""
         self.last_listings = before.listings if before else {}
-        self.skill_texts: SkillTexts = before.skill_texts if before else SkillTexts()
+        self.skill_texts: SkillTexts | None = before.skill_texts if before else None
         served = {id(entry.tool) for entry in catalog.all_tools}
         # A copy: sessions in other threads may add to it at the same time.
         kept = before.schemas.copy().items() if before else ()

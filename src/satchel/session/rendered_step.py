@@ -11,7 +11,7 @@ from satchel.contracts import variables_in
 from satchel.groups import digest_view
 from satchel.lazy_dataclass import dataclass
 from satchel.names import require_known
-from satchel.prompt import ListingForm, render_notes, render_skills
+from satchel.prompt import ListingForm, SkillTexts, render_notes, render_skills
 from satchel.session.own_tools import OpenWork, OwnTools, own_tool_makers
 from satchel.shared import PackedValue
 from satchel.sources.selection import SelectionPatterns
@@ -163,13 +163,14 @@ def _listing(
     if last is not None and _read_alike(last[0], skills):
         listing = last[1]
     else:
+        texts = cache.skill_texts = cache.skill_texts or SkillTexts()
         listing = render_skills(
             skills,
             style,
             can_load=options.skill_tools,
             can_search=searchable,
             first=lambda: likely | _matching(pinned, skills),
-            texts=cache.skill_texts,
+            texts=texts,
         )
     cache.listings[key] = (skills, listing)
     return listing
