@@ -15,7 +15,7 @@ Route = Callable[[ToolCall], tuple[Runner, ToolCall]]
 """Returns the runner of a call that has a tool, and the call as that runner needs it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedRunner:
     """A runner, and the tool or the group that it is for."""
 
