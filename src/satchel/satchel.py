@@ -384,7 +384,7 @@ class Satchel:
         """
         from satchel.runtime.scoped_runner import ScopedRunner  # lazy: few hosts have runners
 
-        scoped = ScopedRunner(runner, group, tool, name)
+        scoped = ScopedRunner(runner=runner, group=group, tool=tool, name=name)
         with self._lock:
             self._shared.runners = (*self._shared.runners, scoped)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from inputs import GOOD, PLUGINS, SKILLS
 
-from satchel import Contribution, Project, Satchel, Settings, Skill
+from satchel import Contribution, Project, Satchel, Settings, Skill, ToolCall
 from satchel.diagnostics import RULES
 from satchel.mcp_servers import HttpServer, StdioServer
 from satchel.settings import Limits, WatchTimings
@@ -414,8 +414,21 @@ def projects(world):
         yield from satchel.catalog.diagnostics
 
 
+def runners(world):
+    """What a host says of its runners and workers."""
+    from satchel.remote.remote_faults import RemoteFaults
+    from satchel.runtime.scoped_runner import unknown_runner
+
+    faults, call = RemoteFaults("satchel"), ToolCall(name="draw", plugin_digest="0123456789abcdef")
+    faults.unreachable(ConnectionError())
+    faults.no_worker(call)
+    faults.refused("a message that is not signed with our key")
+    faults.lost(call)
+    return [*faults.diagnostics, unknown_runner("gpu", "draw")]
+
+
 WORLDS = [
     *(files, limits, names_and_secrets, last_good_one, lock_file, nothing_to_validate),
     *(saved_sessions, watches, host, servers_of_tools, servers_of_skills, providers, projects),
-    *(unreadable, servers_with_instructions, servers_that_need_a_login),
+    *(unreadable, servers_with_instructions, servers_that_need_a_login, runners),
 ]

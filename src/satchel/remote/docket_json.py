@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, Self
 
-import cloudpickle
+import cloudpickle  # type: ignore[import-untyped]
 import docket.docket
 import docket.execution
 import docket.strikelist

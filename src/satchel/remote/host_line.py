@@ -1,7 +1,7 @@
 """The host's connections: send calls, and read all that comes back from one stream."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Hashable, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Hashable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 from uuid import uuid4
@@ -23,7 +23,7 @@ from satchel.remote.remote_keys import (
     loop_time,
 )
 from satchel.remote.roster import RedisClock, Roster
-from satchel.remote.sent_call import SentCall, arguments_of, doubt, may_run_again
+from satchel.remote.sent_call import BUSY, NO_WORKER, SentCall, arguments_of, doubt, may_run_again
 from satchel.remote.signed_envelope import EnvelopeError, open_sealed, seal
 from satchel.tools import ToolCall, failure
 from satchel.tools.tool_results import FinalResult
@@ -134,7 +134,7 @@ class HostLine:
                 async with asyncio.timeout_at(until):
                     await self.gate.enter(call.session_key, rooms)
             except TimeoutError:
-                yield refusal("busy", f"too many calls wait for {call.name}")
+                yield refusal(BUSY, f"too many calls wait for {call.name}")
                 return
             try:
                 async with aclosing(self._followed(queue, SentCall(call), until)) as items:
@@ -213,7 +213,7 @@ class HostLine:
         if has_begun or (has_begun is None and not may_run_again(sent.call.tool)):
             sent.end(doubt(sent.call))
         else:
-            sent.end(refusal("no_worker", f"no worker began {sent.call.name} in time"))
+            sent.end(refusal(NO_WORKER, f"no worker began {sent.call.name} in time"))
 
     # ---- what comes back ----------------------------------------------------------------------
 
@@ -285,8 +285,8 @@ class HostLine:
             sent.end(doubt(sent.call))
         # Else its worker runs it, and answers when it is done; the time limit counts.
 
-    def _begin(self, work: Any) -> "asyncio.Task[Any]":
-        task = asyncio.ensure_future(work)
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

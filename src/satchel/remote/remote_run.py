@@ -27,7 +27,7 @@ _LARGE = 256 * 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class CallAddress:
     """Where the answers of a call go, and the version that gives them."""
 
     call: str
@@ -38,7 +38,7 @@ class Address:
 class RemoteRun:
     """What a worker writes of one run of a call. While redis is away, it tries again."""
 
-    def __init__(self, queue: Docket, keys: RemoteKeys, key: bytes, address: Address) -> None:
+    def __init__(self, queue: Docket, keys: RemoteKeys, key: bytes, address: CallAddress) -> None:
         self._queue, self._keys, self._key = queue, keys, key
         self._id, self._inbox, self._digest = address.call, address.inbox, address.digest
         self._run = uuid4().hex

@@ -11,9 +11,10 @@ from satchel.lazy_dataclass import dataclass
 from satchel.remote.host_line import HostLine, VersionQueue, refusal
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import BACKOFF, LONGEST_WAIT, UNREACHABLE, RemoteKeys
+from satchel.remote.sent_call import BUSY, NO_WORKER
 from satchel.remote.signed_envelope import checked_key
 from satchel.tools import ToolCall
-from satchel.tools.runner import HERE, Runner
+from satchel.tools.runner import Runner, RunnerSignal
 
 Otherwise = Literal["here", "wait", "refuse"]
 Choice = Literal["send", "here", "no_worker", "busy"]
@@ -79,18 +80,18 @@ class RemoteRunner(Runner):
         except UNREACHABLE as problem:
             self._faults.unreachable(problem)
             if self._policy.otherwise == "here":
-                return HERE
-            return refusal("no_worker", f"the workers of {call.name} cannot be reached now")
+                return RunnerSignal.HERE
+            return refusal(NO_WORKER, f"the workers of {call.name} cannot be reached now")
         waiting = line.gate.waiting + queue.length
         choice = self._policy.choice(queue.places, waiting)
         if choice in {"here", "no_worker"}:
             self._faults.no_worker(call)
         if choice == "here":
-            return HERE
+            return RunnerSignal.HERE
         if choice == "no_worker":
-            return refusal("no_worker", f"no worker can run {call.name} now")
+            return refusal(NO_WORKER, f"no worker can run {call.name} now")
         if choice == "busy":
-            return refusal("busy", f"too many calls wait for {call.name}")
+            return refusal(BUSY, f"too many calls wait for {call.name}")
         return line.run(queue, call, self._wait)
 
     async def aclose(self) -> None:

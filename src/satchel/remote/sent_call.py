@@ -9,9 +9,16 @@ from uuid import uuid4
 
 from satchel.remote.remote_keys import INBOX_LENGTH, loop_time
 from satchel.tools import ToolCall, ToolChunk, ToolResult, failure
-from satchel.tools.runner import STARTED, Started
+from satchel.tools.runner import RunnerSignal
 from satchel.tools.tool_results import FinalResult
 from satchel.workers.codec import apply_changes, decode_chunk, to_json_value
+
+NO_WORKER = "no_worker"
+"""The `error_code` of a call that no worker could run."""
+BUSY = "busy"
+"""The `error_code` of a call for which there was no room in the queue."""
+WORKER_FAILED = "worker_failed"
+"""The `error_code` of a call that a worker took and could not run."""
 
 
 class SentCall:
@@ -45,7 +52,7 @@ class SentCall:
         """End the call here, without a worker."""
         self._keep(result)
 
-    async def next(self) -> ToolChunk | FinalResult | Started:
+    async def next(self) -> ToolChunk | FinalResult | RunnerSignal:
         """Return the next item; a result is the last one."""
         while not self._items:
             self._has_item.clear()
@@ -54,7 +61,7 @@ class SentCall:
         if isinstance(item, FinalResult):
             return item
         if "started" in item:
-            return STARTED
+            return RunnerSignal.STARTED
         if "chunk" in item:
             return decode_chunk(item["chunk"])
         apply_changes(self.call.context.state, item.get("changes") or {})

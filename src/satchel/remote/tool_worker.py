@@ -15,9 +15,9 @@ from docket import Docket, Worker
 from satchel.catalog import Catalog, ToolEntry
 from satchel.remote.docket_json import json_only, open_docket
 from satchel.remote.remote_keys import BACKOFF, CALL, LONGEST_WAIT, TASK, UNREACHABLE, RemoteKeys
-from satchel.remote.remote_run import Address, RemoteRun
+from satchel.remote.remote_run import CallAddress, RemoteRun
 from satchel.remote.roster import BEAT, RedisClock, Roster
-from satchel.remote.sent_call import doubt, may_run_again
+from satchel.remote.sent_call import NO_WORKER, WORKER_FAILED, doubt, may_run_again
 from satchel.remote.signed_envelope import EnvelopeError, checked_key, open_sealed
 from satchel.runtime.call_pipeline import prepare_call
 from satchel.satchel import Satchel
@@ -171,7 +171,9 @@ class PluginService:
             body = open_sealed(self._key, CALL, message)
             call = ToolCall.from_dict(body["call"])
             call = call.changed(context=_context(body["context"], call))
-            address = Address(call=str(body["id"]), inbox=str(body["inbox"]), digest=self._digest)
+            address = CallAddress(
+                call=str(body["id"]), inbox=str(body["inbox"]), digest=self._digest
+            )
             reason = self._reason_to_refuse(body)
         except (EnvelopeError, KeyError, TypeError, ValueError) as problem:
             reason = str(problem)
@@ -205,7 +207,7 @@ class PluginService:
         if isinstance(begun, bytes):
             await run.send(begun)
         elif entry is None or tool is None:
-            await run.finish(_failed("no_worker", f"the workers have no tool {call.name}"))
+            await run.finish(_failed(NO_WORKER, f"the workers have no tool {call.name}"))
         elif begun == "again" and not may_run_again(tool):
             await run.finish({"result": doubt(call).to_dict()})
         else:
@@ -223,7 +225,7 @@ class PluginService:
             return {"result": item.to_dict(), "changes": changes_of(before, state)}
         except Exception:  # the host waits for an answer
             _log.exception("a call of %s could not be run", call.name)
-            return _failed("worker_failed", f"the worker of {call.name} failed")
+            return _failed(WORKER_FAILED, f"the worker of {call.name} failed")
         finally:
             await run.close()
 

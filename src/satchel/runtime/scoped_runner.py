@@ -1,21 +1,18 @@
 """Which calls the runners of the host run, in place of the runner of the tool."""
 
-import logging
 from collections.abc import Callable, Iterable
 
-from satchel.diagnostics import Where, make_diagnostic
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.tools import ToolCall
 from satchel.tools.runner import Runner
 
-_log = logging.getLogger("satchel.runtime")
-
 Route = Callable[[ToolCall], tuple[Runner, ToolCall]]
 """Returns the runner of a call that has a tool, and the call as that runner needs it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedRunner:
     """A runner, and the tool or the group that it is for."""
 
@@ -34,16 +31,13 @@ class ScopedRunner:
             )
 
 
-def report_unknown_runner(name: str, tool: str) -> None:
-    """Log that a tool asks for a runner that the host has not registered."""
-    _log.warning(
-        "%s",
-        make_diagnostic(
-            "runner-unknown",
-            Where(f"tool:{tool}"),
-            f"tool {tool!r} asks for the runner {name!r}, which is not registered; it runs here",
-            "Register it with register_runner(runner, name=...), or remove the name.",
-        ),
+def unknown_runner(name: str, tool: str) -> Diagnostic:
+    """Return the diagnostic for a tool that asks for a runner that the host has not registered."""
+    return make_diagnostic(
+        "runner-unknown",
+        Where(f"tool:{tool}"),
+        f"tool {tool!r} asks for the runner {name!r}, which is not registered; it runs here",
+        "Register it with register_runner(runner, name=...), or remove the name.",
     )
 
 

@@ -13,7 +13,7 @@ from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
 from satchel.tools.argument_reading import read_arguments
-from satchel.tools.runner import HERE, STARTED, Runner
+from satchel.tools.runner import Runner, RunnerSignal
 from satchel.tools.tool_results import FinalResult, result_of_nothing
 
 
@@ -105,8 +105,10 @@ class FunctionRun:
         runner = tool.runner
         if owner.route is not None:
             runner, call = owner.route(call)
-        outcome: Any = await self._run_elsewhere(runner, call) if runner.waits else HERE
-        if outcome is HERE:
+        outcome: Any = RunnerSignal.HERE
+        if runner.waits:
+            outcome = await self._run_elsewhere(runner, call)
+        if outcome is RunnerSignal.HERE:
             runner = tool.runner if runner.waits else runner
             self._may_continue = not runner.ends_when_cancelled
             if runner.ends_when_cancelled and self._task is not None:
@@ -127,7 +129,7 @@ class FunctionRun:
         self._is_waiting = True
         self._stop_clock(asyncio.get_running_loop())
         outcome = await runner.run(call)
-        if outcome is HERE:
+        if outcome is RunnerSignal.HERE:
             self._function_starts()
         return outcome
 
@@ -143,7 +145,7 @@ class FunctionRun:
                 await self.close()
                 return value.with_id(call_id)
             first = None
-            if value is STARTED:
+            if value is RunnerSignal.STARTED:
                 self._function_starts()
                 continue
             item = to_result(value)

@@ -1,5 +1,6 @@
 """The calls of one session: how they start, and how they are interrupted."""
 
+import logging
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -28,7 +29,7 @@ from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.background_tasks import BackgroundTask
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
-from satchel.runtime.scoped_runner import report_unknown_runner, runner_for
+from satchel.runtime.scoped_runner import runner_for, unknown_runner
 from satchel.runtime.stream_opening import opened
 from satchel.runtime.tool_run import validated
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
@@ -41,6 +42,8 @@ from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.argument_errors import ArgumentError
 from satchel.tools.fast_construction import construct_fast
 from satchel.tools.runner import Runner
+
+_log = logging.getLogger("satchel.session")
 
 _EMPTY_CONTEXT: Final = ToolContext()
 
@@ -313,7 +316,7 @@ class CallDispatcher:
         chosen = runner_for(self._shared.runners, call, name)
         if name and chosen is None and name not in self._shared.unknown_runners:
             self._shared.unknown_runners |= {name}
-            report_unknown_runner(name, call.name)
+            _log.warning("%s", unknown_runner(name, call.name))
         digest = catalog.plugin_digest_of(call.name) if chosen is not None else ""
         if chosen is None or not digest:
             return call.tool.runner, call

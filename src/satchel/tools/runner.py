@@ -5,6 +5,7 @@ A runner gets a call whose arguments were validated, after contracts, approval a
 
 import inspect
 from abc import ABC, abstractmethod
+from enum import Enum
 from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ class Runner(ABC):
     waits = False
     """Whether a call may wait before its function starts, outside the time limit.
 
-    Such a runner returns `HERE`, or a stream in which `STARTED` says that the function has started.
+    Such a runner returns `RunnerSignal.HERE`, or a stream with `RunnerSignal.STARTED` in it.
     """
 
     @abstractmethod
@@ -72,12 +73,13 @@ class ThreadRunner(Runner):
         return await resolved(await in_thread(call.bind()))
 
 
-class Started:
-    """The type of `STARTED` and of `HERE`."""
+class RunnerSignal(Enum):
+    """What a runner that waits says beside results and chunks."""
+
+    STARTED = "started"
+    """In its stream: the function has started, perhaps once more."""
+    HERE = "here"
+    """In place of a result: the tool's own runner shall run the call."""
 
 
-STARTED = Started()
-"""What the stream of a runner that waits yields when the function has started, also again."""
-HERE = Started()
-"""What a runner returns if the tool's own runner shall run the call."""
 LOOP, THREAD = LoopRunner(), ThreadRunner()

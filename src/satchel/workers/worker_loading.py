@@ -236,14 +236,15 @@ def _with_about(
 
 
 def _group(encoded: Mapping[str, Any]) -> Group:
-    lists: dict[str, Any] = {key: tuple(encoded[key]) for key in ("tools", "skills", "requires")}
     return Group(
         name=encoded["name"],
         description=encoded["description"],
         notes=encoded["notes"],
         active=encoded["active"],
         is_off=encoded["is_off"],
-        **lists,
+        tools=tuple(encoded["tools"]),
+        skills=tuple(encoded["skills"]),
+        requires=tuple(encoded["requires"]),
     )
 
 
