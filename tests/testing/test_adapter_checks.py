@@ -88,7 +88,7 @@ class PlainHost:
             model.answers[call.id] = Answered("Error: Argument parsing failed.", True)
             return
         approved = False
-        if self.says is not None and request.needs_approval(call):
+        if self.says is not None and request.needs_approval(call, message):
             self.asks += self.fault != "never asks"
             if not (approved := self.says()):
                 model.answers[call.id] = Answered("refused", True)

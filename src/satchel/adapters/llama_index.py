@@ -54,7 +54,8 @@ class LlamaIndexAgent(FunctionAgent):
         self, ctx: Any, llm_input: list[Any], tools: Sequence[Any], memory: Any
     ) -> AgentOutput:
         """Begin a step, offer its tools and prompt, and note the calls of the answer."""
-        request = self._requests.begin(await self._session(ctx))
+        # A run has several contexts and one store.
+        request = self._requests.begin(await self._session(ctx), ctx.store)
         offered = request.tools({tool.metadata.name for tool in tools})
         output = await super().take_step(
             ctx,
@@ -74,7 +75,7 @@ class LlamaIndexAgent(FunctionAgent):
         own = await self.get_tools(ev.tool_name)
         if any(tool.metadata.name == ev.tool_name for tool in own):
             return await super().call_tool(ctx, ev)
-        request = self._requests.current(await self._session(ctx))
+        request = self._requests.current(await self._session(ctx), ctx.store)
         call = SatchelCall(name=ev.tool_name, arguments=ev.tool_kwargs, id=ev.tool_id)
         # The answer to a question runs this step from its start.
         refusal = await self._refusal(ctx, request, call) if self.approvals else None

@@ -171,22 +171,30 @@ def report_clash(name: str) -> None:
 
 
 class ModelRequests:
-    """The newest request of each session, for frameworks whose hooks have no object in common."""
+    """The newest request of each run, for frameworks whose hooks have no object in common.
+
+    `run` is an object that a framework has for each run. Without it the session counts, so two runs
+    at once in one session share a request.
+    """
 
     def __init__(self) -> None:
-        self._by_session: WeakKeyDictionary[Session, ModelRequest] = WeakKeyDictionary()
+        self._by_run: WeakKeyDictionary[Any, ModelRequest] = WeakKeyDictionary()
 
-    def begin(self, session: Session) -> ModelRequest:
+    def begin(self, session: Session, run: Any = None) -> ModelRequest:
         """Begin a request to the model."""
-        before = self._by_session.get(session)
-        request = self._by_session[session] = ModelRequest(session)
+        # An answer may resume a run under another object: then the session has its message.
+        before = self._by_run.get(session if run is None else run) or self._by_run.get(session)
+        request = self._by_run[session] = ModelRequest(session)
+        if run is not None:
+            self._by_run[run] = request
         # A run that an approval resumes asks for the tools again before it makes the calls.
         request.message = before.message if before else ()
         return request
 
-    def current(self, session: Session) -> ModelRequest:
+    def current(self, session: Session, run: Any = None) -> ModelRequest:
         """Return the newest request; after a restart there is none, so begin one."""
-        return self._by_session.get(session) or self.begin(session)
+        key = session if run is None else run
+        return self._by_run.get(key) or self.begin(session, run)
 
 
 def _is_changed(sent: ToolCall, call: ToolCall) -> bool:

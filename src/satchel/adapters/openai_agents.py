@@ -52,13 +52,13 @@ class OpenAIAgent(Agent[Any]):
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         """Begin a step: the SDK asks for the tools first, then for the prompt."""
         own = await super().get_all_tools(run_context)
-        request = self.requests.begin(session_of(self.source, run_context))
+        request = self.requests.begin(session_of(self.source, run_context), run_context)
         offered = request.tools({tool.name for tool in own})
         return [*own, *(self._tool(request, tool) for tool in offered)]
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
         """Return the agent's own instructions and the prompt of the step."""
-        request = self.requests.current(session_of(self.source, run_context))
+        request = self.requests.current(session_of(self.source, run_context), run_context)
         return request.prompt(await super().get_system_prompt(run_context))
 
     def _tool(self, request: ModelRequest, tool: OfferedTool) -> FunctionTool:
@@ -89,7 +89,7 @@ def _hooks_around(inner: Any, source: SessionSource, requests: ModelRequests) ->
             self.__dict__.update(vars(inner))
 
         async def on_llm_end(self, context: Any, agent: Any, response: ModelResponse) -> None:
-            request = requests.current(session_of(source, context))
+            request = requests.current(session_of(source, context), context)
             request.message = calls_in(response.output, "openai-responses")
             await inner.on_llm_end(context, agent, response)
 

@@ -20,6 +20,7 @@ from satchel.settings import Limits
 from satchel.text import one_line, visible
 
 if TYPE_CHECKING:
+    from satchel.formats.toolkit_manifest import GroupManifest, PluginManifest
     from satchel.sources import PluginFinding, PluginScan, SkillFinding, SkillScan
 
 _FILES = frozenset(
@@ -75,7 +76,7 @@ def _inactive_groups(plugins: Iterable[PluginFinding]) -> Iterable[str]:
     """Yield what will not be served in a new session, and who serves it all the same."""
     from satchel.sources.plugin_formats import PluginFormat  # lazy: not needed for `--help`
 
-    groups = [
+    groups: list[PluginManifest | GroupManifest] = [
         group
         for plugin in plugins
         if plugin.manifest and plugin.format is PluginFormat.TOOLKIT
