@@ -44,9 +44,10 @@ def test_everything_that_it_asks_for_is_shown_and_escaped(run, project):
     ):
         assert part in text
     assert HIDDEN not in text
-    code = run("trust", "--diff").stdout
-    assert "+# \\x1b[2J\\u200b" in code
-    assert not {ESCAPE, HIDDEN} & set(code)
+    for option, sign in (("--diff", "+"), ("--full", "  ")):
+        code = run("trust", option).stdout
+        assert f"{sign}# \\x1b[2J\\u200b" in code
+        assert not {ESCAPE, HIDDEN} & set(code)
 
 
 def test_an_option_records_it_and_the_other_commands_use_it(run, project, was_run):

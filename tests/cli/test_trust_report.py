@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.cli.trust_report import diff_lines, shown_line, shown_text
+from satchel.cli.trust_report import code_lines, diff_lines, shown_line, shown_text
 from satchel.sources.code_units import CodeFile, CodeUnit
 from satchel.text import has_hidden
 
@@ -51,3 +51,11 @@ def test_a_change_without_text_is_named():
     after = {"a": CodeUnit("a", {"x": CodeFile("2")})}
     assert diff_lines(before, after)[-1] == "(the change cannot be shown as text)"
     assert diff_lines(before, before) == []
+
+
+def test_all_code_is_shown_with_what_hides_in_it():
+    units = unit(x="one\n\u200btwo", y="")
+    assert code_lines(units) == [
+        *("=== a: x", "  one", "  \\u200btwo"),
+        *("=== a: y", "  (it cannot be shown as text, or is empty)"),
+    ]

@@ -115,3 +115,28 @@ def test_the_variables_of_a_declaration_are_found_wherever_they_are():
         "cwd": "${CLAUDE_PLUGIN_ROOT}/x",
     }
     assert requested_variables([table]) == ("A", "B", "D", "E")
+
+
+@pytest.mark.parametrize(
+    ("args", "changed", "counts"),
+    [
+        (["tools/server.py"], "tools/server.py", True),
+        (["tools/server.py"], "tools/helper.py", True),
+        (["tools/server.py"], "tools/notes.md", False),
+        (["tools/server.py"], "other.py", False),
+        (["run", "--directory=app"], "app/deep/code.js", True),
+        (["run", "app"], "app/README.md", False),
+        (["-m", "tools.helper"], "tools/helper.py", True),
+        (["-m", "app"], "app/deep/code.js", True),
+        ([".", "..", "\0"], "other.py", False),
+    ],
+)
+def test_what_lies_beside_a_program_of_a_server_counts(tmp_path, args, changed, counts):
+    names = ("tools/server.py", "tools/helper.py", "tools/notes.md", "other.py")
+    for name in (*names, "app/deep/code.js", "app/README.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    text = f"[mcp.box]\ncommand = 'python'\nargs = {json.dumps(args)}\n"
+    before = settings(tmp_path, text)
+    (tmp_path / changed).write_text("2")
+    assert (settings(tmp_path, text).digest != before.digest) == counts

@@ -31,6 +31,10 @@ from satchel.sources.name_owners import NameOwners
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.sources.atomic_write import write_atomic
+from satchel.sources.code_units import CodeFile, CodeUnit
+from satchel.sources.projects import TrustLevel
+from satchel.sources.trust_record import TrustStore, new_record
+from satchel.formats.lock_file import Lock, LockEntry
 pins = PinStore(folder, "box", ServerOrigin("", "box", "x"))
 for number in itertools.count():
     if kind == "names":
@@ -38,6 +42,15 @@ for number in itertools.count():
     elif kind == "pins":
         tool = ToolDefinition(name="a", description=str(number) * 500)
         pins.approve((tool,))
+    elif kind == "trust":
+        files = {f"f{part}.py": CodeFile(str(number), str(number) * 500) for part in range(20)}
+        units = {"code": CodeUnit("code", files)}
+        project = str(Path(folder).parent)
+        TrustStore(folder + "-state").write(new_record(project, TrustLevel.CODE, units, ()))
+    elif kind == "lock":
+        digest = {"digest": f"sha256:{number}"}
+        entries = [LockEntry("skill", f"skills/s{part}", f"s{part}", digest) for part in range(200)]
+        write_atomic(f"{folder}/satchel.lock", Lock(entries).text.encode())
     elif kind == "config":
         write_atomic(f"{folder}/satchel.toml", f'disable = ["{number}"]\\n'.encode() * 1)
     else:
@@ -47,7 +60,7 @@ for number in itertools.count():
         (root / "SKILL.md").write_text(text)
         Satchel(skills=[Path(folder) / "skills"]).close()
 """
-KINDS = ("names", "pins", "config", "cache")
+KINDS = ("names", "pins", "config", "cache", "trust", "lock")
 
 
 def kills(count: int, folder: Path) -> Tally:
@@ -72,7 +85,9 @@ def kills(count: int, folder: Path) -> Tally:
 def _fault_of(kind: str, place: Path) -> str:
     import tomllib
 
+    from satchel.formats.lock_file import read_lock
     from satchel.sources.name_owners import NameOwners
+    from satchel.sources.trust_record import TrustStore
 
     files = [path for path in place.rglob("*.json") if "cache" not in path.parts]
     try:
@@ -83,6 +98,18 @@ def _fault_of(kind: str, place: Path) -> str:
         if kind == "names":
             NameOwners(str(place)).record([("tool", "after", "me")])
             assert NameOwners(str(place)).of("tool", "after")
+        if kind == "trust":
+            store = TrustStore(f"{place}-state")
+            reading = store.read(str(place.parent))
+            assert not reading.diagnostics, reading.diagnostics
+            if reading.record is not None:
+                files = reading.record.units["code"].files
+                assert len({file.digest for file in files.values()}) == 1, "mixed"
+            store.revoke(str(place.parent))
+        if kind == "lock" and (place / "satchel.lock").exists():
+            entries = read_lock((place / "satchel.lock").read_bytes(), "satchel.lock").entries
+            assert len(entries) == 200
+            assert len({entry.values["digest"] for entry in entries.values()}) == 1, "mixed"
         if kind == "cache":
             os.environ["SATCHEL_CACHE_DIR"] = str(place / "cache")
             with Satchel(skills=[place / "skills"]) as app:

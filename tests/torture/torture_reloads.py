@@ -44,6 +44,11 @@ async def version_of() -> list:
 CALLERS = 64
 _CHECKED_EVERY = 10
 
+WARM_RELOADS = 1_000
+"""Reloads before the memory of the process is compared."""
+MOST_SLOPE = 500
+"""Bytes by which the process may grow with a reload."""
+
 
 def histories(count: int, folder: Path) -> Tally:
     """Edit a tree at random: the live catalog equals a fresh load of the same tree."""
@@ -156,7 +161,7 @@ def growth(count: int, folder: Path) -> Tally:
     write_skill(skills, "pdf")
     settings = Settings(state_folder=str(folder / "state"), mcp_servers=False)
     with Satchel(plugins=[plugins], skills=[skills], settings=settings) as app:
-        warm = max(count // 10, 20)
+        warm = max(count // 10, 20) if count < WARM_RELOADS else WARM_RELOADS
         before, resident = _census(), 0
         for number in range(count):
             write_plugin(plugins, "versions", PLAIN.format(version=number))
@@ -171,6 +176,8 @@ def growth(count: int, folder: Path) -> Tally:
             grown = after[what] - before[what]
             tally.expect(grown <= most, f"{grown} more {what} after {count - warm} reloads")
         slope = (_resident() - resident) / max(count - warm, 1)
+        is_long = count >= 3 * WARM_RELOADS  # before that, one page of memory is a slope
+        tally.expect(not is_long or slope < MOST_SLOPE, f"{slope:.0f} bytes more for each reload")
         tally.note = f"{after['objects'] - before['objects']:+} objects, {slope:.0f} bytes a reload"
     return tally
 

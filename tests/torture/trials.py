@@ -10,7 +10,7 @@ TRIALS = (
     Trial("mutated SKILL.md", mutated_skills, 1_000_000, 10_000),
     Trial("calls under reloads", calls_under_reloads, 1_000_000, 10_000),
     Trial("reads under a swapping attacker", swapped_links, 1_000_000, 10_000),
-    Trial("kill -9 at writes (names, pins, config, cache)", kills, 200, 4),
+    Trial("kill -9 at writes (names, pins, config, cache, trust, lock)", kills, 200, 4),
     Trial("failing calls of a scan", scan_faults, 100_000, 60),
     Trial("reloads without growth", growth, 10_000, 120),
     Trial("planted secrets", planted_secrets, 1_000, 70),

@@ -16,6 +16,7 @@ from satchel.cli.trust_report import shown_text
 from satchel.errors import SatchelError
 from satchel.reports.short_texts import count
 from satchel.settings import MIB, Limits
+from satchel.setup.artefact_signatures import signature_note
 from satchel.sources import PluginFinding, RootKind, scan_plugins, search_root
 from satchel.sources.code_units import LISTING, CodeUnit, plugin_unit
 from satchel.sources.file_reader import UnreadableFileError, read_regular
@@ -66,7 +67,8 @@ def lines_of_package(package: PipPackage) -> list[str]:
     if os.path.isdir(package.target):
         return lines + _lines_of_project(package.target)
     if package.target.endswith(".whl"):
-        return lines + _lines_of_wheel(package.target)
+        note = signature_note(package.target)
+        return [*lines, f"signature: {note}", *_lines_of_wheel(package.target)]
     return [*lines, "its dependencies, and what its build and its setup run, are not known yet"]
 
 

@@ -47,7 +47,8 @@ def _sandbox() -> MachineCheck:
         return MachineCheck(
             name="sandbox", severity=Severity.INFO, message="bubblewrap runs scripts and commands"
         )
-    return MachineCheck(name="sandbox", severity=Severity.INFO, message=problem.message)
+    message = f"{problem.message} ({problem.code}: {problem.fix})"
+    return MachineCheck(name="sandbox", severity=Severity.INFO, message=message)
 
 
 def is_readable_by_others(path: str) -> bool:

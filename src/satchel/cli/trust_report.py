@@ -38,7 +38,7 @@ def print_inventory(inventory: ProjectInventory, console: Console) -> None:
     base = inventory.project.folder
     _section(console, "skill", [_skill_line(item, base) for item in inventory.skills])
     _section(console, "plugin", [_plugin_line(item, base) for item in inventory.plugins])
-    _section(console, "code file", _code_lines(inventory.units))
+    _section(console, "code file", _digest_lines(inventory.units))
     servers = [f"{item.name} ({item.owner}): {item.declared}" for item in inventory.servers]
     _section(console, "server", servers)
     _section(console, "variable", inventory.variables)
@@ -78,7 +78,7 @@ def _plugin_line(found: Any, base: str) -> str:
     return f"{found.manifest.name} ({place}): {found.manifest.description}"
 
 
-def _code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
+def _digest_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     return [
         f"{_path_of(unit, name)} (digest {file.digest[:12]})"
         for _, unit in sorted(units.items())
@@ -88,6 +88,16 @@ def _code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
 
 def _path_of(unit: CodeUnit, name: str) -> str:
     return unit.key if unit.key == name else f"{unit.key}: {name}"
+
+
+def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
+    """Return all code, each file after its path; a file that is no text is named."""
+    lines: list[str] = []
+    for _, unit in sorted(units.items()):
+        for name, file in sorted(unit.files.items()):
+            text = file.text.splitlines() or ["(it cannot be shown as text, or is empty)"]
+            lines += [f"=== {_path_of(unit, name)}", *(f"  {line}" for line in text)]
+    return [shown_line(line) for line in lines]
 
 
 def diff_lines(trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit]) -> list[str]:

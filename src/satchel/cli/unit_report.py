@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from satchel.reports.short_texts import count
 from satchel.runtime.skill_scripts import scripts_of
 from satchel.scan import SCAN_RULES, scan_path
+from satchel.setup.artefact_signatures import signature_note
 from satchel.setup.folder_diff import folder_diff
 from satchel.setup.setup_hook import find_setup_hook
 from satchel.setup.source_fetch import FetchedSource
@@ -20,11 +21,11 @@ _LONGEST_LINE = 300
 
 
 def source_line(source: FetchedSource) -> str:
-    """Return where something comes from, and that nobody signed it."""
+    """Return where something comes from, and that no signature was checked."""
     address, version = source.address, source.version
     kind = {"git": "commit", "archive": "archive", "folder": ""}[address.kind]
     at = f", {kind} {version}" if version else ""
-    return one_line(f"from {address.text}{at} (no signature was checked)")
+    return one_line(f"from {address.text}{at} ({signature_note(address.location)})")
 
 
 def unit_lines(unit: SourceUnit, top: str) -> Iterator[str]:

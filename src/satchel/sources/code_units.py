@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from satchel.formats.server_placeholders import variables_in
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from satchel.sources.skill_scan import SkillFinding
 
 _LARGEST_PROGRAM = 64 * MIB
+_MOST_PROGRAM_FILES = 1_000
 _LARGEST_TEXT = 256 * KIB
 """Texts up to this size are kept to show what changed."""
 _SERVERS = "MCP servers"
@@ -166,16 +168,47 @@ def _programs(finding: PluginFinding, limits: Limits, *, with_text: bool) -> tup
 
 
 def _program_files(table: Mapping[str, Any], base: str) -> dict[str, CodeFile]:
-    """Return the files of a project that the command of a server names."""
+    """Return the files of a project that the command of a server names, with what is beside them.
+
+    A script may import its neighbours, so those of the same kind count as well, and all of a folder
+    or a Python module that is named. What these use from elsewhere is not known.
+    """
     args = table.get("args", ())
     words = [table.get("command"), *(args if isinstance(args, list | tuple) else ())]
     folder = os.path.join(base, str(table.get("cwd") or ""))
     root, files = real_path(base), {}
-    for word in words:
-        path = os.path.join(folder, word) if isinstance(word, str) and word else ""
-        if path and os.path.isfile(path) and is_inside(real_path(path), root):
-            files[os.path.relpath(path, base)] = _read(path, root) or CodeFile("unreadable")
+    for before, word in pairwise(("", *(it for it in words if isinstance(it, str) and it))):
+        name = word.replace(".", "/") if before == "-m" else word.rpartition("=")[2] or word
+        for path in (os.path.join(folder, name), os.path.join(folder, f"{name}.py")):
+            if (
+                os.path.exists(path)
+                and real_path(path) != root
+                and is_inside(real_path(path), root)
+            ):
+                for used in _used_with(path, root):
+                    files[os.path.relpath(used, base)] = _read(used, root) or CodeFile("unreadable")
     return files
+
+
+def _used_with(path: str, root: str) -> list[str]:
+    """Return the files that a program may be made of, by a file or a folder that is named."""
+    if os.path.isdir(path):
+        reader = FolderReader(
+            root=root,
+            most_files=_MOST_PROGRAM_FILES,
+            largest=_LARGEST_PROGRAM,
+            wanted=lambda name: not name.endswith(".md"),
+            keep=lambda _name: False,
+        )
+        return [os.path.join(path, *file.name.split("/")) for file in reader.read(path).files]
+    if not os.path.isfile(path):
+        return []
+    parent, ending = os.path.dirname(path), os.path.splitext(path)[1]
+    try:
+        beside = sorted(name for name in os.listdir(parent) if ending and name.endswith(ending))
+    except OSError:
+        beside = []
+    return [path, *(os.path.join(parent, name) for name in beside[:_MOST_PROGRAM_FILES])]
 
 
 def _read(path: str, root: str) -> CodeFile | None:

@@ -9,7 +9,7 @@ from satchel.cli.console import Console
 from satchel.cli.install_consent import REFUSED
 from satchel.cli.rendering import diagnostic_line, table
 from satchel.cli.terminal import Terminal
-from satchel.cli.trust_report import diff_lines, print_inventory, shown_text
+from satchel.cli.trust_report import code_lines, diff_lines, print_inventory, shown_text
 from satchel.diagnostics import Diagnostic
 from satchel.errors import SatchelError
 from satchel.reports.short_texts import count, short_path
@@ -31,6 +31,7 @@ _NO = "no: nothing of it is used"
     help="Let its files use this environment variable. Repeatable.",
 )  # fmt: skip
 @click.option("--claude", is_flag=True, help="Count .claude/skills as a conventional folder.")
+@click.option("--full", is_flag=True, help="Print all of its code as well, before the question.")
 @click.option("--diff", "mode", flag_value="diff", help="Print how its code changed since then.")
 @click.option("--revoke", "mode", flag_value="revoke", help="Forget that DIR is trusted.")
 @click.option("--list", "mode", flag_value="list", help="List what is trusted.")
@@ -42,6 +43,7 @@ def command(
     level: str | None,
     variables: tuple[str, ...],
     claude: bool,
+    full: bool,
     mode: str | None,
     as_json: bool,
 ) -> int:
@@ -49,8 +51,9 @@ def command(
 
     Nothing of DIR is run. It shows the skills, plugins, code, servers and environment variables,
     and records your answer in your own state folder. Code that changes later waits until you trust
-    it again. --diff prints the changes; for a project that is not trusted, all of its code. Without
-    a terminal, and without --data or --code, the answer is no, and the exit code 3.
+    it again. --diff prints the changes, and --full all of the code, with what is hidden in it
+    written out. Without a terminal, and without --data or --code, the answer is no, and the exit
+    code 3.
     """
     store = TrustStore()
     if mode == "list":
@@ -68,6 +71,8 @@ def command(
     if mode == "diff":
         return _print_diff(inventory, reading.record, console)
     print_inventory(inventory, console)
+    for line in code_lines(inventory.units) if full else ():
+        console.out(line)
     if inventory.is_empty:
         raise SatchelError("has no skills, plugins or settings to trust", where=folder)
     kept = reading.record.variables if reading.record else ()
@@ -111,7 +116,7 @@ def _ask(terminal: Terminal, inventory: ProjectInventory) -> TrustLevel:
     if not inventory.units:
         levels = [item for item in levels if item[0] is not TrustLevel.CODE]
     else:
-        terminal.say("read the code with 'satchel trust --diff', or look for lures: satchel scan")
+        terminal.say("read the code with 'satchel trust --full', or look for lures: satchel scan")
     number = terminal.choice("How far do you trust it?", [text for _, text in levels])
     return levels[number][0]
 
