@@ -76,11 +76,11 @@ def _inactive_groups(plugins: Iterable[PluginFinding]) -> Iterable[str]:
     """Yield what will not be served in a new session, and who serves it all the same."""
     from satchel.sources.plugin_formats import PluginFormat  # lazy: not needed for `--help`
 
-    groups: list[PluginManifest | GroupManifest] = []
+    named: list[PluginManifest | GroupManifest] = []
     for plugin in plugins:
         if plugin.manifest and plugin.format is PluginFormat.TOOLKIT:
-            groups += [plugin.manifest, *plugin.manifest.groups]
-    groups = [group for group in groups if not group.active]
+            named += (plugin.manifest, *plugin.manifest.groups)
+    groups = [group for group in named if not group.active]
     # A package's manifest may have no name: its distribution has one.
     said_nothing = sorted({group.name for group in groups if group.name and not group.is_off})
     is_off = sorted({group.name for group in groups if group.name and group.is_off})
