@@ -146,9 +146,11 @@ def _address(
 
 
 def user_server(
-    name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str]
+    name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str], within: str = ""
 ) -> DeclaredServer:
     """Return a server from a user's file, with `${NAME}` filled in from the environment.
+
+    `within` is the folder that a command starts in, if not the current one.
 
     Raises `DefinitionError`.
     """
@@ -164,7 +166,7 @@ def user_server(
             command=given.text("command"),
             args=given.texts("args") or (),
             env=given.mapping("env"),
-            cwd=given.text("cwd") or None,
+            cwd=os.path.join(within, given.text("cwd") or "") or None,
             hidden=_placeholder_values(table.get("args", ()), environment),
             shown=str(table["command"]),
         )
