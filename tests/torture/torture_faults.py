@@ -151,14 +151,15 @@ def scan_faults(count: int, folder: Path) -> Tally:
                                 False, f"{what}, {name} at call {number}: {problem!r}"[:300]
                             )
                 app.refresh()
-                tally.expect(_names(app) == expected, f"call {number}: not as before")
+                differs = set(_names(app)) ^ set(expected)
+                tally.expect(not differs, f"call {number}: not as before: {sorted(differs)}")
                 tally.done += 1
                 if calls[0] <= number:
                     break
     return tally
 
 
-def _names(app: Satchel) -> object:
+def _names(app: Satchel) -> list[tuple[str, str, str]]:
     catalog = app.catalog
     served = [entry for entry in catalog.entries if entry.is_served]
     return sorted((type(entry).__name__, entry.name, str(entry.state)) for entry in served)

@@ -52,8 +52,9 @@ def declared_servers(
     for name, (file, table) in selection.servers.items():
         try:
             variables = gate.variables(file.path, file.scope, requested_variables([table]))
-            found = user_server(name, table, file.path, variables)
-            servers.append(_in_project(found) if file.scope is Precedence.PROJECT else found)
+            # A project's server starts there: its files are those that the user trusted.
+            within = os.path.dirname(file.path) if file.scope is Precedence.PROJECT else ""
+            servers.append(user_server(name, table, file.path, variables, within))
         except DefinitionError as problem:
             diagnostics.append(_invalid_server(name, file.path, problem))
     for plugin in plugins:
@@ -67,16 +68,6 @@ def declared_servers(
                 diagnostics.append(_invalid_server(server.name, plugin.path, problem))
     enabled = (item for item in servers if selection.disabled("plugin", f"mcp:{item.name}") is None)
     return tuple(enabled), tuple(diagnostics)
-
-
-def _in_project(declared: ServerConfig) -> ServerConfig:
-    """Return a server that starts in its project: its files are those that the user trusted."""
-    from satchel.mcp_servers.server_addresses import StdioServer  # lazy: only with MCP servers
-
-    server, folder = declared.server, os.path.dirname(declared.path)
-    if not isinstance(server, StdioServer):
-        return declared
-    return replace(declared, server=replace(server, cwd=os.path.join(folder, server.cwd or "")))
 
 
 def _invalid_server(name: str, path: str, problem: DefinitionError) -> Diagnostic:

@@ -123,9 +123,11 @@ def _address(
 
 
 def user_server(
-    name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str]
+    name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str], within: str = ""
 ) -> ServerConfig:
     """Return a server from a user's file, with `${NAME}` filled in from the environment.
+
+    `within` is the folder that a command starts in, if not the current one.
 
     Raises `DefinitionError`.
     """
@@ -139,7 +141,7 @@ def user_server(
     return ServerConfig(
         name=name,
         path=path,
-        server=_local(declared, variables) if is_local else _remote(declared, variables),
+        server=_local(declared, variables, within) if is_local else _remote(declared, variables),
         groups=variables.in_all(declared.group),
         enable=None if declared.enable is None else variables.in_all(declared.enable),
         disable=variables.in_all(declared.disable),
@@ -175,12 +177,12 @@ class _Variables:
         return str(default)
 
 
-def _local(declared: ServerTable, variables: _Variables) -> StdioServer:
+def _local(declared: ServerTable, variables: _Variables, within: str) -> StdioServer:
     return StdioServer(
         command=variables.filled(declared.command),
         args=variables.in_all(declared.args),
         env=variables.in_values(declared.env),
-        cwd=variables.filled(declared.cwd) or None,
+        cwd=os.path.join(within, variables.filled(declared.cwd)) or None,
         hidden=_placeholder_values(declared.args, variables.environment),
         shown=declared.command,
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
 from satchel.scan.readable_text import HIDDEN, readable_texts
-from satchel.scan.scan_rules import LURES, SCAN_RULES
+from satchel.scan.scan_rules import SCAN_RULES, lure_finder
 from satchel.settings import Limits
 from satchel.sources import RootKind, scan_skills, search_root
 
@@ -81,7 +81,7 @@ def scan_text(text: str, path: str = "") -> Iterator[ScanFinding]:
 def _matches(text: str) -> Iterator[tuple[str, int, str]]:
     """Yield the rules that match a text, or what is hidden in it, with the line."""
     for readable in readable_texts(text):
-        for rule, start, end in LURES.find(readable.text):
+        for rule, start, end in lure_finder().find(readable.text):
             yield rule, readable.line_at(start), readable.text[start:end]
 
 

@@ -67,6 +67,7 @@ _DEFINED = tuple(
     )
 )
 _ENTERS = re.compile(r"\s*cd\s")
+_RUNS_HERE = re.compile(r"\./|\b(?:sh|bash|zsh|python3?|node)\s+[\w-]+\.\w")
 _FOLDER = "./"
 """The name of the folder that a shell is in."""
 _MOST_NAMES = 500
@@ -232,7 +233,7 @@ def _names_in(statement: str) -> Iterator[str]:
         yield name.partition(".")[0]
         parts = name.strip("./~").split("/")
         yield from ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
-    if "./" in statement:
+    if _RUNS_HERE.search(statement):
         yield _FOLDER
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
@@ -25,11 +26,6 @@ class ScanRule:
     """Kinds of words that stand together. Rules about files and letters have none."""
 
 
-_DATA: Mapping[str, Any] = yaml.safe_load(
-    resources.files("satchel.scan").joinpath("lure_rules.yaml").read_text("utf-8")
-)
-
-
 def _bounded(pattern: str) -> str:
     """Limit the repeats of letters in a pattern: a hostile text must not take minutes to search."""
     bounds = {"*": "{0,200}", "+": "{1,200}"}
@@ -37,25 +33,37 @@ def _bounded(pattern: str) -> str:
     return re.sub(repeated, lambda match: match[1] + bounds[match[2]], pattern)
 
 
-SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(
-    {
+@cache
+def _data() -> Any:
+    file = resources.files("satchel.scan").joinpath("lure_rules.yaml")
+    return yaml.safe_load(file.read_text("utf-8"))
+
+
+def _rules() -> dict[str, ScanRule]:
+    return {
         name: ScanRule(
             id=name,
             meaning=rule["meaning"],
             incident=rule["incident"],
             signs=tuple(rule.get("signs", ())),
         )
-        for name, rule in _DATA["rules"].items()
+        for name, rule in _data()["rules"].items()
     }
-)
 
-LURES = LureFinder(
-    Lexicon(
-        _DATA["words"],
-        {kind: map(_bounded, patterns) for kind, patterns in _DATA["code"].items()},
-        _DATA["flowing"],
-    ),
-    {name: tuple(map(read_sign, rule.signs)) for name, rule in SCAN_RULES.items()},
-    re.compile("|".join(rf"(?:{it})\S{{0,200}}" for it in _DATA["known_addresses"])),
-)
-"""Finds the signs of all rules. Addresses of installers that their makers document are none."""
+
+SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(_rules())
+
+
+@cache
+def lure_finder() -> LureFinder:
+    """Return what finds the signs of all rules.
+
+    Addresses of installers that their makers document are no signs.
+    """
+    data = _data()
+    code = {kind: tuple(map(_bounded, patterns)) for kind, patterns in data["code"].items()}
+    return LureFinder(
+        Lexicon(data["words"], code, data["flowing"]),
+        {name: tuple(map(read_sign, rule.signs)) for name, rule in SCAN_RULES.items()},
+        re.compile("|".join(rf"(?:{it})\S{{0,200}}" for it in data["known_addresses"])),
+    )
