@@ -17,8 +17,9 @@ from satchel import Contribution, Project, Satchel, Settings, Skill, ToolCall
 from satchel.diagnostics import RULES
 from satchel.mcp_servers import HttpServer, StdioServer
 from satchel.settings import Limits, WatchTimings
-from satchel.sources import WatchTargets, change_events, folder_reader
+from satchel.sources import WatchTargets, change_events
 from satchel.sources.file_reader import UnreadableFileError
+from satchel.sources.open_folder import OpenFolder
 from satchel.sources.projects import TrustLevel
 from satchel.sources.trust_record import TrustStore, new_record
 
@@ -160,16 +161,16 @@ def limits(world):
 
 
 def unreadable(world):
-    read = folder_reader.read_regular
+    read = OpenFolder.read
 
-    def refuse(path, *more):
-        if path.endswith("secret.py"):
+    def refuse(folder, name, limit):
+        if name == "secret.py":
             raise UnreadableFileError("permission denied")
-        return read(path, *more)
+        return read(folder, name, limit)
 
     write_plugin(world / "closed", "s", {"tools.py": "", "secret.py": ""})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folder_reader, "read_regular", refuse)
+        patch.setattr(OpenFolder, "read", refuse)
         with Satchel(plugins=[world / "closed"]) as satchel:
             yield from satchel.catalog.diagnostics
 
