@@ -1,4 +1,4 @@
-"""An orchestrator that knows no tool: their contracts tell it everything it needs.
+"""An orchestrator that knows no tool: their contracts contain all that it needs.
 
 python docs/examples/orchestrator.py [PLAN]
 """

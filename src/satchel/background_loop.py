@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class LazyEventLoop:
-    """An event loop in a thread that starts with the first use, in each process anew."""
+    """An event loop in a thread that starts with the first use, and once in each process."""
 
     def __init__(self, name: str, patience: float) -> None:
         self._name, self._patience = name, patience

@@ -773,7 +773,7 @@ class Satchel:
         """Change values of a plugin's configuration; they win over the environment and all files.
 
         `plugin` need not be loaded yet. A value of `None` removes what was given in code before, so
-        that the environment and the files count again. A plugin with a startup is started anew.
+        that the environment and the files count again. A plugin with a startup is started again.
         """
         self._require_open()
         with self._lock:

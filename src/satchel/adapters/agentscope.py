@@ -126,7 +126,7 @@ def _message_of(agent: Any) -> list[ToolCall]:
 
 
 def _chunk(item: Any, *, is_repeated: bool) -> ToolChunk:
-    """Return what AgentScope adds up; the result repeats the chunks, so only an error is told."""
+    """Return what AgentScope adds up; the result repeats the chunks, so only errors count."""
     if not isinstance(item, ToolResult):
         state = ToolResultState.RUNNING
     elif item.is_interrupted:

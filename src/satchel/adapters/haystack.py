@@ -26,8 +26,8 @@ _BEFORE = "satchel_before"
 def toolset(source: SessionSource) -> "HaystackToolset":
     """Return a toolset with the skills and tools of a session; use it with `hooks()`.
 
-    Haystack tells a toolset nothing of a run, so a function as `source` gets `None`: let it read a
-    `ContextVar` that you set before you run the agent.
+    Haystack gives a toolset no information about a run, so a function as `source` gets `None`: let
+    it read a `ContextVar` that you set before you run the agent.
     """
     return HaystackToolset(source)
 

@@ -15,7 +15,7 @@ from satchel.tools import ToolCall, ToolChunk, ToolContext, ToolResult
 _log = logging.getLogger("satchel.adapters")
 
 SessionSource = Session | Callable[[Any], Session]
-"""A session, or a function from what the framework tells of a run to the session of that run.
+"""A session, or a function from what the framework reports about a run to the session of that run.
 
 One agent that serves several users needs the function: with one session, what one user's model
 switches on would be on for all.
@@ -56,7 +56,7 @@ class ModelRequest:
         self._plan: StepPlan | None = None
         self._claimed: set[str] = set()
         self.message: Sequence[ToolCall] = ()
-        """All calls of the model's answer, where a framework tells them before it runs them."""
+        """All calls of the model's answer, where a framework reports them before it runs them."""
 
     def prompt(self, before: str | None = None) -> str:
         """Return the prompt of the step, after the host's own."""
@@ -112,7 +112,7 @@ class ModelRequest:
         return plan.stream(place, approved=approved)
 
     def claim(self, name: str, arguments: Mapping[str, Any]) -> ToolCall:
-        """Return the call of the message that a framework means which tells no id of a call.
+        """Return the call of the message for a framework that gives no id of a call.
 
         Of equal calls, each is returned once.
         """

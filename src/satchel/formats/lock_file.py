@@ -1,4 +1,4 @@
-"""A lock file: what was loaded when somebody looked at it, as TOML that is read in reviews."""
+"""A lock file: what was loaded when it was reviewed, as TOML that is read in reviews."""
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ _DIGEST = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockEntry:
-    """One thing that is locked. Place and name tell it from others of its kind."""
+    """One thing that is locked. Place and name distinguish it from others of its kind."""
 
     kind: str
     place: str
@@ -46,7 +46,7 @@ class LockEntry:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Return what tells it from all others."""
+        """Return what identifies it."""
         return self.kind, self.place, self.name
 
     @property

@@ -49,8 +49,8 @@ async def completion(
         words = _skill_values(asked, given, shown.view.skills)
     found = sorted({word for word in words if word.startswith(begun) and not has_hidden(word)})
     total = len(found)
-    told = {"values": found[:_MAX], "total": total, "hasMore": total > _MAX}
-    return {"completion": told, "resultType": "complete"}
+    completion = {"values": found[:_MAX], "total": total, "hasMore": total > _MAX}
+    return {"completion": completion, "resultType": "complete"}
 
 
 def _is_listed(

@@ -62,7 +62,7 @@ class Notifier:
 
     def join(self, client: ServedClient) -> None:
         """Notify a client of changes until its connection ends."""
-        client.told = self._shown_to(client)
+        client.shown = self._shown_to(client)
         self._talks.add(client)
         if client.connection is not None:
             client.connection.exit_stack.callback(self._talks.discard, client)
@@ -116,16 +116,16 @@ class Notifier:
     async def _tell(self, client: ServedClient) -> None:
         """Notify one client; one that does not read is notified when it does."""
         client.has_news = True
-        if client.told is None or client.is_being_told:
+        if client.shown is None or client.is_being_notified:
             return
-        client.is_being_told = True
+        client.is_being_notified = True
         try:
             while client.has_news and client in self._talks:
                 client.has_news, now = False, self._shown_to(client)
                 updated, client.updated = client.updated, set()
                 try:
                     async with asyncio.timeout(_PATIENCE):
-                        for event in events_between(client.told, now):
+                        for event in events_between(client.shown, now):
                             await send(event, client)
                         for uri in updated:
                             await send(ResourceUpdated(uri), client)
@@ -133,9 +133,9 @@ class Notifier:
                     client.has_news = True
                     client.updated |= updated
                 else:
-                    client.told = now
+                    client.shown = now
         finally:
-            client.is_being_told = False
+            client.is_being_notified = False
 
     def _begin(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -103,7 +103,7 @@ class _Sessions(StreamableHTTPSessionManager):
 
     def _admit_session(self, requestor: Any) -> Any:
         # Private, as the SDK has no other way to make room: it refuses everybody until the idle
-        # sessions of somebody end.
+        # sessions of one principal end.
         if len(self._server_instances) >= MOST_SESSIONS:
             idle = [
                 (transport.idle_scope.deadline, session)

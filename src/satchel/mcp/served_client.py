@@ -36,9 +36,9 @@ class ServedClient:
     """The resources that it subscribed to, with what ends that."""
     updated: set[str] = field(default_factory=set)
     """Resources of servers that changed; it was not notified yet."""
-    told: ClientView | None = None
+    shown: ClientView | None = None
     """The last view it was notified of; `None` before it is initialized."""
-    is_being_told: bool = False
+    is_being_notified: bool = False
     has_news: bool = False
 
     def unsubscribe(self, *uris: str) -> None:

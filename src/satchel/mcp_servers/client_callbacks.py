@@ -53,7 +53,7 @@ class ClientCallbacks:
     asks_clients: bool = False
     """Whether MCP clients are served, which may be able to answer."""
     roots: tuple[str, ...] = ()
-    """Addresses of folders that are the answer to a question for roots, whoever calls."""
+    """Addresses of folders that are the answer to a question for roots, for every caller."""
 
     def can(self, method: str) -> bool:
         """Return whether anybody may be able to answer such a question."""
@@ -201,7 +201,7 @@ def sdk_callbacks(
 ) -> dict[str, Any]:
     """Return the callbacks for the SDK's client, as its keyword arguments.
 
-    Only what can be answered has one: a server is told by this what it may ask. `hide` removes
+    Only what can be answered has one: a server learns from this what it may ask. `hide` removes
     secrets from log lines.
     """
     import mcp_types as types

@@ -68,7 +68,7 @@ class TokenStore:
         """Wait until the login has another stamp, at most `seconds`."""
         loop = asyncio.get_running_loop()
         end, pause = loop.time() + seconds, min(_LOOK, seconds / 20)
-        # Looked at now and then: nothing else tells one process what another one writes.
+        # Looked at now and then: there is no other signal for what another process writes.
         while self.stamp == stamp and loop.time() < end:  # noqa: ASYNC110
             await asyncio.sleep(pause)
 

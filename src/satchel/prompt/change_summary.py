@@ -1,4 +1,4 @@
-"""Tell the model in one sentence what changed since the last step."""
+"""Summarize for the model in one sentence what changed since the last step."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

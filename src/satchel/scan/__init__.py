@@ -1,4 +1,4 @@
-"""Scan: what a reviewer wants to look at before a skill or plugin of somebody else is trusted."""
+"""Scan: what a reviewer wants to look at before a skill or plugin of others is trusted."""
 
 from typing import TYPE_CHECKING
 

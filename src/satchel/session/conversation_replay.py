@@ -40,7 +40,7 @@ async def replay(
 ) -> tuple[ReplayDifference, ...]:
     """Go through a recording with a new session, and return what is not as it was.
 
-    Steps are taken anew and compared. Calls of the session's own tools, such as `load_skill`, are
+    Steps are taken again and compared. Calls of the session's own tools, such as `load_skill`, are
     made again. Any other call is only checked: whether its tool is there and takes its arguments.
     With `run`, these calls are made again too, with all their effects, and their results compared.
     """

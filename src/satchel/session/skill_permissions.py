@@ -51,7 +51,7 @@ def restricting_skills(conversation: SessionState) -> list[str]:
 
 
 def allowed_remark(patterns: tuple[str, ...]) -> str:
-    """Return what the model is told when it loads a skill that restricts the session."""
+    """Return what the model reads when it loads a skill that restricts the session."""
     return f"While this skill is loaded, only these tools may be called: {_listed(patterns)}."
 
 

@@ -27,7 +27,7 @@ _ALL_THREADS = 3.0
 _CALLBACK = 3.0
 """Seconds for one callback of `atexit`."""
 _INSISTENCE = 0.5
-"""Seconds between interruptions of a callback that goes on after the first one."""
+"""Seconds between interruptions of a callback that continues after the first one."""
 _MOST_INTERRUPTIONS = 4
 
 
@@ -53,7 +53,7 @@ def _end_threads_at_exit() -> None:
 def _register(register: Any) -> Any:
     @wraps(register)
     def registering(func: Any, /, *args: Any, **kwargs: Any) -> Any:
-        # A module of Python itself registers for everybody, whoever imported it first.
+        # A module of Python itself registers for all, no matter which module imported it first.
         caller = str(sys._getframe(1).f_globals.get("__name__"))  # noqa: SLF001
         is_of_python = caller.partition(".")[0] in sys.stdlib_module_names
         if is_of_python or not _is_plugin_code(func):

@@ -61,7 +61,7 @@ class NameOwners:
                 except (UnreadableFileError, OSError) as problem:
                     if not self._has_warned:
                         _warn(
-                            "the owners of names cannot be read: %s; remove %s to begin anew",
+                            "the owners of names cannot be read: %s; remove %s to start again",
                             problem,
                             self._file.path,
                         )

@@ -26,7 +26,7 @@ from satchel.sources.state_files import make_folder
 _FORMAT = 3
 """Raise it when reading gives other results; then all older rows are useless."""
 _LARGEST = 1024 * MIB
-"""A larger file is begun anew: rows of roots that are gone stay in it."""
+"""A larger file is started again: rows of roots that are gone stay in it."""
 _WAIT = 0.2
 """Seconds to wait for another process."""
 _TABLE = """create table if not exists skills (

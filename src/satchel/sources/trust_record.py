@@ -173,7 +173,7 @@ def _device(path: str) -> int:
 
 
 def _require_private(file: str, project: str) -> None:
-    """Raise `UnreadableFileError` for a record that somebody else could have written."""
+    """Raise `UnreadableFileError` for a record that another user could have written."""
     try:
         status = os.stat(file)
     except OSError:

@@ -48,7 +48,7 @@ VERSION = "old"
 
 @tool
 async def version_after_the_edit() -> str:
-    """Wait until the file was edited, then tell the version of this code."""
+    """Wait until the file was edited, then return the version of this code."""
     while not Path(__file__).with_name("edited").exists():
         await asyncio.sleep(0.01)
     return VERSION
@@ -188,7 +188,7 @@ def _tools_of(world: World) -> list[Callable[..., Any]]:
         """Wait for ever."""
         world.started.set()
         try:
-            # The event may be set in a thread; whoever cannot be cancelled waits for it.
+            # The event may be set in a thread; a tool that cannot be cancelled waits for it.
             while not world.is_over.is_set():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         except asyncio.CancelledError:
@@ -324,8 +324,8 @@ async def a_name_clash_is_reported(host: AgentHost, world: World) -> None:
 async def errors_are_word_for_word(host: AgentHost, world: World) -> None:
     """The text of a `ToolError` arrives unchanged; an unexpected exception shows no detail."""
     model = await played(host, world, [call("fail", "f"), call("crash", "c")])
-    told = model.answers["f"].text
-    assert "the archive is closed; try tomorrow" in told, told
+    text = model.answers["f"].text
+    assert "the archive is closed; try tomorrow" in text, text
     assert "secret detail" not in model.answers["c"].text, model.answers
     assert "tool failed" in model.answers["c"].text, model.answers
 

@@ -1,4 +1,4 @@
-"""A conversation that somebody holds by hand, in place of a model."""
+"""A conversation that a person holds by hand, in place of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tell open pages that something changed, by server-sent events."""
+"""Notify open pages that something changed, by server-sent events."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 20_000
 """Characters of one text in a page; the JSON has all of it."""
 _MOST_OF_WHOLE = 1_000_000
-"""Characters of a text that somebody wants to read to its end, such as a prompt."""
+"""Characters of a text that is worth reading to its end, such as a prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

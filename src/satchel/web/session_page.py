@@ -149,7 +149,7 @@ def _of(workbench: Workbench, given: Mapping[str, Any]) -> Conversation:
 
 
 async def _done(workbench: Workbench, work: Callable[[], Any]) -> Any:
-    """Do what may block in a thread, and tell the pages."""
+    """Do what may block in a thread, and notify the pages."""
     answer = await asyncio.to_thread(work)
     workbench.wake()
     return answer

@@ -120,7 +120,7 @@ class Workbench:
         return conversation
 
     def wake(self) -> None:
-        """Tell the pages soon that something changed; any thread may call this."""
+        """Notify the pages soon that something changed; any thread may call this."""
         self._has_news = True
         self._look()
 
@@ -131,7 +131,7 @@ class Workbench:
                 self._loop.call_soon_threadsafe(self._woken.set)
 
     async def follow(self) -> None:
-        """Watch the sources, and tell the pages about each change, until it is cancelled."""
+        """Watch the sources, and notify the pages of each change, until it is cancelled."""
         self._loop = asyncio.get_running_loop()
         undo_record = self.app.register_middleware(self.timeline.record)
         undo_listener = self.app.subscribe(self.timeline.add_change)
@@ -151,7 +151,7 @@ class Workbench:
     async def _news(self) -> AsyncIterator[None]:
         """Yield whenever something changed; without an open page nothing is polled."""
         while True:
-            # After the first page is shown, and before somebody searches.
+            # After the first page is shown, and before the first search.
             if (self.stream.readers or self._wants_index) and self._indexing is None:
                 self._indexing = asyncio.create_task(self._make_index())
             seconds = _POLL_SECONDS if self.stream.readers else None

@@ -177,7 +177,7 @@ def _write_table(findings: Sequence[list[Finding]], console: Console) -> None:
 
 
 def _end_of(place: str, width: int) -> str:
-    """Return a place, without its beginning if it is too long: the end tells places apart."""
+    """Return a place, without its beginning if it is too long: the end distinguishes places."""
     return place if len(place) <= width else f"…{place[1 - width :]}"
 
 

@@ -208,7 +208,7 @@ def logout(console: Console, *, name: str, state: str, sources: Sources, as_json
     if as_json:
         console.json({"server": name, "removed": was_there, "revoked": is_revoked})
     elif was_there:
-        ended = "" if is_revoked else "; its authorization server was not told"
+        ended = "" if is_revoked else "; its authorization server was not informed"
         console.out(one_line(f"logged out of {name}{ended}"))
     else:
         console.say(f"there is no login to {name}")

@@ -1,4 +1,4 @@
-"""`satchel scan`: what to look at before trusting skills and plugins of somebody else."""
+"""`satchel scan`: what to look at before trusting skills and plugins of others."""
 
 from collections import Counter
 
