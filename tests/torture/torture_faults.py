@@ -49,7 +49,10 @@ for number in itertools.count():
         TrustStore(folder + "-state").write(new_record(project, TrustLevel.CODE, units, ()))
     elif kind == "lock":
         digest = {"digest": f"sha256:{number}"}
-        entries = [LockEntry("skill", f"skills/s{part}", f"s{part}", digest) for part in range(200)]
+        entries = [
+            LockEntry(kind="skill", place=f"skills/s{part}", name=f"s{part}", values=digest)
+            for part in range(200)
+        ]
         write_atomic(f"{folder}/satchel.lock", Lock(entries).text.encode())
     elif kind == "config":
         write_atomic(f"{folder}/satchel.toml", f'disable = ["{number}"]\\n'.encode() * 1)
@@ -76,6 +79,7 @@ def kills(count: int, folder: Path) -> Tally:
             writer.stdout.readline()
             time.sleep(0.25 + random_.random() * 0.3)  # a random moment is what this is about
             writer.send_signal(signal.SIGKILL)
+        tally.expect(writer.returncode == -signal.SIGKILL, f"{kind}: its writer failed itself")
         fault = _fault_of(kind, place)
         tally.expect(not fault, f"{kind}: {fault}")
         tally.done += 1
