@@ -45,8 +45,7 @@ for number in itertools.count():
     elif kind == "trust":
         files = {f"f{part}.py": CodeFile(str(number), str(number) * 500) for part in range(20)}
         units = {"code": CodeUnit("code", files)}
-        project = str(Path(folder).parent)
-        TrustStore(folder + "-state").write(new_record(project, TrustLevel.CODE, units, ()))
+        TrustStore(folder + "-state").write(new_record(folder, TrustLevel.CODE, units, ()))
     elif kind == "lock":
         digest = {"digest": f"sha256:{number}"}
         entries = [
@@ -104,12 +103,12 @@ def _fault_of(kind: str, place: Path) -> str:
             assert NameOwners(str(place)).of("tool", "after")
         if kind == "trust":
             store = TrustStore(f"{place}-state")
-            reading = store.read(str(place.parent))
+            reading = store.read(str(place))
             assert not reading.diagnostics, reading.diagnostics
             if reading.record is not None:
                 files = reading.record.units["code"].files
                 assert len({file.digest for file in files.values()}) == 1, "mixed"
-            store.revoke(str(place.parent))
+            store.revoke(str(place))
         if kind == "lock" and (place / "satchel.lock").exists():
             entries = read_lock((place / "satchel.lock").read_bytes(), "satchel.lock").entries
             assert len(entries) == 200
