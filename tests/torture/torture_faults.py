@@ -45,11 +45,13 @@ for number in itertools.count():
     elif kind == "trust":
         files = {f"f{part}.py": CodeFile(str(number), str(number) * 500) for part in range(20)}
         units = {"code": CodeUnit("code", files)}
-        project = str(Path(folder).parent)
-        TrustStore(folder + "-state").write(new_record(project, TrustLevel.CODE, units, ()))
+        TrustStore(folder + "-state").write(new_record(folder, TrustLevel.CODE, units, ()))
     elif kind == "lock":
         digest = {"digest": f"sha256:{number}"}
-        entries = [LockEntry("skill", f"skills/s{part}", f"s{part}", digest) for part in range(200)]
+        entries = [
+            LockEntry(kind="skill", place=f"skills/s{part}", name=f"s{part}", values=digest)
+            for part in range(200)
+        ]
         write_atomic(f"{folder}/satchel.lock", Lock(entries).text.encode())
     elif kind == "config":
         write_atomic(f"{folder}/satchel.toml", f'disable = ["{number}"]\\n'.encode() * 1)
@@ -76,6 +78,7 @@ def kills(count: int, folder: Path) -> Tally:
             writer.stdout.readline()
             time.sleep(0.25 + random_.random() * 0.3)  # a random moment is what this is about
             writer.send_signal(signal.SIGKILL)
+        tally.expect(writer.returncode == -signal.SIGKILL, f"{kind}: its writer failed itself")
         fault = _fault_of(kind, place)
         tally.expect(not fault, f"{kind}: {fault}")
         tally.done += 1
@@ -100,12 +103,12 @@ def _fault_of(kind: str, place: Path) -> str:
             assert NameOwners(str(place)).of("tool", "after")
         if kind == "trust":
             store = TrustStore(f"{place}-state")
-            reading = store.read(str(place.parent))
+            reading = store.read(str(place))
             assert not reading.diagnostics, reading.diagnostics
             if reading.record is not None:
                 files = reading.record.units["code"].files
                 assert len({file.digest for file in files.values()}) == 1, "mixed"
-            store.revoke(str(place.parent))
+            store.revoke(str(place))
         if kind == "lock" and (place / "satchel.lock").exists():
             entries = read_lock((place / "satchel.lock").read_bytes(), "satchel.lock").entries
             assert len(entries) == 200
