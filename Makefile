@@ -129,10 +129,13 @@ format: $(DEVELOPING)
 clean:
 	rm -rf $(VENV) .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist site .cache
 
+# By a name, because a comma separates the arguments of a call.
+EXTRAS := '.[mcp,web]'
+
 # The stamps are written last, so an interrupted installation is done again; the mark that it
 # leaves behind has it done from the start, because half a pip is worse than none.
 $(INSTALLED): pyproject.toml
-	@$(call install,--editable '.[mcp,web]')
+	@$(call install,--editable $(EXTRAS))
 	@rm -f $(VENV)/.unfinished && touch $@
 
 $(DEVELOPING): pyproject.toml

@@ -110,7 +110,9 @@ def real_path(path: str) -> str:
     for _ in range(_MOST_TRIES):
         with suppress(OSError):  # a link was replaced between `lstat` and `readlink`
             return os.path.realpath(path)
-    return os.path.realpath(path)
+    # A link that may not be read, as in `/proc`, leads nowhere: nothing opens through it.
+    above, name = os.path.split(path)
+    return os.path.join(real_path(above), name)
 
 
 def may_be_folder(path: str) -> bool:
