@@ -106,7 +106,7 @@ def test_a_file_is_not_a_folder_of_plugins(run, here):
     (here / "plugins").touch()
     result = run("list", "--plugins", "plugins")
     assert result.exit_code == 2
-    assert "--plugins: the folder 'plugins' is not a folder" in result.stderr
+    assert "--plugins: 'plugins' is not a folder" in result.stderr
 
 
 def test_satchel_toml_names_folders_of_the_user_and_skills_of_a_project(

@@ -150,9 +150,10 @@ class Sources:
         for option, folders in (("--skills", self.skills), ("--plugins", self.plugins)):
             for folder in folders:
                 if not os.path.isdir(os.path.expanduser(folder)) and folder.strip():
-                    is_there = os.path.lexists(os.path.expanduser(folder))
-                    fault = "is not a folder" if is_there else "does not exist"
-                    message = one_line(f"the folder {folder!r} {fault}")
+                    fault = f"{folder!r} is not a folder"
+                    if not os.path.lexists(os.path.expanduser(folder)):
+                        fault = f"the folder {folder!r} does not exist"
+                    message = one_line(fault)
                     raise click.BadParameter(message, param_hint=option)
 
     def _limits(self) -> "satchel.Limits":

@@ -141,6 +141,10 @@ $ pip install .
 $ satchel schema --entry-points {name}
 ```
 
+It depends on `satchel`. As long as the package index does not have it, make a wheel of your clone
+of Satchel with `pip wheel --no-deps --wheel-dir wheels PATH`, and add `--find-links wheels` to each
+`pip install`.
+
 | file | content |
 | --- | --- |
 | `src/{package}/toolkit.yaml` | the manifest, which is read without running code |

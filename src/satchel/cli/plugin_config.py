@@ -75,8 +75,12 @@ class PluginConfigView:
             console.warn(message, near)
 
     def refuse_unknown(self, keys: Iterable[str]) -> None:
-        """Raise `SatchelError` if the plugin does not declare a key."""
-        for message, near in self._unknown_fields(keys):
+        """Raise `SatchelError` if no plugin has this name, or if it does not declare a key."""
+        unknown = list(self._unknown_fields(keys))
+        if self.other_plugins is not None:
+            near_names = near_misses(self.name, self.other_plugins)
+            unknown.insert(0, (f"there is no plugin named {self.name!r}", near_names))
+        for message, near in unknown:
             hint = f"did you mean {', '.join(near)}? " if near else ""
             raise SatchelError(f"{message}; nothing was written", fix=f"{hint}--force writes it")
 

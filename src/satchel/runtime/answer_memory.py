@@ -153,7 +153,7 @@ async def _remembered(
 def answer_from(memory: AnswerMemory) -> Middleware:
     """Return the middleware of idempotent tools: a repeated call gets the first answer again."""
 
-    def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         tool, context = call.tool, call.context
         # What a tool sees of its context may decide its answer: the user, for example.
         seen = (context.config, context.metadata, context.state)
@@ -162,7 +162,7 @@ def answer_from(memory: AnswerMemory) -> Middleware:
             return inner(call)
         return remembered(memory, key, tool, inner, call)
 
-    return layer
+    return middleware
 
 
 def forget_turn(memory: AnswerMemory) -> None:

@@ -15,7 +15,7 @@ def postprocess(fn: Callable[..., Any]) -> Middleware:
     If it returns `None`, the result stays.
     """
 
-    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         async with opened(inner, call) as items:
             async for item in items:
                 if not isinstance(item, ToolResult):
@@ -24,4 +24,4 @@ def postprocess(fn: Callable[..., Any]) -> Middleware:
                 value = await called(fn, call, item)
                 yield item if value is None else to_result(value, item.call_id)
 
-    return layer
+    return middleware

@@ -360,7 +360,7 @@ class CallDispatcher:
         return (*middleware, self._contract_middleware(shared_view)) if has_contract else middleware
 
     def _contract_middleware(self, shared_view: SharedView) -> Middleware:
-        async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+        async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
             planned = self._validator.plan_calls(shared_view, [call], None)
             for answer in planned.answers.values():
                 yield answer
@@ -369,7 +369,7 @@ class CallDispatcher:
                     async for item in items:
                         yield item
 
-        return layer
+        return middleware
 
     def _background_tasks(self, shared_view: SharedView) -> BackgroundTasks:
         def with_effects(tool: str, result: ToolResult) -> ToolResult:

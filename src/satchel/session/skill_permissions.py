@@ -29,7 +29,7 @@ _MOST_SHOWN = 300
 def permission_middleware(conversation: SessionState, entry: ToolEntry | None) -> Middleware:
     """Return middleware for one tool; `entry` is `None` for one of the session's own."""
 
-    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         if message := _refusal(conversation, entry, call):
             yield failure("not_allowed", message, call.id or None)
             return
@@ -37,7 +37,7 @@ def permission_middleware(conversation: SessionState, entry: ToolEntry | None) -
             async for item in items:
                 yield item
 
-    return layer
+    return middleware
 
 
 def restricting_skills(conversation: SessionState) -> list[str]:

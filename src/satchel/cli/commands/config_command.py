@@ -65,7 +65,7 @@ def show(console: Console, name: str, sources: Sources, as_json: bool) -> None:
 @command.command("set", cls=SourcesCommand)
 @plugin_argument
 @click.argument("pairs", metavar="KEY [VALUE] | KEY=VALUE...", nargs=-1, required=True)
-@force_option("Write a field that the plugin does not declare.")
+@force_option("Write for an unknown plugin, or a field that it does not declare.")
 def set_(
     console: Console, *, name: str, pairs: tuple[str, ...], force: bool, sources: Sources
 ) -> None:

@@ -62,7 +62,7 @@ def cache(
         raise DefinitionError(f"{size} answers for {seconds} seconds cannot be remembered")
     memory = AnswerMemory(size, seconds, clock)
 
-    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         tool = tool_of(call)
         place = key(call) if tool is not None and which(call) else None
         if tool is None or place is None:
@@ -77,4 +77,4 @@ def cache(
             if place is None and not says_read_only(call):
                 memory.forget(lambda answer: answer.state is call.context.state)
 
-    return layer
+    return middleware

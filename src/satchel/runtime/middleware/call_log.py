@@ -36,7 +36,7 @@ def log_calls(
     which may contain secrets. Values that the host injects are never logged.
     """
 
-    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         log = _own_logger() if logger is None else logger
         name, call_id = one_line(call.name), one_line(call.id) or "-"
         if arguments:
@@ -60,7 +60,7 @@ def log_calls(
             status, elapsed = ending_of(result, problem).status, (clock() - begun) * 1000
             log.log(level, "call %s (id %s) ends: %s after %.0f ms", name, call_id, status, elapsed)
 
-    return layer
+    return middleware
 
 
 def _own_logger() -> Log:

@@ -34,7 +34,7 @@ def measure(
     `report` is called on the event loop, so it must be quick; its exceptions are logged.
     """
 
-    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         result: ToolResult | None = None
         problem: BaseException | None = None
         chunks, begun = 0, clock()
@@ -65,7 +65,7 @@ def measure(
                 ),
             )
 
-    return layer
+    return middleware
 
 
 def _report(report: Callable[[Measurement], object], measurement: Measurement) -> None:

@@ -19,7 +19,7 @@ def authorize(allow: Iterable[str] = ("*",), deny: Iterable[str] = ()) -> Middle
     """
     allowed, denied = _patterns(allow), _patterns(deny)
 
-    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         # Other middleware may have sent the call to another tool by its name. The groups
         # of that tool are unknown here, so only its name can allow it. Denying either tool refuses.
         own_name = call.name if call.tool is None else call.tool.name
@@ -36,7 +36,7 @@ def authorize(allow: Iterable[str] = ("*",), deny: Iterable[str] = ()) -> Middle
             async for item in items:
                 yield item
 
-    return layer
+    return middleware
 
 
 def _patterns(patterns: Iterable[str]) -> tuple[str, ...]:

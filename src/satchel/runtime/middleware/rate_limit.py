@@ -27,11 +27,11 @@ def limit_rate(
     """
     limiter = RateLimiter(per_second, burst, clock=clock, sleep=sleep)
 
-    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         if call.tool is not None:  # without a tool nothing will run
             await limiter.wait(call.name)
         async with opened(inner, call) as items:
             async for item in items:
                 yield item
 
-    return layer
+    return middleware

@@ -46,7 +46,7 @@ def retry(
     pause = backoff() if wait is None else wait
     retried_codes = frozenset(codes)
 
-    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         import asyncio
 
         tool = tool_of(call)
@@ -73,4 +73,4 @@ def retry(
                 return
             await (sleep or asyncio.sleep)(pause(attempt))
 
-    return layer
+    return middleware

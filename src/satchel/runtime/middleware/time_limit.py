@@ -18,7 +18,7 @@ def limit_time(seconds: float) -> Middleware:
     if not seconds > 0:  # `<= 0` would accept NaN
         raise DefinitionError(f"a limit of {seconds} seconds cannot be kept")
 
-    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         import asyncio
 
         now, left = asyncio.get_running_loop().time, seconds
@@ -48,4 +48,4 @@ def limit_time(seconds: float) -> Middleware:
         message = f"{limit_text}. Ask for less, or continue without it."
         yield failure("timeout", message, call.id or None)
 
-    return layer
+    return middleware

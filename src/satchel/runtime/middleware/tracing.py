@@ -25,7 +25,7 @@ def trace(tracer: Any = None, *, content: bool = False) -> Middleware:
         return lambda call, inner: inner(call)
     span_tracer = api.get_tracer("satchel") if tracer is None else tracer
 
-    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         span = span_tracer.start_span(
             f"execute_tool {one_line(call.name)}", attributes=_attributes(call, content=content)
         )
@@ -64,7 +64,7 @@ def trace(tracer: Any = None, *, content: bool = False) -> Middleware:
                 span.set_attribute("gen_ai.tool.call.result", _content(result))
             span.end()
 
-    return layer
+    return middleware
 
 
 def _attributes(call: ToolCall, *, content: bool) -> dict[str, str]:
