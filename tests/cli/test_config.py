@@ -206,7 +206,8 @@ def test_a_field_that_is_not_declared_is_written_with_force(config, run, file):
     assert file.read_text() == "API_KYE=x\n"
     assert shown(config)["api_kye"] == ("***", "file", "")
     done = run("config", "set", "dmo", "x=1")
-    assert (done.exit_code, "nothing is named 'dmo'" in done.stderr) == (0, True)
+    assert (done.exit_code, "there is no plugin named 'dmo'" in done.stderr) == (1, True)
+    assert run("config", "set", "--force", "dmo", "x=1").exit_code == 0
     assert run("config", "show", "dmo", "--json").exit_code == 0
 
 
