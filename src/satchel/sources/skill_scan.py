@@ -427,16 +427,12 @@ class _Walk:
         problem = unlistable(path, reason_of(error))
         self._note(key, [problem])
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            self._keep_skills_below(key, problem)
-
-    def _keep_skills_below(self, key: str, error: Diagnostic) -> None:
-        """Keep the skills of an unlistable folder as broken ones, because they still exist."""
-        for below, finding in self._served.items():
-            if not key or below == key or below.startswith(key + "/"):
-                folder = replace(finding.folder, files=(), diagnostics=())
-                self._findings[below] = replace(
-                    finding, folder=folder, manifest=None, diagnostics=(error,)
-                )
+            for below, finding in self._served.items():
+                if not key or below == key or below.startswith(key + "/"):
+                    folder = replace(finding.folder, files=(), diagnostics=())
+                    self._findings[below] = replace(
+                        finding, folder=folder, manifest=None, diagnostics=(problem,)
+                    )
 
     def _entry(self, key: str, entry: "_Entry", folder: OpenFolder, above: tuple[str, ...]) -> None:
         """Scan an entry of a folder that is not a skill."""
@@ -545,7 +541,11 @@ class _Walk:
             return None, (_unreadable(path, folder),)
         reading = read_skill(data, os.path.basename(folder_path), path, self._limits)
         if self._place.policy.has_strict_skills:
-            reading = _strict(reading)
+            diagnostics = tuple(
+                strictly([item])[0] if item.code in _BREAKS_THE_FORMAT else item
+                for item in reading.diagnostics
+            )
+            reading = ReadResult(None if has_error(diagnostics) else reading.value, diagnostics)
         return reading.value, reading.diagnostics
 
     def _too_many(self) -> Diagnostic:
@@ -556,15 +556,6 @@ class _Walk:
             f"has more than {most} folders (limit find_folders); the rest is not searched",
             "name the folders that hold skills, or raise the limit",
         )
-
-
-def _strict(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:
-    """Turn violations of the format, otherwise repaired, into errors."""
-    diagnostics = tuple(
-        strictly([item])[0] if item.code in _BREAKS_THE_FORMAT else item
-        for item in reading.diagnostics
-    )
-    return ReadResult(None if has_error(diagnostics) else reading.value, diagnostics)
 
 
 def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, ...]:

@@ -89,15 +89,7 @@ class TrustStore:
 
     def revoke(self, project: str) -> bool:
         """Remove the record of a project; return whether there was one. Raises `SatchelError`."""
-        path = real_path(project)
-        file = self._file(path)
-        if not os.path.lexists(file.path):
-            return False
-        try:
-            os.unlink(file.path)
-        except OSError as error:
-            raise SatchelError(f"cannot be removed: {error.strerror}", where=file.path) from None
-        return True
+        return self._file(real_path(project)).delete()
 
     def all(self) -> Iterator[TrustRecord | Diagnostic]:
         """Yield the records of all projects, sorted, and a diagnostic for each unreadable one."""
@@ -124,7 +116,22 @@ class TrustStore:
                 before = _parsed(data)
             except UnreadableFileError:
                 before = None
-            return _written(change(before))
+            record = change(before)
+            value = {
+                "version": _VERSION,
+                "path": record.path,
+                "device": record.device,
+                "level": record.level.value,
+                "variables": list(record.variables),
+                "units": {
+                    key: {
+                        name: {"digest": file.digest, "text": file.text}
+                        for name, file in sorted(unit.files.items())
+                    }
+                    for key, unit in sorted(record.units.items())
+                },
+            }
+            return json.dumps(value, indent=1).encode()
 
         file = self._file(path)
         if is_inside(real_path(file.path), path):
@@ -215,24 +222,6 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
-
-
-def _written(record: TrustRecord) -> bytes:
-    value = {
-        "version": _VERSION,
-        "path": record.path,
-        "device": record.device,
-        "level": record.level.value,
-        "variables": list(record.variables),
-        "units": {
-            key: {
-                name: {"digest": file.digest, "text": file.text}
-                for name, file in sorted(unit.files.items())
-            }
-            for key, unit in sorted(record.units.items())
-        },
-    }
-    return json.dumps(value, indent=1).encode()
 
 
 def _unreadable(file: str, project: str, problem: Exception) -> Diagnostic:

@@ -150,7 +150,12 @@ def approve(
         app = _connect(name, sources, state)
         digests = _show_changes(console, app, name, names)
         if digests and not yes:
-            _require_consent(console, len(digests))
+            number = len(digests)
+            if not Terminal(console, no_input=False).is_there:
+                fix = "give --yes, or one TOOL and its --digest"
+                raise SatchelError("cannot ask for approval without a terminal", fix=fix)
+            if not click.confirm(f"Approve {count(number, 'tool')}?", err=True):
+                raise click.Abort
         only = tuple(digests) if names else ()
         approved = app.approve_mcp_tools(name, *only, digests=digests)
     if as_json:
@@ -261,14 +266,6 @@ def _show_changes(
         for line in change.change.splitlines():
             console.say(f"  {visible(line)}")
     return digests
-
-
-def _require_consent(console: Console, number: int) -> None:
-    if not Terminal(console, no_input=False).is_there:
-        fix = "give --yes, or one TOOL and its --digest"
-        raise SatchelError("cannot ask for approval without a terminal", fix=fix)
-    if not click.confirm(f"Approve {count(number, 'tool')}?", err=True):
-        raise click.Abort
 
 
 def _list(kind: str, entries: Sequence[ToolEntry | SkillEntry], console: Console) -> None:
