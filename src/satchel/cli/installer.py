@@ -176,7 +176,8 @@ class Installer:
         if os.path.lexists(target) and not (is_known or os.path.islink(target)):
             raise SatchelError("exists and is not a plugin; nothing was installed", where=target)
         hook, unit = self._find_hook(plugin), code_of(plugin)
-        self._require_consent(lines_of_folder(plugin, unit, hook))
+        lines = lines_of_folder(plugin, unit, hook)
+        require_consent(lines, self.console, self.terminal, agrees=self.agrees)
         texts = self._collect_values(name, manifest.config)
         if hook:
             # The setup of a copy runs in its final folder.
@@ -197,9 +198,6 @@ class Installer:
             is_new = self._place(staged, target, manifest, texts, hook)
         kind = "link" if self.editable else "folder"
         return _installed(read_catalog(), name, manifest.version, kind, target, is_new)
-
-    def _require_consent(self, lines: Iterable[str]) -> None:
-        require_consent(lines, self.console, self.terminal, agrees=self.agrees)
 
     def _place(
         self,
@@ -261,7 +259,8 @@ class Installer:
     def _install_package(self, package: PipPackage) -> list[Installed]:
         fields_by_plugin = declared_fields(package)
         self._require_one_plugin(fields_by_plugin, package.distribution or package.target)
-        self._require_consent(lines_of_package(package))
+        lines = lines_of_package(package)
+        require_consent(lines, self.console, self.terminal, agrees=self.agrees)
         values = {
             name: self._collect_values(name, fields) for name, fields in fields_by_plugin.items()
         }

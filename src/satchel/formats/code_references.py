@@ -154,6 +154,5 @@ def _unique(contracts: Iterable[ContractReference]) -> tuple[ContractReference, 
 
 
 def _parts(text: str, default_module: str) -> tuple[str, str]:
-    """Split `module:name`."""
     module, colon, name = text.rpartition(":")
     return (module.removesuffix(".py") if colon else default_module), name

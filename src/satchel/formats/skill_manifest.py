@@ -11,10 +11,7 @@ from satchel.formats.front_matter import FrontMatter, load_frontmatter, split_fr
 from satchel.formats.frozen_values import frozen
 from satchel.formats.packed_text import PackedText
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
-from satchel.formats.simple_skill import (
-    COMPATIBILITY_LENGTH,
-    read_simple_skill,
-)
+from satchel.formats.simple_skill import COMPATIBILITY_LENGTH, read_simple_skill
 from satchel.formats.yaml_builder import YamlValue
 from satchel.formats.yaml_reader import YamlMap, yaml_type_name
 from satchel.lazy_dataclass import dataclass

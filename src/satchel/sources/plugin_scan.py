@@ -88,8 +88,6 @@ def scan_plugins(
 
 
 class _Search:
-    """The state of one scan."""
-
     def __init__(
         self,
         place: SearchRoot,

@@ -43,12 +43,7 @@ from satchel.sources.folder_reader import (
 from satchel.sources.open_folder import OpenFolder, following, inside, joined
 from satchel.sources.search_roots import ScriptRule, SearchRoot
 from satchel.sources.secret_files import is_secret_file
-from satchel.sources.skill_files import (
-    IN_PROJECT,
-    LocalSkillReader,
-    SkillAccess,
-    SkillReader,
-)
+from satchel.sources.skill_files import IN_PROJECT, LocalSkillReader, SkillAccess, SkillReader
 
 SKILL_FILE = "SKILL.md"
 _MOST_RESCANS = 3
@@ -106,6 +101,11 @@ class SkillFinding:
     def is_hidden(self) -> bool:
         """Return whether it is in a hidden folder, which often mirrors visible ones."""
         return self.key.startswith(".") or "/." in self.key
+
+    @property
+    def name(self) -> str:
+        """Return the skill's name, or the folder's name if it cannot be used."""
+        return self.manifest.name if self.manifest else self.folder_name
 
     @property
     def folder_name(self) -> str:
@@ -284,8 +284,6 @@ class _Entry(NamedTuple):
 
 
 class _Walk:
-    """The state of one scan of a search root or a part of it."""
-
     def __init__(self, place: SearchRoot, limits: Limits, before: SkillScan | None) -> None:
         self._place, self._limits = place, limits
         self._root = place.bounds()

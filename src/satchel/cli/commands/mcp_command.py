@@ -18,10 +18,7 @@ from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
 from satchel.loader.trust_gate import project_parts
-from satchel.mcp_servers import (
-    RemoteServer,
-    ServerConfig,
-)
+from satchel.mcp_servers import RemoteServer, ServerConfig
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pin_files
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.names import near_misses
@@ -343,7 +340,6 @@ def _tool_of(app: "satchel.Satchel", name: str) -> ToolEntry:
 
 
 def _server_name(entry: ToolEntry) -> str:
-    """Return the name of a tool at its server."""
     return (entry.tool.own_name if entry.tool else "") or entry.name
 
 

@@ -81,8 +81,9 @@ class _Updater:
                 for line in unit_lines(unit, source.folder):
                     self.console.say(line)
                 if now != record.digest:
-                    lost = "it was changed here since it was added; these changes would be lost"
-                    self.console.say(f"  {lost}")
+                    self.console.say(
+                        "  it was changed here since it was added; these changes would be lost"
+                    )
                 for line in diff_lines(target, new):
                     self.console.say(line)
             require_agreement(self.console, f"Replace {title}?", yes=self.agrees)
