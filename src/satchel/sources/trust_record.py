@@ -116,22 +116,7 @@ class TrustStore:
                 before = _parsed(data)
             except UnreadableFileError:
                 before = None
-            record = change(before)
-            value = {
-                "version": _VERSION,
-                "path": record.path,
-                "device": record.device,
-                "level": record.level.value,
-                "variables": list(record.variables),
-                "units": {
-                    key: {
-                        name: {"digest": file.digest, "text": file.text}
-                        for name, file in sorted(unit.files.items())
-                    }
-                    for key, unit in sorted(record.units.items())
-                },
-            }
-            return json.dumps(value, indent=1).encode()
+            return _written(change(before))
 
         file = self._file(path)
         if is_inside(real_path(file.path), path):
@@ -222,6 +207,24 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
+
+
+def _written(record: TrustRecord) -> bytes:
+    value = {
+        "version": _VERSION,
+        "path": record.path,
+        "device": record.device,
+        "level": record.level.value,
+        "variables": list(record.variables),
+        "units": {
+            key: {
+                name: {"digest": file.digest, "text": file.text}
+                for name, file in sorted(unit.files.items())
+            }
+            for key, unit in sorted(record.units.items())
+        },
+    }
+    return json.dumps(value, indent=1).encode()
 
 
 def _unreadable(file: str, project: str, problem: Exception) -> Diagnostic:
