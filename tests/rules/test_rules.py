@@ -415,10 +415,7 @@ POSIX_NAMES = {
     *("SIGQUIT", "SIGSTOP", "SIGUSR1", "SIGUSR2", "add_signal_handler", "setrlimit"),
 }
 POSIX_USES = {
-    "cli/call_output.py: add_signal_handler": "left out where it raises NotImplementedError",
-    "cli/commands/dev_command.py: add_signal_handler": "the same",
-    "cli/commands/serve_command.py: add_signal_handler": "the same",
-    "cli/commands/worker_command.py: add_signal_handler": "the same",
+    "cli/signal_handling.py: add_signal_handler": "left out where it raises NotImplementedError",
     "sources/trust_record.py: geteuid": "only where it exists",
     "mcp/worker_main.py: resource": "no limit where it cannot be imported",
     "mcp/worker_main.py: setrlimit": "no limit where it cannot be imported",

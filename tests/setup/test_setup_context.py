@@ -12,7 +12,7 @@ import pytest
 from satchel.errors import DefinitionError, SatchelError
 from satchel.formats import ConfigField
 from satchel.setup import SetupContext
-from satchel.setup.setup_context import data_folder
+from satchel.sources.state_files import data_folder
 
 FIELDS = (
     ConfigField(name="api_key", type="secret"),

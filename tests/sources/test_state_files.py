@@ -15,15 +15,9 @@ def test_the_state_folder_is_what_is_given_or_the_environment_says(monkeypatch, 
     assert state_folder().endswith("satchel")
 
 
-def test_the_data_of_a_plugin_is_where_its_setup_puts_it(monkeypatch, tmp_path):
-    from satchel.setup import setup_context
-
+def test_the_data_of_a_plugin_is_where_the_environment_says(monkeypatch, tmp_path):
     monkeypatch.setenv("SATCHEL_DATA_DIR", str(tmp_path))
-    assert (
-        data_folder("demo")
-        == setup_context.data_folder("demo")
-        == str(tmp_path / "plugins" / "demo")
-    )
+    assert data_folder("demo") == str(tmp_path / "plugins" / "demo")
 
 
 def test_what_is_remembered_is_for_its_owner_alone(tmp_path):

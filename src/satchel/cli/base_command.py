@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,6 +70,7 @@ class Sources:
         if servers:
             silence_sdk()
         roots, project = self._roots(), self.project_here
+        most = {} if self.find_folders is None else {"find_folders": self.find_folders}
         app = satchel.Satchel(
             self.skills,
             self.plugins,
@@ -80,7 +81,7 @@ class Sources:
             settings=satchel.Settings(
                 mcp_servers=servers,
                 ask_mcp_clients=serves,
-                limits=replace(self._limits(), **(limits or {})),
+                limits=satchel.Limits(**most, **(limits or {})),
                 plugin_wait=patience,
                 cache=not self.no_cache,
             ),
@@ -155,10 +156,6 @@ class Sources:
                         fault = f"the folder {folder!r} does not exist"
                     message = one_line(fault)
                     raise click.BadParameter(message, param_hint=option)
-
-    def _limits(self) -> "satchel.Limits":
-        most = self.find_folders
-        return satchel.Limits() if most is None else satchel.Limits(find_folders=most)
 
     def _roots(self) -> list["satchel.SearchRoot"]:
         """Return the user's folders: of `satchel.toml` and the conventional ones.

@@ -1,17 +1,15 @@
 """Call a tool from the command line and print its output."""
 
-import asyncio
 import json
-import signal
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from satchel.cli.console import Console
 from satchel.cli.key_value_pairs import parse_pairs
+from satchel.cli.signal_handling import run_to_end
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.serializer import result_json
 from satchel.reports.short_texts import count
@@ -21,8 +19,6 @@ from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, Too
 if TYPE_CHECKING:
     import satchel
     from satchel.catalog import ToolEntry
-
-R = TypeVar("R")
 
 _TASK_TIMEOUT = 3600.0
 
@@ -66,24 +62,6 @@ def call_and_show(
     if as_json:
         console.json(result_json(result))
     return 1 if result.is_error else 0
-
-
-def run_to_end(work: Coroutine[Any, Any, R]) -> R:
-    """Run a coroutine in a new event loop. Raises `click.Abort` on Ctrl-C."""
-    try:
-        return asyncio.run(_until_ctrl_c(work))
-    except asyncio.CancelledError:
-        raise click.Abort from None
-
-
-async def _until_ctrl_c(work: Coroutine[Any, Any, R]) -> R:
-    # The handler of `asyncio.run` does not wake the loop: a signal that arrives just as the loop
-    # starts to wait would be handled only at the next event.
-    task = asyncio.current_task()
-    assert task is not None
-    with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows, or in a thread
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
-    return await work
 
 
 async def run_and_print(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satchel.cli.agreement import NOT_AGREED
 from satchel.cli.trust_report import shown_text
 from satchel.errors import SatchelError
 from satchel.reports.short_texts import count
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from satchel.setup.pip_packages import PipPackage
     from satchel.setup.setup_hook import SetupHook
 
-REFUSED = 3
-"""The exit code if the user did not agree."""
 _HOOK = re.compile(rb"\bdef (satchel_\w+)")
 _METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 
@@ -87,7 +86,7 @@ def require_consent(
     if terminal.is_there and click.confirm("Install and run this?", err=True):
         return
     console.say("nothing was installed" + ("" if terminal.is_there else "; --yes agrees to it"))
-    raise click.exceptions.Exit(REFUSED)
+    raise click.exceptions.Exit(NOT_AGREED)
 
 
 def require_unchanged(unit: CodeUnit | None, folder: str) -> None:

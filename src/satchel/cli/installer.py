@@ -57,14 +57,13 @@ from satchel.sources import (
 )
 from satchel.sources.configuration import configuration_path, read_configuration
 from satchel.sources.env_file import change_env
-from satchel.sources.file_reader import UnreadableFileError, is_inside, read_regular
+from satchel.sources.file_reader import is_inside, read_or_none
 from satchel.sources.marketplaces import is_marketplace
 from satchel.text import one_line
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry, PluginEntry
     from satchel.formats import ConfigField, PluginManifest
-    from satchel.sources.code_units import CodeUnit
 
 _URL_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+\s*(?:\[[^\]]*\])?\s*@\s*\S+")
 
@@ -170,9 +169,15 @@ class Installer:
         path = source if isinstance(source, str) else source.path
         plugin, manifest = self._read_valid(source)
         name, target = manifest.name, os.path.join(own_plugins(), manifest.name)
-        _require_separate(path, target)
+        home = os.path.realpath(os.path.dirname(target))
+        if is_inside(os.path.realpath(path), home):
+            raise SatchelError("is already in the folder of installed plugins", where=path)
+        is_known = format_of(target) is not None or is_marketplace(target)
+        if os.path.lexists(target) and not (is_known or os.path.islink(target)):
+            raise SatchelError("exists and is not a plugin; nothing was installed", where=target)
         hook, unit = self._find_hook(plugin), code_of(plugin)
-        self._require_consent(lines_of_folder(plugin, unit, hook))
+        lines = lines_of_folder(plugin, unit, hook)
+        require_consent(lines, self.console, self.terminal, agrees=self.agrees)
         texts = self._collect_values(name, manifest.config)
         if hook:
             # The setup of a copy runs in its final folder.
@@ -180,29 +185,19 @@ class Installer:
             code = os.path.relpath(plugin.code_path, plugin.path)
             hook = replace(hook, folder=os.path.normpath(os.path.join(base, code)))
         with exclusive_change(target, self._say), self._report_kept_values([name]):
-            staged = self._stage(path, target, plugin)
-            self._require_unchanged(unit, staged)
+            if self.editable:
+                staged = staged_link(path, target)
+            else:
+                # With the files that let its plugin be used alone.
+                staged = staged_copy(path, target, files_of_choice(plugin))
+                try:
+                    require_unchanged(unit, staged)
+                except SatchelError:
+                    removed(staged)
+                    raise
             is_new = self._place(staged, target, manifest, texts, hook)
         kind = "link" if self.editable else "folder"
         return _installed(read_catalog(), name, manifest.version, kind, target, is_new)
-
-    def _require_consent(self, lines: Iterable[str]) -> None:
-        require_consent(lines, self.console, self.terminal, agrees=self.agrees)
-
-    def _require_unchanged(self, unit: "CodeUnit | None", staged: str) -> None:
-        """Raise `SatchelError` if the staged code is not what was shown; a link may change."""
-        if not self.editable:
-            try:
-                require_unchanged(unit, staged)
-            except SatchelError:
-                removed(staged)
-                raise
-
-    def _stage(self, path: str, target: str, plugin: PluginFinding) -> str:
-        """Link to a folder, or copy it with the files that let its plugin be used alone."""
-        if self.editable:
-            return staged_link(path, target)
-        return staged_copy(path, target, files_of_choice(plugin))
 
     def _place(
         self,
@@ -264,11 +259,15 @@ class Installer:
     def _install_package(self, package: PipPackage) -> list[Installed]:
         fields_by_plugin = declared_fields(package)
         self._require_one_plugin(fields_by_plugin, package.distribution or package.target)
-        self._require_consent(lines_of_package(package))
+        lines = lines_of_package(package)
+        require_consent(lines, self.console, self.terminal, agrees=self.agrees)
         values = {
             name: self._collect_values(name, fields) for name, fields in fields_by_plugin.items()
         }
-        before, distributions = installed(), _distribution_names()
+        from importlib.metadata import distributions  # lazy: most plugins are folders
+
+        before = installed()
+        known = {normalized(item.metadata["Name"] or "") for item in distributions()}
         package.install()
         plugins = package.plugins(before)
         owner = package.distribution or (plugins[0].distribution if plugins else package.target)
@@ -282,7 +281,7 @@ class Installer:
                 self._set_up_package(plugins, values)
                 change_selection(self.console, names, Sources(), enable_name, force=True)
         except BaseException:
-            self._clean_up(plugins, is_new=normalized(owner) not in distributions)
+            self._clean_up(plugins, is_new=normalized(owner) not in known)
             raise
         versions = {(item.path, item.digest) for item in before}
         is_unchanged = all((item.path, item.digest) in versions for item in plugins)
@@ -338,12 +337,12 @@ class Installer:
     @contextmanager
     def _report_kept_values(self, names: Iterable[str]) -> Iterator[None]:
         """On an error, print which configuration files keep their new values."""
-        before = {path: _content(path) for path in map(configuration_path, names)}
+        before = {path: read_or_none(path, MIB) for path in map(configuration_path, names)}
         try:
             yield
         except BaseException:
             for path, text in before.items():
-                if _content(path) != text:
+                if read_or_none(path, MIB) != text:
                     self._say(f"the values are kept in {short_path(path)}")
             raise
 
@@ -410,22 +409,6 @@ def _installed(  # noqa: PLR0917
     )
 
 
-def _content(path: str) -> bytes | None:
-    try:
-        return read_regular(path, MIB)[0]
-    except UnreadableFileError:
-        return None
-
-
-def _distribution_names() -> frozenset[str]:
-    """Return the normalized names of all installed distributions."""
-    # Lazy: most plugins are folders.
-    from importlib.metadata import distributions
-
-    names = (item.metadata["Name"] for item in distributions())
-    return frozenset(normalized(name) for name in names if name)
-
-
 def print_installed(console: Console, plugin: Installed, *, as_json: bool) -> None:
     """Print an installed plugin, its contents, its problems, and the next step."""
     if not as_json:
@@ -457,13 +440,3 @@ def _contents(plugin: Installed) -> str:
     )
     parts = [count(size, noun) for size, noun in sizes if size]
     return f": {', '.join(parts)}" if parts else ""
-
-
-def _require_separate(path: str, target: str) -> None:
-    """Refuse a source among the installed plugins, and a target that is not a plugin."""
-    home = os.path.realpath(os.path.dirname(target))
-    if is_inside(os.path.realpath(path), home):
-        raise SatchelError("is already in the folder of installed plugins", where=path)
-    is_known = format_of(target) is not None or is_marketplace(target)
-    if os.path.lexists(target) and not (is_known or os.path.islink(target)):
-        raise SatchelError("exists and is not a plugin; nothing was installed", where=target)

@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Callable, Mapping
-from configparser import ConfigParser, Error
+from configparser import Error
 from typing import TYPE_CHECKING, Any
 
 from satchel.formats import read_plugin
 from satchel.settings import Limits
 from satchel.setup.pip_packages import PipPackage
 from satchel.sources import MANIFEST_FILE
-from satchel.sources.distributions import ENTRY_POINT_GROUP, split_entry_point
-from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.distributions import entry_points_in, split_entry_point
+from satchel.sources.file_reader import read_or_none
 from satchel.sources.project_entry_points import project_entry_points
 
 if TYPE_CHECKING:
@@ -34,11 +34,7 @@ def declared_fields(package: PipPackage) -> Fields:
 
 def _project_fields(folder: str) -> Fields:
     def read(file: str) -> bytes | None:
-        try:
-            data, _ = read_regular(os.path.join(folder, *file.split("/")), Limits().plugin_source)
-        except UnreadableFileError:
-            return None
-        return data
+        return read_or_none(os.path.join(folder, *file.split("/")), Limits().plugin_source)
 
     points = project_entry_points(read("pyproject.toml") or b"")
     return {
@@ -64,19 +60,9 @@ def _wheel_fields(path: str) -> Fields:
 
             points = [name for name in members if name.endswith(".dist-info/entry_points.txt")]
             text = (read(points[0]) if points else None) or b""
-            return _manifest_fields(_parse_entry_points(text.decode()), read)
-    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
+            return _manifest_fields(entry_points_in(text.decode()), read)
+    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error, Error):
         return {}  # pip reports what is wrong with the wheel
-
-
-def _parse_entry_points(text: str) -> Mapping[str, str]:
-    parser = ConfigParser(delimiters=("=",), interpolation=None, strict=False)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
-    try:
-        parser.read_string(text)
-    except Error:
-        return {}
-    return dict(parser[ENTRY_POINT_GROUP]) if ENTRY_POINT_GROUP in parser else {}
 
 
 def _manifest_fields(points: Mapping[str, Any], read: ReadFile) -> Fields:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +15,6 @@ from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.errors import DefinitionError, NotFoundError, SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
-from satchel.reports.config_rows import config_rows
 from satchel.setup.field_values import as_text, field_of
 from satchel.sources.configuration import Configuration, read_configuration
 from satchel.text import one_line
@@ -93,10 +92,6 @@ class PluginConfigView:
                     f"{self.name} declares no field {key!r}",
                     near_misses(key.lower(), declared),
                 )
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the JSON of all fields: first the declared ones, then the others."""
-        return config_rows(self.config)
 
 
 def _warning(config: Configuration, message: str, fix: str) -> Diagnostic:

@@ -132,7 +132,9 @@ def change_selection(
         if not any(entry.matches(name) for entry in entries):
             _refuse_unknown(console, name, entries, force=force or _is_mentioned(name, path))
     results = []
-    _require_inside_project(path, sources)
+    folder = os.path.realpath(os.path.dirname(path))
+    if sources.project and os.path.dirname(os.path.realpath(path)) != folder:
+        raise SatchelError("is a link that leaves the project; nothing was written", where=path)
     with file_lock(path):
         data, before = _read(path, sources)
         current = read_selection(selection_path(), path if sources.project else "")
@@ -212,13 +214,6 @@ def _read(path: str, sources: Sources) -> tuple[bytes, SelectionFile]:
     file = parse_selection(path, Precedence.PROJECT if sources.project else Precedence.USER, data)
     _require_readable(file)
     return data, file
-
-
-def _require_inside_project(path: str, sources: Sources) -> None:
-    """Refuse to write through a link that leaves the project."""
-    folder = os.path.realpath(os.path.dirname(path))
-    if sources.project and os.path.dirname(os.path.realpath(path)) != folder:
-        raise SatchelError("is a link that leaves the project; nothing was written", where=path)
 
 
 def _require_readable(file: SelectionFile) -> None:

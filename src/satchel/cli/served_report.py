@@ -39,9 +39,13 @@ class ServedReport:
 def served_report(app: "satchel.Satchel", selection: ServedSelection) -> ServedReport:
     """Compare what the operator named with what is served now."""
     catalog = app.catalog
+    # Each in full: another command may see another world later.
+    errors = map(diagnostic_line, new_problems((), catalog.diagnostics))
+    # Each in full: another command may see another world later.
+    errors = map(diagnostic_line, new_problems((), catalog.diagnostics))
     return ServedReport(
         served=_served(catalog, selection),
-        missing=(*_missing_names(catalog, selection), *_missing_servers(app), *_errors(catalog)),
+        missing=(*_missing_names(catalog, selection), *_missing_servers(app), *errors),
         others=tuple(_other_groups(catalog, selection)),
     )
 
@@ -84,11 +88,6 @@ def _missing_servers(app: "satchel.Satchel") -> Iterator[str]:
     for name in declared:
         if f"mcp:{name}" not in known:
             yield f"MCP server {name!r} is still starting; it is served once it is up"
-
-
-def _errors(catalog: "Catalog") -> Iterator[str]:
-    """Yield the errors, each in full: another command may see another world later."""
-    yield from map(diagnostic_line, new_problems((), catalog.diagnostics))
 
 
 def _other_groups(catalog: "Catalog", selection: ServedSelection) -> Iterator[str]:

@@ -35,7 +35,7 @@ def unit_lines(unit: SourceUnit, top: str) -> Iterator[str]:
     yield one_line(f"{title}: {shorten(unit.description, 300)}")
     parts = {
         "in": [os.path.relpath(unit.folder, top)],
-        "skills": [] if unit.kind == "skill" else _names_of_skills(unit),
+        "skills": [] if unit.kind == "skill" else [skill.name for skill in unit.skills],
         "code": list(_code(unit)),
         "scripts": [
             name for skill in unit.skills for name in scripts_of(file.name for file in skill.files)
@@ -63,10 +63,6 @@ def diff_lines(before: str, after: str) -> Iterator[str]:
             return
         shown = replace_hidden(line, lambda letter: f"\\u{{{ord(letter):x}}}")
         yield shorten(shown, _LONGEST_LINE)
-
-
-def _names_of_skills(unit: SourceUnit) -> list[str]:
-    return [it.manifest.name if it.manifest else it.folder_name for it in unit.skills]
 
 
 def _code(unit: SourceUnit) -> Iterator[str]:

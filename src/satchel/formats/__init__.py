@@ -39,8 +39,7 @@ if TYPE_CHECKING:
         PluginManifest,
         read_plugin,
     )
-    from satchel.formats.yaml_builder import YamlValue
-    from satchel.formats.yaml_reader import YamlMap, read_yaml
+    from satchel.formats.yaml_reader import read_yaml
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -61,8 +60,7 @@ else:
             "server_placeholders": "fill_placeholders",
             "skill_manifest": "SkillManifest read_listed_skill read_skill",
             "toolkit_manifest": "SKILLS_FOLDER GroupManifest PluginManifest read_plugin",
-            "yaml_builder": "YamlValue",
-            "yaml_reader": "YamlMap read_yaml",
+            "yaml_reader": "read_yaml",
         },
     )
 
@@ -88,8 +86,6 @@ __all__ = [
     "ReadResult",
     "SkillManifest",
     "ToolReference",
-    "YamlMap",
-    "YamlValue",
     "defines_setup",
     "field_fault",
     "fill_placeholders",

@@ -54,7 +54,8 @@ def read_code_references(top: ManifestBlock) -> CodeReferences:
     """Read the module with the tools, or the list of tools; and the contracts."""
     given = top.values.get("tools")
     if not isinstance(given, list):
-        module = _module(top)
+        fix = "Write a module's name, such as 'tools', or a list of names."
+        module = module_of(top, "tools", DEFAULT_TOOLS, fix)
         return CodeReferences(module, (), _unique(_contracts(top, module)))
     items = [_listed_tool(top, number, item) for number, item in enumerate(given)]
     tools = [tool for tool, _ in items if tool]
@@ -72,15 +73,14 @@ def is_dotted(module: str) -> bool:
     return all(part.isidentifier() for part in module.split("."))
 
 
-def _module(top: ManifestBlock) -> str:
-    module = top.text("tools", default=DEFAULT_TOOLS).removesuffix(".py")
-    if is_dotted(module):
+def module_of(top: ManifestBlock, key: str, default: str, fix: str) -> str:
+    """Return the module that a key names; report any other text."""
+    module = top.text(key, default=default).removesuffix(".py")
+    if module == default or is_dotted(module):
         return module
-    message = f"'tools' is {quoted(module)}, which is not a module of this folder"
-    top.report_invalid(
-        "tools", message, "Write a module's name, such as 'tools', or a list of names."
-    )
-    return DEFAULT_TOOLS
+    message = f"{key!r} is {quoted(module)}, which is not a module of this folder"
+    top.report_invalid(key, message, fix)
+    return default
 
 
 def _listed_tool(
@@ -154,6 +154,5 @@ def _unique(contracts: Iterable[ContractReference]) -> tuple[ContractReference, 
 
 
 def _parts(text: str, default_module: str) -> tuple[str, str]:
-    """Split `module:name`."""
     module, colon, name = text.rpartition(":")
     return (module.removesuffix(".py") if colon else default_module), name

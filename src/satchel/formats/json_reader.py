@@ -103,7 +103,6 @@ class _Reader:
         return self._at
 
     def _line(self) -> int:
-        """Return the current line."""
         self._last_line += self._text.count("\n", self._counted, self._at)
         self._counted = self._at
         return self._last_line

@@ -103,16 +103,12 @@ class Lock:
     @property
     def text(self) -> str:
         """Return the content of the lock file; the same things give the same text."""
-        order = list(_PLACES)
-        entries = sorted(
-            self.entries.values(), key=lambda it: (order.index(it.kind), it.place, it.name)
-        )
+        entries = sorted(self.entries.values(), key=lambda it: _rank(it.key))
         return "".join((_HEAD, *map(_table, entries)))
 
     def differences(self, now: "Lock") -> tuple[LockDifference, ...]:
         """Return how `now` differs, in the order of the file."""
-        order = list(_PLACES)
-        keys = sorted(self.entries.keys() | now.entries.keys(), key=lambda it: _rank(it, order))
+        keys = sorted(self.entries.keys() | now.entries.keys(), key=_rank)
         pairs = ((self.entries.get(key), now.entries.get(key)) for key in keys)
         return tuple(
             LockDifference(before=before, now=after) for before, after in pairs if before != after
@@ -168,8 +164,9 @@ def _table(entry: LockEntry) -> str:
     return toml_table(entry.kind, lines)
 
 
-def _rank(key: tuple[str, str, str], order: list[str]) -> tuple[int, str, str]:
-    return order.index(key[0]), key[1], key[2]
+def _rank(key: tuple[str, str, str]) -> tuple[int, str, str]:
+    kind, place, name = key
+    return list(_PLACES).index(kind), place, name
 
 
 def _shown(text: str) -> str:

@@ -11,11 +11,7 @@ from satchel.formats.front_matter import FrontMatter, load_frontmatter, split_fr
 from satchel.formats.frozen_values import frozen
 from satchel.formats.packed_text import PackedText
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
-from satchel.formats.simple_skill import (
-    COMPATIBILITY_LENGTH,
-    SimpleSkill,
-    read_simple_skill,
-)
+from satchel.formats.simple_skill import COMPATIBILITY_LENGTH, read_simple_skill
 from satchel.formats.yaml_builder import YamlValue
 from satchel.formats.yaml_reader import YamlMap, yaml_type_name
 from satchel.lazy_dataclass import dataclass
@@ -109,7 +105,18 @@ def read_skill(data: bytes, folder: str, path: str, limits: Limits) -> ReadResul
     if simple is None:
         return read_any_skill(data, folder, path, limits)
     if simple.needs_no_diagnostic(folder, limits):
-        return _of_simple(simple)
+        fields: dict[str, Any] = simple.fields
+        manifest = SkillManifest(
+            name=fields["name"],
+            description=fields["description"].strip(),
+            license=fields.get("license"),
+            compatibility=fields.get("compatibility"),
+            allowed_tools=(),
+            metadata=fields.get("metadata", {}),
+            fields=fields,
+            body=simple.body,
+        )
+        return ReadResult(manifest, ())
     yaml = YamlMap(simple.fields, simple.lines)
     return _judged(yaml, simple.body.decode(), folder, DiagnosticCollector(path), limits)
 
@@ -122,21 +129,6 @@ def read_any_skill(
     if split.value is None:
         return ReadResult(None, split.diagnostics)
     return _read(split.value, folder, path, limits)
-
-
-def _of_simple(simple: SimpleSkill) -> ReadResult[SkillManifest]:
-    fields: dict[str, Any] = simple.fields
-    manifest = SkillManifest(
-        name=fields["name"],
-        description=fields["description"].strip(),
-        license=fields.get("license"),
-        compatibility=fields.get("compatibility"),
-        allowed_tools=(),
-        metadata=fields.get("metadata", {}),
-        fields=fields,
-        body=simple.body,
-    )
-    return ReadResult(manifest, ())
 
 
 def read_listed_skill(

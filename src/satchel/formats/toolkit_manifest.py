@@ -9,7 +9,7 @@ from satchel.formats.code_references import (
     DEFAULT_TOOLS,
     ContractReference,
     ToolReference,
-    is_dotted,
+    module_of,
     read_code_references,
 )
 from satchel.formats.config_fields import ConfigField, read_fields
@@ -170,7 +170,10 @@ def read_plugin(
         values=dict(reading.value.values), at=(), yaml=reading.value, collector=collector
     )
     references = read_code_references(top)
-    isolation = _isolation(top)
+    isolation = top.text("isolation", default="none")
+    if isolation not in ISOLATIONS:
+        message = f"'isolation' is {quoted(isolation)}"
+        top.report_invalid("isolation", message, f"Write one of {', '.join(ISOLATIONS)}.")
     manifest = PluginManifest(
         name=extends or _name(top, folder, entry_point),
         **{key: top.text(key) for key in _TEXTS},
@@ -185,7 +188,7 @@ def read_plugin(
         config=read_fields(top),
         isolation=isolation,
         dependencies=_dependencies(top, isolation),
-        setup=_setup(top),
+        setup=module_of(top, "setup", "", "Write a module's name, such as 'setup'."),
         lines=reading.value.lines,
     )
     _report_undeclared(manifest, top)
@@ -291,23 +294,6 @@ def _dependencies(top: ManifestBlock, isolation: str) -> tuple[str, ...]:
         message = f"'{key}' have no effect without 'isolation: process'"
         top.report("plugin-field-unknown", key, message, "Add it, or remove them.")
     return tuple(items)
-
-
-def _isolation(top: ManifestBlock) -> str:
-    word = top.text("isolation", default="none")
-    if word not in ISOLATIONS:
-        message = f"'isolation' is {quoted(word)}"
-        top.report_invalid("isolation", message, f"Write one of {', '.join(ISOLATIONS)}.")
-    return word
-
-
-def _setup(top: ManifestBlock) -> str:
-    module = top.text("setup").removesuffix(".py")
-    if not module or is_dotted(module):
-        return module
-    message = f"'setup' is {quoted(module)}, which is not a module of this folder"
-    top.report_invalid("setup", message, "Write a module's name, such as 'setup'.")
-    return ""
 
 
 def _skills(top: ManifestBlock) -> str:

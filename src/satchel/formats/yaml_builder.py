@@ -66,7 +66,12 @@ class YamlBuilder:
                 self._refuse(event, f"the alias {quoted('*' + event.anchor)}", _QUOTE)
                 raise YamlAbortError  # there is no value to use instead
             case "DocumentStartEvent":
-                self._take_document(event)
+                self._documents += 1
+                if self._documents > 1:
+                    self._refuse(event, "a second document", "Keep one document.")
+                    raise YamlAbortError
+                if event.tags:
+                    self._refuse(event, "a %TAG directive", "Remove the directive.")
 
     def report_syntax_error(self, reason: str, mark: Any) -> None:
         """Report an error of the parser, with its message and position."""
@@ -77,14 +82,6 @@ class YamlBuilder:
             )
             return
         self._collector.add("yaml-invalid", f"not YAML: {reason}", _fix(reason), line, column)
-
-    def _take_document(self, event: Any) -> None:
-        self._documents += 1
-        if self._documents > 1:
-            self._refuse(event, "a second document", "Keep one document.")
-            raise YamlAbortError
-        if event.tags:
-            self._refuse(event, "a %TAG directive", "Remove the directive.")
 
     def _check_node(self, event: Any) -> None:
         """Refuse anchors, tags, and more nodes than the limit."""

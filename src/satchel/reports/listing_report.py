@@ -25,7 +25,7 @@ def listing_report(session: "Session") -> str:
     needed = style.measure(session.step().skill_prompt())
     session.skill_style = style
     hints = [f"{needed:,} would show all descriptions in full"]
-    if _is_cut(listing):
+    if listing.form is ListingForm.NAMES or listing.cut_at is not None:
         hints.append("you can also disable skills, or put them into groups")
     if listing.form is ListingForm.NAMES:
         hints.append("[skills] first in satchel.toml chooses which skills are described")
@@ -43,7 +43,3 @@ def _form(listing: "PromptListing") -> str:
     named = listing.total - listing.described - listing.left_out
     missing = f", {listing.left_out:,} are not named" if listing.left_out else ""
     return f"of {skills}, {listing.described:,} have a description, {named:,} only a name{missing}"
-
-
-def _is_cut(listing: "PromptListing") -> bool:
-    return listing.form is ListingForm.NAMES or listing.cut_at is not None

@@ -178,7 +178,11 @@ def staged_copy(source: str, target: str, files: Mapping[str, str] | None = None
         os.makedirs(os.path.dirname(target), exist_ok=True)
         _copy(root, staged)
         for name, text in (files or {}).items():
-            _write(os.path.join(staged, *name.split("/")), text)
+            path = os.path.join(staged, *name.split("/"))
+            removed(path)  # it may be a link to another file of the copy
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "x", encoding="utf-8") as file:
+                file.write(text)
     except BaseException as problem:
         removed(staged)
         if isinstance(problem, OSError):
@@ -234,13 +238,6 @@ def _copy_file(path: str, target: str) -> None:
             copy.write(chunk)
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
     os.chmod(target, mode & 0o777 | stat.S_IWUSR)
-
-
-def _write(path: str, text: str) -> None:
-    removed(path)  # it may be a link to another file of the copy
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "x", encoding="utf-8") as file:
-        file.write(text)
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

@@ -49,8 +49,6 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TreeFile:
-    """One file of a commit."""
-
     mode: str
     blob: str
     path: str

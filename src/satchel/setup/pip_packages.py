@@ -18,6 +18,7 @@ from satchel.sources.distributions import (
 )
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.shipped_skills import SHIPPED_SKILLS
+from satchel.sources.state_files import names_in
 
 _PROJECT_FILE = "pyproject.toml"
 _REQUIREMENT = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[<>=!~;@(].*)?")
@@ -81,15 +82,8 @@ def project(path: str, *, editable: bool) -> PipPackage | None:
 def _ships_skills(path: str) -> bool:
     """Return whether a project has skills that its wheel may contain."""
     bases = (path, os.path.join(path, "src"))
-    folders = [os.path.join(base, name) for base in bases for name in _names_in(base)]
+    folders = [os.path.join(base, name) for base in bases for name in names_in(base)]
     return any(os.path.isdir(os.path.join(folder, *SHIPPED_SKILLS)) for folder in (path, *folders))
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def package_file(path: str) -> PipPackage | None:

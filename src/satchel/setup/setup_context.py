@@ -3,8 +3,9 @@
 import os
 from collections.abc import Sequence
 from dataclasses import field
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from satchel.errors import DefinitionError, SatchelError
 from satchel.formats import ConfigField
@@ -15,8 +16,10 @@ from satchel.setup.field_values import as_text, field_of
 from satchel.sources.configuration import configuration_path, read_configuration
 from satchel.sources.env_file import change_env
 from satchel.sources.file_reader import is_inside
+from satchel.sources.state_files import data_folder
 
-_FOLDER_VARIABLE = "SATCHEL_DATA_DIR"
+T = TypeVar("T")
+
 _YES_OR_NO = {
     **dict.fromkeys(("y", "yes", "true", "1"), True),
     **dict.fromkeys(("n", "no", "false", "0"), False),
@@ -85,9 +88,7 @@ class SetupContext:
         if default is not None and choices and default not in choices:
             raise DefinitionError(f"the default of {question!r} is not one of its choices")
         if not self.interactive:
-            if default is None:
-                raise _cannot_ask(question)
-            return default
+            return _unasked(question, default)
         options = f" ({', '.join(choices)})" if choices else ""
         hint = f" [{default}]" if default and not secret else ""
         while True:
@@ -105,9 +106,7 @@ class SetupContext:
         If the user cannot be asked, the answer is the default. Raises `SatchelError` without one.
         """
         if not self.interactive:
-            if default is None:
-                raise _cannot_ask(question)
-            return default
+            return _unasked(question, default)
         hint = {True: "Y/n", False: "y/N", None: "y/n"}[default]
         while True:
             answer = self.person.answer(f"{question} [{hint}]", secret=False).strip().lower()
@@ -147,11 +146,7 @@ class SetupContext:
         """
         name = os.fspath(to) or last_part(url)
         target = self._own(name)
-        what = os.path.basename(target)
-
-        def progress(done: int, total: int | None) -> None:
-            self.person.progress(what, done, total)
-
+        progress = partial(self.person.progress, os.path.basename(target))
         Download(
             url=url, target=target, progress=progress, sha256=sha256, most_bytes=most_bytes
         ).run()
@@ -193,19 +188,10 @@ class SetupContext:
         )
 
 
-def data_folder(plugin: str) -> str:
-    """Return the folder for a plugin's downloads, in `SATCHEL_DATA_DIR` if that is set."""
-    base = os.environ.get(_FOLDER_VARIABLE, "")
-    if not base:
-        # Lazy: most plugins download nothing.
-        from platformdirs import user_data_dir
-
-        base = user_data_dir("satchel", appauthor=False)
-    return os.path.join(os.path.abspath(os.path.expanduser(base)), "plugins", plugin)
-
-
-def _cannot_ask(question: str) -> SatchelError:
-    return SatchelError(
+def _unasked(question: str, default: T | None) -> T:
+    if default is not None:
+        return default
+    raise SatchelError(
         f"cannot ask {question!r} without a terminal",
         fix="run 'satchel install' on a terminal without --no-input, or set a field of the "
         "plugin with --set KEY=VALUE",

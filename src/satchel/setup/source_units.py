@@ -83,19 +83,15 @@ def _distinct(found: Iterable[SkillFinding]) -> Iterator[SkillFinding]:
     """Yield one skill of each name: hidden folders often mirror visible ones."""
     seen: set[str] = set()
     for item in sorted(found, key=lambda it: (it.is_hidden, it.key)):
-        if (name := _name_of(item)) not in seen:
-            seen.add(name)
+        if item.name not in seen:
+            seen.add(item.name)
             yield item
-
-
-def _name_of(found: SkillFinding) -> str:
-    return found.manifest.name if found.manifest else found.folder_name
 
 
 def _skill(found: SkillFinding) -> SourceUnit:
     return SourceUnit(
         kind="skill",
-        name=_name_of(found),
+        name=found.name,
         folder=found.path,
         description=found.manifest.description if found.manifest else "",
         problems=found.problems,

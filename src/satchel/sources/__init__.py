@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from satchel.sources.importer import ImportedCode, import_distribution, import_folder
     from satchel.sources.package_scan import PackageFinding, scan_packages
     from satchel.sources.plugin_findings import PluginFinding
-    from satchel.sources.plugin_formats import MANIFEST_FILE, NAMESPACE, FormatPolicy, format_of
+    from satchel.sources.plugin_formats import MANIFEST_FILE, NAMESPACE, format_of
     from satchel.sources.plugin_scan import PluginScan, scan_plugins
     from satchel.sources.search_roots import (
         Precedence,
@@ -38,12 +38,7 @@ if TYPE_CHECKING:
     )
     from satchel.sources.skill_scan import SKILL_FILE, SkillFinding, SkillScan, scan_skills
     from satchel.sources.watch_targets import WatchTargets
-    from satchel.sources.watcher import (
-        ChangeEvent,
-        EventNotifier,
-        change_events,
-        native_notifier,
-    )
+    from satchel.sources.watcher import ChangeEvent, change_events, native_notifier
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -59,7 +54,7 @@ else:
             "importer": "ImportedCode import_distribution import_folder",
             "package_scan": "PackageFinding scan_packages",
             "plugin_findings": "PluginFinding",
-            "plugin_formats": "MANIFEST_FILE NAMESPACE FormatPolicy format_of",
+            "plugin_formats": "MANIFEST_FILE NAMESPACE format_of",
             "plugin_scan": "PluginScan scan_plugins",
             "search_roots": (
                 "Precedence RootKind SearchRoot conventional_roots own_plugins search_root "
@@ -68,7 +63,7 @@ else:
             "selection": "Selection project_selection_path read_selection selection_path",
             "skill_scan": "SKILL_FILE SkillFinding SkillScan scan_skills",
             "watch_targets": "WatchTargets",
-            "watcher": "ChangeEvent EventNotifier change_events native_notifier",
+            "watcher": "ChangeEvent change_events native_notifier",
         },
     )
 
@@ -80,8 +75,6 @@ __all__ = [
     "Configuration",
     "DistributionFinding",
     "DistributionScan",
-    "EventNotifier",
-    "FormatPolicy",
     "GuardedWork",
     "ImportedCode",
     "PackageFinding",

@@ -71,7 +71,15 @@ def plugin_unit(
     finding: PluginFinding, base: str, limits: Limits, *, with_text: bool = False
 ) -> CodeUnit | None:
     """Return the code of a plugin in a project, `None` if nothing of it could run."""
-    programs = _programs(finding, limits, with_text=with_text)
+    is_local = any(server.transport == "stdio" for server in finding.servers)
+    reader = FolderReader(
+        root=real_path(finding.path),
+        most_files=limits.files_per_skill,
+        largest=_LARGEST_PROGRAM,
+        wanted=lambda name: _is_script(name) or (is_local and not name.endswith(".md")),
+        keep=lambda _name: with_text,
+    )
+    programs = reader.read(finding.path).files
     if not (finding.sources or finding.servers or programs):
         return None
     files = {file.name: _code_file(file, with_text=with_text) for file in programs}
@@ -152,19 +160,6 @@ def requested_variables(texts: Iterable[object]) -> tuple[str, ...]:
 def server_variables(server: McpServerManifest) -> tuple[str, ...]:
     """Return the environment variables that a plugin's server uses."""
     return requested_variables([_declared(server)]) if server.of_claude else ()
-
-
-def _programs(finding: PluginFinding, limits: Limits, *, with_text: bool) -> tuple[UnitFile, ...]:
-    """Return the files that a plugin's servers and scripts may run."""
-    is_local = any(server.transport == "stdio" for server in finding.servers)
-    reader = FolderReader(
-        root=real_path(finding.path),
-        most_files=limits.files_per_skill,
-        largest=_LARGEST_PROGRAM,
-        wanted=lambda name: _is_script(name) or (is_local and not name.endswith(".md")),
-        keep=lambda _name: with_text,
-    )
-    return reader.read(finding.path).files
 
 
 def _program_files(table: Mapping[str, Any], base: str) -> dict[str, CodeFile]:

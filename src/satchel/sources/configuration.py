@@ -17,7 +17,7 @@ from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.env_file import read_env
 from satchel.sources.file_reader import stamped
-from satchel.sources.state_files import DATA_VARIABLE
+from satchel.sources.state_files import DATA_VARIABLE, user_folder
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
@@ -144,7 +144,6 @@ def read_configuration(
         plugin=plugin,
         path=path,
         values=values,
-        diagnostics=(),
         is_unreadable=is_unreadable,
         fields=fields,
         written=written,
@@ -261,12 +260,7 @@ def fixed_folder(given: str) -> str:
 
 def config_folder() -> str:
     """Return the user's configuration folder; `SATCHEL_CONFIG_DIR` changes it."""
-    if folder := fixed_folder(""):
-        return folder
-    # Lazy: most hosts configure nothing.
-    from platformdirs import user_config_dir
-
-    return user_config_dir("satchel", appauthor=False)
+    return user_folder("config", os.environ.get(FOLDER_VARIABLE, ""))
 
 
 def _without_empty(given: Mapping[str, Any]) -> dict[str, Any]:

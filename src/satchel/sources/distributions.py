@@ -20,6 +20,7 @@ from satchel.sources.file_reader import (
     StampedPath,
     UnreadableFileError,
     digest_of,
+    read_or_none,
     read_regular,
 )
 from satchel.sources.shipped_skills import owners, shipped_skills
@@ -232,17 +233,22 @@ def _findings(info: str) -> list[DistributionFinding]:
     # Nearly every distribution returns here, at the cost of one test on bytes.
     if ENTRY_POINT_GROUP.encode() not in points:
         return []
-    # Entry points have no default section; no section can be named "".
-    parser = ConfigParser(delimiters=("=",), interpolation=None, strict=False, default_section="")
-    parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case
-    parser.read_string(points.decode())
-    if not parser.has_section(ENTRY_POINT_GROUP):
+    plugins = entry_points_in(points.decode())
+    if not plugins:
         return []
     metadata = _metadata(info, points)
     return [
-        replace(metadata, name=name.strip(), value=value.strip())
-        for name, value in parser.items(ENTRY_POINT_GROUP)
+        replace(metadata, name=name.strip(), value=value.strip()) for name, value in plugins.items()
     ]
+
+
+def entry_points_in(text: str) -> dict[str, str]:
+    """Return the plugins of an `entry_points.txt` by name. Raises `configparser.Error`."""
+    # Entry points have no default section; no section can be named "".
+    parser = ConfigParser(delimiters=("=",), interpolation=None, strict=False, default_section="")
+    parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case
+    parser.read_string(text)
+    return dict(parser.items(ENTRY_POINT_GROUP)) if parser.has_section(ENTRY_POINT_GROUP) else {}
 
 
 def _points(path: str) -> bytes:
@@ -299,10 +305,7 @@ def recorded_files(info: str) -> tuple[str, ...]:
 
 
 def _record(info: str) -> bytes:
-    try:
-        return read_regular(os.path.join(info, "RECORD"), _METADATA_LIMIT)[0]
-    except UnreadableFileError:
-        return b""
+    return read_or_none(os.path.join(info, "RECORD"), _METADATA_LIMIT) or b""
 
 
 def _recorded(record: bytes) -> Iterable[str]:

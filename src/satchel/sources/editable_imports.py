@@ -80,7 +80,13 @@ class _EditableFinder(importlib.abc.MetaPathFinder):
         if package is None:
             return None
         if package.name == fullname and package.file:
-            return _spec(package)
+            is_package = package.is_regular_package
+            return spec_from_file_location(
+                package.name,
+                package.file,
+                loader=_SourceLoader(package.name, package.file),
+                submodule_search_locations=[os.path.abspath(package.path)] if is_package else None,
+            )
         for finder in tuple(sys.meta_path):
             find = None if finder is self else getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = find(fullname, path, target) if find else None
@@ -90,16 +96,6 @@ class _EditableFinder(importlib.abc.MetaPathFinder):
                     spec.loader = _SourceLoader(spec.loader.name, spec.loader.path, spec.loader)
                 return spec
         return None
-
-
-def _spec(package: LocatedModule) -> ModuleSpec | None:
-    is_package = package.is_regular_package
-    return spec_from_file_location(
-        package.name,
-        package.file,
-        loader=_SourceLoader(package.name, package.file),
-        submodule_search_locations=[os.path.abspath(package.path)] if is_package else None,
-    )
 
 
 _finder = _EditableFinder()

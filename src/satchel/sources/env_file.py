@@ -52,23 +52,19 @@ def change_env(path: str, changes: Mapping[str, str | None]) -> bool:
     if not os.path.exists(path) and not any(value is not None for value in changes.values()):
         return False
     with file_lock(path, private=True):
-        return _change(path, changes)
-
-
-def _change(path: str, changes: Mapping[str, str | None]) -> bool:
-    before = _text(path) if os.path.exists(path) else ""
-    old_values, old_diagnostics = parse_env(before, path)
-    if all(old_values.get(key) == value for key, value in changes.items()):
-        return False
-    after = _edited(before, changes)
-    merged = {**old_values, **changes}
-    expected = {key: value for key, value in merged.items() if value is not None}
-    values, diagnostics = parse_env(after, path)
-    if values != expected or len(diagnostics) > len(old_diagnostics):
-        fault = "cannot be edited by a program; edit it by hand"
-        raise SatchelError(fault, where=path)
-    write_env(path, after)
-    return True
+        before = _text(path) if os.path.exists(path) else ""
+        old_values, old_diagnostics = parse_env(before, path)
+        if all(old_values.get(key) == value for key, value in changes.items()):
+            return False
+        after = _edited(before, changes)
+        merged = {**old_values, **changes}
+        expected = {key: value for key, value in merged.items() if value is not None}
+        values, diagnostics = parse_env(after, path)
+        if values != expected or len(diagnostics) > len(old_diagnostics):
+            fault = "cannot be edited by a program; edit it by hand"
+            raise SatchelError(fault, where=path)
+        write_env(path, after)
+        return True
 
 
 def replace_env(path: str, before: str, text: str) -> bool:

@@ -163,6 +163,14 @@ def read_open_file(descriptor: int, limit: int) -> tuple[bytes, os.stat_result]:
         os.close(descriptor)
 
 
+def read_or_none(path: str, limit: int) -> bytes | None:
+    """Return what `read_regular` reads, `None` if the file cannot be read."""
+    try:
+        return read_regular(path, limit)[0]
+    except UnreadableFileError:
+        return None
+
+
 def _read_up_to(descriptor: int, most: int, expected: int) -> bytes:
     """Return at most `most` bytes, in one piece if the file has its `expected` size."""
     # A buffer of `most` bytes would be allocated in full, which takes longer than the reading.

@@ -192,7 +192,6 @@ class FolderReader:
     def _entry(
         self, entry: os.DirEntry[str], visit: "_Visit", walk: "_WalkState", *, is_entered: bool
     ) -> None:
-        """Read a file, or the files of a folder."""
         name, path = visit.prefix + entry.name, joined(visit.path, entry.name)
         if entry.is_symlink():
             with self._linked(visit.folder, entry.name, path, walk) as place:
@@ -265,7 +264,6 @@ class FolderReader:
     def _file(
         self, name: str, place: Place, path: str, walk: "_WalkState", *, is_regular: bool = False
     ) -> None:
-        """Read or list one file."""
         before, status = walk.cached.get(name), None
         is_kept = name in self.required or self.keep(name)
         if before is not None or not (is_regular and is_kept):  # one look less
@@ -307,8 +305,6 @@ UNREADABLE = frozenset({"source-unreadable", "source-link-broken"})
 
 
 class _Visit(NamedTuple):
-    """One folder in a walk."""
-
     folder: OpenFolder
     path: str
     """Its path as it is shown."""
@@ -320,8 +316,6 @@ class _Visit(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _WalkState:
-    """The state of one walk over a folder."""
-
     cached: Mapping[str, UnitFile]
     path: str = ""
     data: dict[str, bytes] | None = None

@@ -7,12 +7,7 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.formats import SKILLS_FOLDER, GeminiManifest, read_gemini_extension
 from satchel.formats.utf8_text import decode
 from satchel.settings import Limits
-from satchel.sources.claude_bundles import (
-    as_plugin,
-    command_paths,
-    ignored_parts,
-    inside_path,
-)
+from satchel.sources.claude_bundles import as_plugin, command_paths, ignored_parts, inside_path
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, unreadable
 from satchel.sources.plugin_formats import PluginFormat
 

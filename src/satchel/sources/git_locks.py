@@ -2,7 +2,7 @@
 
 import os
 
-from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.file_reader import read_or_none
 
 
 def git_locks(roots: tuple[str, ...]) -> set[str]:
@@ -20,8 +20,7 @@ def _git_folder(folder: str) -> str:
     if os.path.isdir(git):
         return git
     # In a worktree or submodule it is a file that names the folder: "gitdir: PATH".
-    try:
-        text, _ = read_regular(git, 4096)
-    except UnreadableFileError:
+    text = read_or_none(git, 4096)
+    if text is None:
         return ""
     return os.path.join(folder, os.fsdecode(text).removeprefix("gitdir:").strip())

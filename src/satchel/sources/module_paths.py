@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.file_reader import read_or_none
 
 _LARGEST = 1024 * 1024
 
@@ -52,23 +52,17 @@ def _bases(site: str, name: str) -> Iterator[ModuleBase]:
     elif name.startswith("_") and name.endswith(".py"):
         from satchel.formats import mapped_modules  # lazy: only for editable installations
 
-        for module, target in mapped_modules(_bytes(path)).items():
+        for module, target in mapped_modules(read_or_none(path, _LARGEST) or b"").items():
             stem = target.removesuffix(".py").removesuffix(f"{os.sep}__init__")
             yield ModuleBase(module, os.path.join(site, stem))
 
 
 def path_lines(path: str) -> Iterator[str]:
     """Yield the folders that a path file adds to `sys.path`, without running its code."""
-    for line in _bytes(path).decode("utf-8-sig", "surrogateescape").splitlines():
+    data = read_or_none(path, _LARGEST) or b""
+    for line in data.decode("utf-8-sig", "surrogateescape").splitlines():
         if line.strip() and not line.startswith(("#", "import ", "import\t")):
             yield os.path.normpath(os.path.join(os.path.dirname(path), line.rstrip()))
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        return read_regular(path, _LARGEST)[0]
-    except UnreadableFileError:
-        return b""
 
 
 def locate(module: str, bases: Iterable[ModuleBase]) -> tuple[LocatedModule, ...]:

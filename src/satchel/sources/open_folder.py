@@ -12,12 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, Self
 
-from satchel.sources.file_reader import (
-    UnreadableFileError,
-    is_inside,
-    read_open_file,
-    reason_of,
-)
+from satchel.sources.file_reader import UnreadableFileError, is_inside, read_open_file, reason_of
 
 HAS_HANDLES = os.open in os.supports_dir_fd
 _MOST_LINKS = 40

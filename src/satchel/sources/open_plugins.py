@@ -124,7 +124,17 @@ def _extension(
         files = parts_of(finding.prefix, own_manifest).required | finding.policy.files
         finding = replace(finding, parts=CodeParts(files))
     diagnostics += _unfit_name(finding, core)
-    manifest = _with_core(own_manifest or PluginManifest(name=core.name), core)
+    manifest = replace(
+        own_manifest or PluginManifest(name=core.name),
+        name=core.name,
+        version=core.version,
+        description=core.description,
+        author=core.author.name,
+        license=core.license,
+        homepage=core.homepage or core.repository,
+        keywords=core.keywords,
+        skills=SKILLS_FOLDER,
+    )
     if unusable := tuple(unusable_code(finding, limits.plugin_source)):
         extended, code_diagnostics = finding, unusable
     else:
@@ -143,21 +153,6 @@ def _unfit_name(finding: PluginFinding, core: OpenManifest) -> Iterable[Diagnost
         message = f"the name {quoted(core.name)} {fault}, so its tools are not used"
         where = Where(os.path.join(finding.path, PluginFormat.OPEN), core.line("name"))
         yield make_diagnostic("plugin-name-shape", where, message, "choose another name")
-
-
-def _with_core(manifest: PluginManifest, core: OpenManifest) -> PluginManifest:
-    """Return the manifest with the fields of plugin.json, which win."""
-    return replace(
-        manifest,
-        name=core.name,
-        version=core.version,
-        description=core.description,
-        author=core.author.name,
-        license=core.license,
-        homepage=core.homepage or core.repository,
-        keywords=core.keywords,
-        skills=SKILLS_FOLDER,
-    )
 
 
 def _inline(finding: PluginFinding, core: OpenManifest) -> tuple[Diagnostic, ...]:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import (
-    UnreadableFileError,
     digest_of,
     is_inside,
-    read_regular,
+    read_or_none,
     real_path,
     stamped,
     touches,
@@ -33,9 +32,7 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
     from satchel.settings import Limits
     from satchel.sources.distributions import DistributionFinding
-    from satchel.sources.file_reader import (
-        StampedPath,
-    )
+    from satchel.sources.file_reader import StampedPath
     from satchel.sources.folder_reader import FolderContent
     from satchel.sources.module_paths import LocatedModule
 
@@ -136,11 +133,8 @@ class PackageFinding:
             return not self.installed.skills
         if self.part is None or self.installed.attribute or not self.entry:
             return True
-        try:
-            source, _ = read_regular(self.entry, limits.plugin_source)
-        except UnreadableFileError:
-            return True
-        return len(source) > limits.plugin_source or self._mentions_hooks(source)
+        source = read_or_none(self.entry, limits.plugin_source)
+        return source is None or len(source) > limits.plugin_source or self._mentions_hooks(source)
 
     def hooked(self) -> tuple[str, ...]:
         """Return the full names of the manifest's modules that may have hooks."""
@@ -223,7 +217,21 @@ def _package(
         # Stamped first: a file that changes while it is read is read again.
         finding = replace(finding, stamps=stamped([finding.edited.file]))
     if homes:
-        part = _part(homes[0], installed, limits, before, is_edited=is_code_read)
+        from satchel.sources.plugin_scan import read_toolkit  # lazy: needed only with a manifest
+
+        root = SearchRoot(
+            path=homes[0].path,
+            holds=RootKind.PLUGINS,
+            scope=Precedence.PLUGIN,
+            source=installed.distribution,
+        )
+        empty = PluginFinding(
+            place=root, key="", entry_point=installed.name, is_edited=is_code_read
+        )
+        previous = before.part if before else None
+        if previous is not None and (previous.place, previous.is_edited) != (root, is_code_read):
+            previous = None
+        part = read_toolkit(empty, real_path(homes[0].path), limits, previous)
         finding = replace(finding, part=part, home=homes[0].name)
     if is_code_read and finding.edited:
         finding = replace(finding, code=_code(finding.edited, finding.skills, limits, before))
@@ -274,30 +282,6 @@ def _outermost(modules: tuple[LocatedModule, ...], homes: list[LocatedModule]) -
         return unshared[-1]
     # A package without `__init__.py`, or a single module at the top level.
     return modules[1] if modules[0].file and len(modules) > 1 else modules[0]
-
-
-def _part(
-    home: LocatedModule,
-    installed: DistributionFinding,
-    limits: Limits,
-    before: PackageFinding | None,
-    *,
-    is_edited: bool,
-) -> PluginFinding:
-    """Read toolkit.yaml and the files that it names, as in a plugin folder."""
-    from satchel.sources.plugin_scan import read_toolkit  # lazy: needed only with a manifest
-
-    root = SearchRoot(
-        path=home.path,
-        holds=RootKind.PLUGINS,
-        scope=Precedence.PLUGIN,
-        source=installed.distribution,
-    )
-    empty = PluginFinding(place=root, key="", entry_point=installed.name, is_edited=is_edited)
-    previous = before.part if before else None
-    if previous is not None and (previous.place, previous.is_edited) != (root, is_edited):
-        previous = None
-    return read_toolkit(empty, real_path(home.path), limits, previous)
 
 
 def _code(

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from satchel.errors import DefinitionError
 from satchel.sources.file_reader import digest_of
-from satchel.sources.state_files import make_folder
+from satchel.sources.state_files import make_folder, user_folder
 from satchel.text import one_line, shorten
 
 
@@ -19,7 +19,7 @@ def installed(requirements: Iterable[str], seconds: float) -> str:
     """
     unique = sorted(set(requirements))
     key = digest_of("\0".join((sys.version, sys.platform, *unique)).encode())
-    base = _cache_folder()
+    base = os.path.join(user_folder("cache", ""), "plugins")
     folder = os.path.join(base, key)
     if os.path.isdir(folder):
         return folder
@@ -36,13 +36,6 @@ def installed(requirements: Iterable[str], seconds: float) -> str:
     if not os.path.isdir(folder):
         raise DefinitionError("cannot be installed: the cache cannot be written")
     return folder
-
-
-def _cache_folder() -> str:
-    # Lazy: most hosts install nothing.
-    from platformdirs import user_cache_dir
-
-    return os.path.join(user_cache_dir("satchel", appauthor=False), "plugins")
 
 
 def _installer() -> list[str]:

@@ -88,8 +88,6 @@ def scan_plugins(
 
 
 class _Search:
-    """The state of one scan."""
-
     def __init__(
         self,
         place: SearchRoot,
@@ -114,7 +112,15 @@ class _Search:
                 is_hidden = is_skipped(entry.name) or entry.name.startswith(".")
                 if is_folder(entry) and not is_hidden:
                     self._visit(entry)
-        self._keep_unreadable()
+        root_error = _listing_error(self._place.path)
+        for key, cached in self._cached.items():
+            if key in self._findings:
+                continue
+            if (error := root_error or _listing_error(cached.path)) is not None:
+                message = f"cannot be read: {reason_of(error)}"
+                fix = "make the folder readable, or delete it"
+                unreadable = make_diagnostic("plugin-unreadable", Where(cached.path), message, fix)
+                self._findings[key] = _broken(cached, (unreadable,))
         plugin_links = (finding.folder.links for finding in self._findings.values())
         links = frozenset(self._links).union(*plugin_links)
         return PluginScan(
@@ -160,18 +166,6 @@ class _Search:
         for key, cached in self._cached.items():
             if cached.listed is not None and is_inside(cached.path, path):
                 self._findings[key] = _broken(cached, diagnostics)
-
-    def _keep_unreadable(self) -> None:
-        """Keep plugins whose folder cannot be read now as broken ones, because they still exist."""
-        root_error = _listing_error(self._place.path)
-        for key, cached in self._cached.items():
-            if key in self._findings:
-                continue
-            if (error := root_error or _listing_error(cached.path)) is not None:
-                message = f"cannot be read: {reason_of(error)}"
-                fix = "make the folder readable, or delete it"
-                unreadable = make_diagnostic("plugin-unreadable", Where(cached.path), message, fix)
-                self._findings[key] = _broken(cached, (unreadable,))
 
     def _visit(self, entry: os.DirEntry[str]) -> None:
         if not is_utf8(entry.name):

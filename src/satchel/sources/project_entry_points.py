@@ -6,7 +6,7 @@ from typing import Any
 
 from satchel.settings import MIB
 from satchel.sources.distributions import ENTRY_POINT_GROUP, split_entry_point
-from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.file_reader import read_or_none
 
 _MOST_LEVELS = 4
 
@@ -19,9 +19,8 @@ def entry_point_of(folder: str) -> str:
     above = folder
     for _ in range(_MOST_LEVELS):
         above = os.path.dirname(above)
-        try:
-            data, _status = read_regular(os.path.join(above, "pyproject.toml"), MIB)
-        except UnreadableFileError:
+        data = read_or_none(os.path.join(above, "pyproject.toml"), MIB)
+        if data is None:
             continue
         package = os.path.relpath(folder, above).removeprefix(f"src{os.sep}").replace(os.sep, ".")
         for name, value in project_entry_points(data).items():

@@ -69,7 +69,10 @@ def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limi
     gone = [(root.path, key) for key in known if key not in scan.findings]
     if new or gone:
         try:
-            _prepare(path)
+            make_folder(os.path.dirname(path))
+            if os.path.exists(path) and (not _is_private(path) or os.path.getsize(path) > _LARGEST):
+                _remove(path)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             with closing(sqlite3.connect(path, timeout=_WAIT)) as database, database:
                 database.execute(_TABLE)
                 database.executemany("delete from skills where root = ? and key = ?", gone)
@@ -79,14 +82,6 @@ def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limi
                 _remove(path)
         except _ERRORS:
             pass
-
-
-def _prepare(path: str) -> None:
-    """Make the file and its folder, which only the user can read. Raises `OSError`."""
-    make_folder(os.path.dirname(path))
-    if os.path.exists(path) and (not _is_private(path) or os.path.getsize(path) > _LARGEST):
-        _remove(path)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _remove(path: str) -> None:

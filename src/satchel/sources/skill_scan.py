@@ -43,12 +43,7 @@ from satchel.sources.folder_reader import (
 from satchel.sources.open_folder import OpenFolder, following, inside, joined
 from satchel.sources.search_roots import ScriptRule, SearchRoot
 from satchel.sources.secret_files import is_secret_file
-from satchel.sources.skill_files import (
-    IN_PROJECT,
-    LocalSkillReader,
-    SkillAccess,
-    SkillReader,
-)
+from satchel.sources.skill_files import IN_PROJECT, LocalSkillReader, SkillAccess, SkillReader
 
 SKILL_FILE = "SKILL.md"
 _MOST_RESCANS = 3
@@ -106,6 +101,11 @@ class SkillFinding:
     def is_hidden(self) -> bool:
         """Return whether it is in a hidden folder, which often mirrors visible ones."""
         return self.key.startswith(".") or "/." in self.key
+
+    @property
+    def name(self) -> str:
+        """Return the skill's name, or the folder's name if it cannot be used."""
+        return self.manifest.name if self.manifest else self.folder_name
 
     @property
     def folder_name(self) -> str:
@@ -284,8 +284,6 @@ class _Entry(NamedTuple):
 
 
 class _Walk:
-    """The state of one scan of a search root or a part of it."""
-
     def __init__(self, place: SearchRoot, limits: Limits, before: SkillScan | None) -> None:
         self._place, self._limits = place, limits
         self._root = place.bounds()
@@ -427,16 +425,12 @@ class _Walk:
         problem = unlistable(path, reason_of(error))
         self._note(key, [problem])
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            self._keep_skills_below(key, problem)
-
-    def _keep_skills_below(self, key: str, error: Diagnostic) -> None:
-        """Keep the skills of an unlistable folder as broken ones, because they still exist."""
-        for below, finding in self._served.items():
-            if not key or below == key or below.startswith(key + "/"):
-                folder = replace(finding.folder, files=(), diagnostics=())
-                self._findings[below] = replace(
-                    finding, folder=folder, manifest=None, diagnostics=(error,)
-                )
+            for below, finding in self._served.items():
+                if not key or below == key or below.startswith(key + "/"):
+                    folder = replace(finding.folder, files=(), diagnostics=())
+                    self._findings[below] = replace(
+                        finding, folder=folder, manifest=None, diagnostics=(problem,)
+                    )
 
     def _entry(self, key: str, entry: "_Entry", folder: OpenFolder, above: tuple[str, ...]) -> None:
         """Scan an entry of a folder that is not a skill."""
@@ -545,7 +539,11 @@ class _Walk:
             return None, (_unreadable(path, folder),)
         reading = read_skill(data, os.path.basename(folder_path), path, self._limits)
         if self._place.policy.has_strict_skills:
-            reading = _strict(reading)
+            diagnostics = tuple(
+                strictly([item])[0] if item.code in _BREAKS_THE_FORMAT else item
+                for item in reading.diagnostics
+            )
+            reading = ReadResult(None if has_error(diagnostics) else reading.value, diagnostics)
         return reading.value, reading.diagnostics
 
     def _too_many(self) -> Diagnostic:
@@ -556,15 +554,6 @@ class _Walk:
             f"has more than {most} folders (limit find_folders); the rest is not searched",
             "name the folders that hold skills, or raise the limit",
         )
-
-
-def _strict(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:
-    """Turn violations of the format, otherwise repaired, into errors."""
-    diagnostics = tuple(
-        strictly([item])[0] if item.code in _BREAKS_THE_FORMAT else item
-        for item in reading.diagnostics
-    )
-    return ReadResult(None if has_error(diagnostics) else reading.value, diagnostics)
 
 
 def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, ...]:

@@ -17,35 +17,27 @@ _LARGEST = 64 * MIB
 
 def state_folder(given: str = "") -> str:
     """Return the folder of the state files; `SATCHEL_STATE_DIR` changes it."""
-    folder = given or os.environ.get(FOLDER_VARIABLE, "")
-    if not folder:
-        # Lazy: most hosts keep no state.
-        from platformdirs import user_state_dir
-
-        folder = user_state_dir("satchel", appauthor=False)
-    return os.path.abspath(os.path.expanduser(folder))
+    return user_folder("state", given or os.environ.get(FOLDER_VARIABLE, ""))
 
 
 def data_folder(plugin: str) -> str:
     """Return the data folder of a plugin, which may not exist."""
-    base = os.environ.get(DATA_VARIABLE, "")
-    if not base:
-        # Lazy: most plugins keep no data.
-        from platformdirs import user_data_dir
-
-        base = user_data_dir("satchel", appauthor=False)
-    return os.path.join(os.path.abspath(os.path.expanduser(base)), "plugins", plugin)
+    base = user_folder("data", os.environ.get(DATA_VARIABLE, ""))
+    return os.path.join(base, "plugins", plugin)
 
 
 def cache_path(file: str) -> str:
     """Return the path of a file in the user's cache; `SATCHEL_CACHE_DIR` changes the folder."""
-    folder = os.environ.get(CACHE_VARIABLE, "")
-    if not folder:
-        # Lazy: a satchel may use no cache.
-        from platformdirs import user_cache_dir
+    return os.path.join(user_folder("cache", os.environ.get(CACHE_VARIABLE, "")), file)
 
-        folder = user_cache_dir("satchel", appauthor=False)
-    return os.path.join(os.path.abspath(os.path.expanduser(folder)), file)
+
+def user_folder(kind: str, given: str) -> str:
+    """Return the absolute path of the folder `given`, or of the user's folder of this kind."""
+    if not given:
+        import platformdirs  # lazy: most hosts keep no state, no data and no cache
+
+        given = getattr(platformdirs, f"user_{kind}_dir")("satchel", appauthor=False)
+    return os.path.abspath(os.path.expanduser(given))
 
 
 def is_file(path: str) -> bool:

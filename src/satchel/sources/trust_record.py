@@ -89,15 +89,7 @@ class TrustStore:
 
     def revoke(self, project: str) -> bool:
         """Remove the record of a project; return whether there was one. Raises `SatchelError`."""
-        path = real_path(project)
-        file = self._file(path)
-        if not os.path.lexists(file.path):
-            return False
-        try:
-            os.unlink(file.path)
-        except OSError as error:
-            raise SatchelError(f"cannot be removed: {error.strerror}", where=file.path) from None
-        return True
+        return self._file(real_path(project)).delete()
 
     def all(self) -> Iterator[TrustRecord | Diagnostic]:
         """Yield the records of all projects, sorted, and a diagnostic for each unreadable one."""

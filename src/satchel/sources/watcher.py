@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import WatchTimings
-from satchel.sources.file_reader import Stamp, StampedPath, stamped
+from satchel.sources.file_reader import Stamp, stamped
 from satchel.sources.git_locks import git_locks
 from satchel.sources.watch_targets import WatchTargets
 from satchel.sources.watched_roots import RootAliases, RootIdentity, readable_ones
@@ -168,7 +168,7 @@ class _Watch:
                     return
                 active, last_scan = True, time.monotonic()
                 yield ChangeEvent(paths | now.settling, self._diagnostics)
-            elif changed := _changed(now.files):
+            elif changed := frozenset(path for path, stamp in now.files if Stamp.at(path) != stamp):
                 yield ChangeEvent(changed | now.settling, self._diagnostics)
             elif self._installed_changed(now) or self._safety_scan_is_due(last_scan, active=active):
                 active, last_scan = False, time.monotonic()
@@ -238,10 +238,6 @@ class _IdleNotifier:
 
     def close(self) -> None:
         """Do nothing."""
-
-
-def _changed(files: tuple[StampedPath, ...]) -> frozenset[str]:
-    return frozenset(path for path, stamp in files if Stamp.at(path) != stamp)
 
 
 def _failed(error: Exception) -> Diagnostic:

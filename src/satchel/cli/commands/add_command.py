@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from functools import partial
 
 import click
 
@@ -12,6 +13,7 @@ from satchel.cli.terminal import Terminal
 from satchel.cli.unit_placement import UnitPlacer, require_valid
 from satchel.cli.unit_report import source_line, unit_lines
 from satchel.errors import NotFoundError, SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 from satchel.reports.short_texts import count
 from satchel.setup.source_addresses import SourceAddress, read_address
@@ -44,82 +46,64 @@ def command(
     """
     folder = AddedFolder(is_project=project)
     folder.require_own()
-    terminal = Terminal(console, no_input=False)
-    _add(console, folder, read_address(source), only, yes=yes, terminal=terminal)
+    adder = _Adder(console=console, terminal=Terminal(console, no_input=False), folder=folder)
+    adder.add(read_address(source), only, yes=yes)
 
 
-def _add(
-    console: Console,
-    folder: AddedFolder,
-    address: SourceAddress,
-    only: tuple[str, ...],
-    *,
-    yes: bool,
-    terminal: Terminal,
-) -> None:
-    def progress(done: int, total: int | None) -> None:
-        terminal.progress(address.name, done, total)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Adder:
+    console: Console
+    terminal: Terminal
+    folder: AddedFolder
 
-    with fetched(address, progress) as source:
-        found = find_units(source.top)
-        units, elsewhere = _chosen(found, only)
-        if units:
-            _add_units(console, folder, source, units, yes=yes, is_named=bool(only))
-    if not only and found.elsewhere:
-        names = ", ".join(entry.name for entry in found.elsewhere)
-        console.say(one_line(f"at other addresses, to be added with --only NAME: {names}"))
-    for entry in elsewhere:
-        other = address_of_entry(found.elsewhere[entry])
-        _add(console, folder, other, (), yes=yes, terminal=terminal)
+    def add(self, address: SourceAddress, only: tuple[str, ...], *, yes: bool) -> None:
+        with fetched(address, partial(self.terminal.progress, address.name)) as source:
+            found = find_units(source.top)
+            units, elsewhere = _chosen(found, only)
+            if units:
+                self._add_units(source, self._usable(source, units, is_named=bool(only)), yes=yes)
+        if not only and found.elsewhere:
+            names = ", ".join(entry.name for entry in found.elsewhere)
+            self.console.say(one_line(f"at other addresses, to be added with --only NAME: {names}"))
+        for entry in elsewhere:
+            self.add(address_of_entry(found.elsewhere[entry]), (), yes=yes)
 
+    def _add_units(self, source: FetchedSource, units: list[SourceUnit], *, yes: bool) -> None:
+        self.console.say(source_line(source))
+        for note in source.notes:
+            self.console.say(f"  {one_line(note)}")
+        for unit in units:
+            for line in unit_lines(unit, source.folder):
+                self.console.say(line)
+        kinds = [unit.kind for unit in units]
+        parts = [count(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
+        question = f"Add {' and '.join(parts)} to {self.folder.shown}?"
+        require_agreement(self.console, question, yes=yes)
+        placer = UnitPlacer(console=self.console, folder=self.folder)
+        for unit in units:
+            placer.place(unit, source)
 
-def _add_units(
-    console: Console,
-    folder: AddedFolder,
-    source: FetchedSource,
-    units: Iterable[SourceUnit],
-    *,
-    yes: bool,
-    is_named: bool,
-) -> None:
-    units = _usable(console, folder, source, tuple(units), is_named=is_named)
-    console.say(source_line(source))
-    for note in source.notes:
-        console.say(f"  {one_line(note)}")
-    for unit in units:
-        for line in unit_lines(unit, source.folder):
-            console.say(line)
-    kinds = [unit.kind for unit in units]
-    parts = [count(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
-    require_agreement(console, f"Add {' and '.join(parts)} to {folder.shown}?", yes=yes)
-    placer = UnitPlacer(console=console, folder=folder)
-    for unit in units:
-        placer.place(unit, source)
+    def _usable(
+        self, source: FetchedSource, units: Iterable[SourceUnit], *, is_named: bool
+    ) -> list[SourceUnit]:
+        """Return the units that can be added.
 
-
-def _usable(
-    console: Console,
-    folder: AddedFolder,
-    source: FetchedSource,
-    units: tuple[SourceUnit, ...],
-    *,
-    is_named: bool,
-) -> tuple[SourceUnit, ...]:
-    """Return the units that can be added. Raises `SatchelError` for one that was named, or all."""
-    usable: list[SourceUnit] = []
-    problems: list[SatchelError] = []
-    for unit in units:
-        try:
-            require_valid(unit)
-            _require_free(folder, unit, source.address)
-            usable.append(unit)
-        except SatchelError as problem:
-            problems.append(problem)
-    if problems and (is_named or not usable):
-        raise problems[0]
-    for reason in problems:
-        console.say(one_line(f"left out: {reason}"))
-    return tuple(usable)
+        Raises `SatchelError` for one that was named, or if there is none.
+        """
+        usable: list[SourceUnit] = []
+        problems: list[SatchelError] = []
+        for unit in units:
+            try:
+                require_valid(unit)
+                _require_free(self.folder, unit, source.address)
+                usable.append(unit)
+            except SatchelError as problem:
+                problems.append(problem)
+        if problems and (is_named or not usable):
+            raise problems[0]
+        for reason in problems:
+            self.console.say(one_line(f"left out: {reason}"))
+        return usable
 
 
 def _chosen(

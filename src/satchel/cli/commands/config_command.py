@@ -24,6 +24,7 @@ from satchel.cli.rendering import diagnostic_line, table
 from satchel.diagnostics import has_error
 from satchel.errors import SatchelError
 from satchel.formats import FIELD_NAME
+from satchel.reports.config_rows import config_rows
 from satchel.reports.short_texts import relative
 from satchel.sources.configuration import configuration_path
 from satchel.sources.env_file import change_env, env_text, parse_env, replace_env, write_env
@@ -48,7 +49,7 @@ def show(console: Console, name: str, sources: Sources, as_json: bool) -> None:
     """
     plugin = open_plugin(name, sources)
     plugin.require_known()
-    rows = plugin.rows()
+    rows = config_rows(plugin.config)
     if as_json:
         console.json(rows)
         return
@@ -110,7 +111,7 @@ def unset(console: Console, name: str, keys: tuple[str, ...], sources: Sources) 
     for key in keys:
         text = f"{key} is not set" if key in absent else f"unset {key}"
         console.out(one_line(f"{text} ({relative(path)})"))
-    for row in open_plugin(name, sources).rows():
+    for row in config_rows(open_plugin(name, sources).config):
         if row["name"].lower() in {key.lower() for key in keys} and row["origin"] != "missing":
             console.say(one_line(f"{row['name']} still has a value, from: {row['origin']}"))
 

@@ -1,10 +1,7 @@
 """`satchel dev`: the catalog in a browser while you build skills and tools."""
 
-import asyncio
 import importlib.util
-import signal
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -13,6 +10,7 @@ import click
 from satchel.cli.base_command import Sources, SourcesCommand
 from satchel.cli.console import Console
 from satchel.cli.rendering import summary
+from satchel.cli.signal_handling import run_until_stopped
 from satchel.errors import SatchelError
 from satchel.http.listen_address import Address, is_number
 
@@ -112,16 +110,7 @@ def command(
             if not no_browser and sys.stdout.isatty():
                 click.launch(url)
 
-        async def serve() -> None:
-            task = asyncio.current_task()
-            assert task is not None
-            for number in (signal.SIGINT, signal.SIGTERM):
-                with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows
-                    asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-            await serve_dev(workbench, listening, address, token, ready)
-
-        with suppress(asyncio.CancelledError, KeyboardInterrupt):
-            asyncio.run(serve())
+        run_until_stopped(serve_dev(workbench, listening, address, token, ready))
 
 
 def _require_packages() -> None:

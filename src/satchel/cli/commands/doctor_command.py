@@ -58,7 +58,13 @@ def command(
     No plugin code is run without --run. With it, failed imports, failed startups and missing
     values are found as well.
     """
-    _require_known(codes)
+    from satchel.names import near_misses
+
+    for code in codes:
+        if code not in RULES:
+            near = near_misses(code, RULES)
+            hint = f"; did you mean {', '.join(near)}?" if near else ""
+            raise click.UsageError(f"there is no code {code!r}{hint}")
     app = sources.open(run_code=run)
     checks, all_cases = [*environment(), *_listing(app)], doctor_cases(app.catalog)
     cases = _only(all_cases, lambda item: _is_wanted(item, codes, severity))
@@ -77,23 +83,11 @@ def command(
     return 1 if errors or warnings else 0
 
 
-def _require_known(codes: Sequence[str]) -> None:
-    """Raise `UsageError` for a code that does not exist."""
-    from satchel.names import near_misses
-
-    for code in codes:
-        if code not in RULES:
-            near = near_misses(code, RULES)
-            hint = f"; did you mean {', '.join(near)}?" if near else ""
-            raise click.UsageError(f"there is no code {code!r}{hint}")
-
-
 def _is_wanted(item: Diagnostic, codes: Sequence[str], severity: str | None) -> bool:
     return (not codes or item.code in codes) and severity in {None, str(item.severity)}
 
 
 def _only(cases: Sequence[DoctorCase], accepts: Callable[[Diagnostic], bool]) -> list[DoctorCase]:
-    """Return the cases with the accepted diagnostics."""
     kept = (
         DoctorCase(case.kind, case.entry, tuple(filter(accepts, case.diagnostics)))
         for case in cases

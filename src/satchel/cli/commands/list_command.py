@@ -86,7 +86,6 @@ def _section(
     with_title: bool,
     long: bool,
 ) -> None:
-    """Write the table of one kind."""
     entries = entries_of(catalog, kind)
     if not entries:
         return

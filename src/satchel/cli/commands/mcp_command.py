@@ -18,10 +18,7 @@ from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
 from satchel.loader.trust_gate import project_parts
-from satchel.mcp_servers import (
-    RemoteServer,
-    ServerConfig,
-)
+from satchel.mcp_servers import RemoteServer, ServerConfig
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pin_files
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.names import near_misses
@@ -150,7 +147,12 @@ def approve(
         app = _connect(name, sources, state)
         digests = _show_changes(console, app, name, names)
         if digests and not yes:
-            _require_consent(console, len(digests))
+            number = len(digests)
+            if not Terminal(console, no_input=False).is_there:
+                fix = "give --yes, or one TOOL and its --digest"
+                raise SatchelError("cannot ask for approval without a terminal", fix=fix)
+            if not click.confirm(f"Approve {count(number, 'tool')}?", err=True):
+                raise click.Abort
         only = tuple(digests) if names else ()
         approved = app.approve_mcp_tools(name, *only, digests=digests)
     if as_json:
@@ -263,14 +265,6 @@ def _show_changes(
     return digests
 
 
-def _require_consent(console: Console, number: int) -> None:
-    if not Terminal(console, no_input=False).is_there:
-        fix = "give --yes, or one TOOL and its --digest"
-        raise SatchelError("cannot ask for approval without a terminal", fix=fix)
-    if not click.confirm(f"Approve {count(number, 'tool')}?", err=True):
-        raise click.Abort
-
-
 def _list(kind: str, entries: Sequence[ToolEntry | SkillEntry], console: Console) -> None:
     table([(entry.name, status_label(entry), entry.description) for entry in entries], console)
     console.say(count(len(entries), kind))
@@ -346,7 +340,6 @@ def _tool_of(app: "satchel.Satchel", name: str) -> ToolEntry:
 
 
 def _server_name(entry: ToolEntry) -> str:
-    """Return the name of a tool at its server."""
     return (entry.tool.own_name if entry.tool else "") or entry.name
 
 

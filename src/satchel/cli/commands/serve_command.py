@@ -1,12 +1,10 @@
 """`satchel serve`: serve tools and skills over MCP until the client disconnects or Ctrl-C."""
 
-import asyncio
 import gc
 import os
 import re
-import signal
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,6 +24,7 @@ from satchel.cli.mcp_client_config import (
 from satchel.cli.rendering import diagnostic_line, summary
 from satchel.cli.sdk_log import SdkLog
 from satchel.cli.served_report import new_problems, served_report
+from satchel.cli.signal_handling import run_until_stopped
 from satchel.errors import SatchelError
 from satchel.http.listen_address import Address, is_number, origin_of
 from satchel.lazy_dataclass import dataclass
@@ -335,18 +334,11 @@ def _run(
     """
 
     async def serve_and_watch() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows
-                loop.add_signal_handler(number, task.cancel)
         async with app.watch():
             with _writing_errors(app, console):
                 await serve()
 
-    with suppress(asyncio.CancelledError, KeyboardInterrupt):
-        asyncio.run(serve_and_watch())
+    run_until_stopped(serve_and_watch())
 
 
 @contextmanager

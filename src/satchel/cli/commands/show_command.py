@@ -49,7 +49,11 @@ def command(
     if arguments is not None:
         if kind not in {None, "skill"}:
             raise click.UsageError("--arguments is for a skill")
-        _write_loaded(console, app.session().load_skill(name, arguments), as_json=as_json)
+        skill = app.session().load_skill(name, arguments)
+        if as_json:
+            console.json({"name": skill.name, "text": skill.text})
+        else:
+            console.out(visible(skill.text))
         return
     entries = _entries_named(app.catalog, name, (kind,) if kind else KINDS)
     records = [_record(kind, entry) for kind, entry in entries]
@@ -58,14 +62,6 @@ def command(
         return
     for (_, entry), record in zip(entries, records, strict=True):
         _write(entry, record, console)
-
-
-def _write_loaded(console: Console, skill: "satchel.SkillContent", *, as_json: bool) -> None:
-    """Write the text that the model reads when a skill is loaded."""
-    if as_json:
-        console.json({"name": skill.name, "text": skill.text})
-    else:
-        console.out(visible(skill.text))
 
 
 def _entries_named(

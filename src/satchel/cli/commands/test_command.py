@@ -13,11 +13,12 @@ import click
 
 import satchel
 from satchel.cli.base_command import CatalogCommand, Sources, plugin_argument, set_option
-from satchel.cli.call_output import run_and_print, run_to_end
+from satchel.cli.call_output import run_and_print
 from satchel.cli.console import Console, log_to_stderr
 from satchel.cli.key_value_pairs import field_values
 from satchel.cli.plugin_config import PluginConfigView, as_texts
 from satchel.cli.rendering import diagnostic_line
+from satchel.cli.signal_handling import run_to_end
 from satchel.diagnostics import Diagnostic, has_error
 from satchel.errors import SatchelError
 from satchel.formats import to_plain

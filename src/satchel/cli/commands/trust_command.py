@@ -4,9 +4,9 @@ import os
 
 import click
 
+from satchel.cli.agreement import NOT_AGREED
 from satchel.cli.base_command import Command, as_json
 from satchel.cli.console import Console
-from satchel.cli.install_consent import REFUSED
 from satchel.cli.rendering import diagnostic_line, table
 from satchel.cli.terminal import Terminal
 from satchel.cli.trust_report import code_lines, diff_lines, print_inventory, shown_text
@@ -93,7 +93,7 @@ def _decide(
         console.say(f"not trusted: {_shown(inventory.project.folder)}")
         if not terminal.is_there:
             console.say("there is no terminal to ask on; --data or --code trusts it")
-        return REFUSED
+        return NOT_AGREED
     allowed = {*variables} & {*inventory.variables}
     if answer is TrustLevel.CODE:
         for name in inventory.variables:

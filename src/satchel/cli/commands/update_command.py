@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from functools import partial
 
 import click
 
@@ -14,6 +15,7 @@ from satchel.cli.terminal import Terminal
 from satchel.cli.unit_placement import UnitPlacer, as_placed, require_valid
 from satchel.cli.unit_report import diff_lines, source_line, unit_lines
 from satchel.errors import SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.setup.source_addresses import read_address
 from satchel.setup.source_fetch import FetchedSource, fetched
 from satchel.setup.source_records import AddedFolder, SourceRecord
@@ -36,63 +38,66 @@ def command(console: Console, *, names: tuple[str, ...], project: bool, yes: boo
     by_source: dict[str, list[SourceRecord]] = {}
     for record in chosen_records(folder, names):
         by_source.setdefault(record.source, []).append(record)
-    codes = [
-        _update_source(console, folder, source, records, yes=yes)
-        for source, records in by_source.items()
-    ]
+    updater = _Updater(console=console, folder=folder, agrees=yes)
+    codes = [updater.update_source(source, records) for source, records in by_source.items()]
     if not codes:
         console.say("nothing was added")
     return max(codes, default=0)
 
 
-def _update_source(
-    console: Console, folder: AddedFolder, text: str, records: Iterable[SourceRecord], *, yes: bool
-) -> int:
-    """Update what came from one source; return the exit code."""
-    terminal = Terminal(console, no_input=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Updater:
+    """Updates what was added to one folder; its methods return the exit code."""
 
-    def progress(done: int, total: int | None) -> None:
-        terminal.progress(text, done, total)
+    console: Console
+    folder: AddedFolder
+    agrees: bool
 
-    code = 0
-    try:
-        with fetched(read_address(text), progress) as source:
-            units = find_units(source.top).units
-            for record in records:
-                code = max(code, _update(console, folder, record, source, units, yes=yes))
-    except SatchelError as problem:
-        console.say(one_line(f"Error: {problem}"))
+    def update_source(self, text: str, records: Iterable[SourceRecord]) -> int:
+        progress = partial(Terminal(self.console, no_input=False).progress, text)
+        code = 0
+        try:
+            with fetched(read_address(text), progress) as source:
+                units = find_units(source.top).units
+                for record in records:
+                    code = max(code, self._update(record, source, units))
+        except SatchelError as problem:
+            return self._failed(problem)
+        return code
+
+    def _update(
+        self, record: SourceRecord, source: FetchedSource, units: Iterable[SourceUnit]
+    ) -> int:
+        target = self.folder.target(record.kind, record.name)
+        title = one_line(f"{record.kind} {record.name}")
+        try:
+            unit = _newest(record, target, units)
+            with as_placed(unit) as new:
+                now = folder_digest(target)
+                if folder_digest(new) in {now, record.digest}:
+                    self.console.out(f"{title} is up to date")
+                    return 0
+                self.console.say(source_line(source))
+                for line in unit_lines(unit, source.folder):
+                    self.console.say(line)
+                if now != record.digest:
+                    self.console.say(
+                        "  it was changed here since it was added; these changes would be lost"
+                    )
+                for line in diff_lines(target, new):
+                    self.console.say(line)
+            require_agreement(self.console, f"Replace {title}?", yes=self.agrees)
+            UnitPlacer(console=self.console, folder=self.folder).place(unit, source)
+        except NotAgreedError as refusal:
+            self.console.say(refusal.format_message())
+            return NOT_AGREED
+        except SatchelError as problem:
+            return self._failed(problem)
+        return 0
+
+    def _failed(self, problem: SatchelError) -> int:
+        self.console.say(one_line(f"Error: {problem}"))
         return 1
-    return code
-
-
-def _update(
-    console: Console,
-    folder: AddedFolder,
-    record: SourceRecord,
-    source: FetchedSource,
-    units: Iterable[SourceUnit],
-    *,
-    yes: bool,
-) -> int:
-    target = folder.target(record.kind, record.name)
-    title = one_line(f"{record.kind} {record.name}")
-    try:
-        unit = _newest(record, target, units)
-        with as_placed(unit) as new:
-            if folder_digest(new) in {folder_digest(target), record.digest}:
-                console.out(f"{title} is up to date")
-                return 0
-            _show(console, record, source, unit, (target, new))
-        require_agreement(console, f"Replace {title}?", yes=yes)
-        UnitPlacer(console=console, folder=folder).place(unit, source)
-    except NotAgreedError as refusal:
-        console.say(refusal.format_message())
-        return NOT_AGREED
-    except SatchelError as problem:
-        console.say(one_line(f"Error: {problem}"))
-        return 1
-    return 0
 
 
 def _newest(record: SourceRecord, target: str, units: Iterable[SourceUnit]) -> SourceUnit:
@@ -105,19 +110,3 @@ def _newest(record: SourceRecord, target: str, units: Iterable[SourceUnit]) -> S
             return unit
     message = f"has no {record.kind} {record.name!r} any more; the old version stays"
     raise SatchelError(message, where=record.source)
-
-
-def _show(
-    console: Console,
-    record: SourceRecord,
-    source: FetchedSource,
-    unit: SourceUnit,
-    folders: tuple[str, str],
-) -> None:
-    console.say(source_line(source))
-    for line in unit_lines(unit, source.folder):
-        console.say(line)
-    if folder_digest(folders[0]) != record.digest:
-        console.say("  it was changed here since it was added; these changes would be lost")
-    for line in diff_lines(*folders):
-        console.say(line)

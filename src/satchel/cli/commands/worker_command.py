@@ -2,13 +2,12 @@
 
 import asyncio
 import os
-import signal
-from contextlib import suppress
 
 import click
 
 from satchel.cli.base_command import Sources, SourcesCommand, activates_groups
 from satchel.cli.console import Console
+from satchel.cli.signal_handling import run_until_stopped
 from satchel.errors import SatchelError
 from satchel.reports.short_texts import count
 
@@ -44,15 +43,13 @@ def command(
     except ImportError as problem:
         raise SatchelError("satchel worker needs: pip install 'satchel[remote]'") from problem
     app = sources.open(run_code=True)
-    key = _read_key(key_file)
+    key = os.environ.get(_KEY, "")
+    if key_file is not None:
+        with open(key_file, encoding="utf-8") as file:
+            key = file.read()
     worker = ToolWorker(app, url, key=key, name=name, groups=groups, concurrency=concurrency)
 
     async def run() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(NotImplementedError):  # on Windows
-                asyncio.get_running_loop().add_signal_handler(number, task.cancel)
         announcing = asyncio.create_task(announce())
         try:
             await worker.run()
@@ -63,12 +60,4 @@ def command(
         await worker.ready.wait()
         console.say(f"ready: {count(len(worker.digests), 'plugin')}, press Ctrl-C to stop")
 
-    with suppress(asyncio.CancelledError, KeyboardInterrupt):
-        asyncio.run(run())
-
-
-def _read_key(path: str | None) -> str:
-    if path is None:
-        return os.environ.get(_KEY, "")
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    run_until_stopped(run())
