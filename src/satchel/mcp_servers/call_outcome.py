@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
 from satchel.mcp_servers.tool_definitions import ToolDefinition
-from satchel.tools import (
-    Audio,
-    Block,
-    Image,
-    Resource,
-    ResourceLink,
-    Text,
-    ToolResult,
-    failure,
-)
+from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, ToolResult, failure
 from satchel.tools.tool_results import to_json
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.plain_requests import send_plain
 from satchel.text import one_line, shorten
 from satchel.tools import ToolContext
 from satchel.tools.callables import in_thread
@@ -261,7 +262,6 @@ def _plain(params: Any) -> dict[str, Any]:
 async def send_answering(
     client: "Client",
     request: Any,
-    response_type: Any,
     *,
     server: str,
     callbacks: ClientCallbacks,
@@ -270,16 +270,13 @@ async def send_answering(
 ) -> dict[str, Any]:
     """Send a request, answer what the server asks in the newer protocol, and return its response.
 
-    `response_type` is the adapter of a JSON object. Raises `ToolError` if nobody can
-    answer, or if the call has to end so that its client can.
+    Raises `ToolError` if nobody can answer, or if the call has to end so that its client can.
     """
     if caller is not None and caller.log_level is not None:
         meta = {**(request.params.meta or {}), _LOG_LEVEL: caller.log_level}
         request = _with(request, {"_meta": meta})
     for _ in range(_MAX_ROUNDS):
-        response: dict[str, Any] = await client.session.send_request(
-            request, response_type, progress_callback=on_progress
-        )
+        response = await send_plain(client, request, on_progress)
         if caller is not None and caller.interruption is not None:
             raise caller.interruption
         if response.get("resultType") != "input_required":
@@ -295,7 +292,6 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
 def _with(request: Any, more: Mapping[str, Any]) -> Any:
-    """Return a request with more parameters."""
     params = request.params
     plain = params.model_dump(by_alias=True, mode="json", exclude_none=True)
     changed = type(params).model_validate({**plain, **more}, by_name=False)

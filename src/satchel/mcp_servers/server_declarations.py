@@ -88,7 +88,6 @@ def _how_passed(env: Mapping[str, str], headers: Mapping[str, str]) -> str:
 
 
 def _placeholder_values(texts: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the values of the variables that placeholders in the texts name."""
     names = variables_in(" ".join(map(str, texts)))
     return tuple(environment[name] for name in names if name in environment)
 

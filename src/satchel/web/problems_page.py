@@ -1,36 +1,24 @@
 """The page of problems: by file, with the line, the fix and a link that opens the editor."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
-from satchel.diagnostics import RULES, Severity
+from starlette.requests import Request
+
+from satchel.diagnostics import RULES, Diagnostic, Severity, Where
 from satchel.reports.doctor_cases import DoctorCase, doctor_cases
 from satchel.reports.serializer import case_json
 from satchel.reports.short_texts import location_text
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.web.page_rendering import Page
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.routing import Route
-
-    from satchel.diagnostics import Diagnostic, Where
-    from satchel.web.page_routes import PageRoutes
-    from satchel.web.workbench import Workbench
+from satchel.web.workbench import Workbench
 
 _LARGEST_FILE = 2 * 1024 * 1024
 _LINES_AROUND = 2
 _LONGEST_LINE = 400
 _MOST_SHOWN = 300
-
-
-def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
-    """Return the routes of the page."""
-    return pages.page("/problems", problems)
 
 
 def problems(workbench: Workbench, request: Request) -> Page:
@@ -45,7 +33,8 @@ def problems(workbench: Workbench, request: Request) -> Page:
     for item, _ in findings:
         counts[str(item.severity)] += 1
     # Infos only if asked for: most are about what a folder has beside its skills.
-    shown = [pair for pair in findings if _is_wanted(pair[0], wanted)]
+    asked = {wanted} if wanted else {*Severity} - {Severity.INFO}
+    shown = [pair for pair in findings if pair[0].severity in asked]
     record = {
         "severity": wanted,
         "counts": counts,
@@ -53,10 +42,6 @@ def problems(workbench: Workbench, request: Request) -> Page:
         "left_out": max(len(shown) - _MOST_SHOWN, 0),
     }
     return Page(template="problems.html", title="Problems", record=record, extra={})
-
-
-def _is_wanted(item: Diagnostic, wanted: str) -> bool:
-    return item.severity == wanted if wanted else item.severity is not Severity.INFO
 
 
 def _findings(case: DoctorCase, editor: str) -> Iterable[tuple[Diagnostic, dict[str, Any]]]:
@@ -114,7 +99,6 @@ def _lines_of(path: str) -> list[str]:
 
 
 def _around(lines: list[str], line: int | None) -> list[dict[str, Any]]:
-    """Return a line with its neighbours."""
     if line is None or not 0 < line <= len(lines):
         return []
     first, last = max(1, line - _LINES_AROUND), min(len(lines), line + _LINES_AROUND)

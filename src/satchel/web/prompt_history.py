@@ -1,19 +1,14 @@
 """The prompts of the last generations, to compare them."""
 
-from __future__ import annotations
-
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from satchel.lazy_dataclass import dataclass
 from satchel.prompt import about_tokens
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import listing_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from satchel.session import Session
+from satchel.session import Session
 
 MOST_KEPT = 50
 

@@ -1,26 +1,15 @@
 """The page of the timeline: changes and calls, with their duration and cause."""
 
-from __future__ import annotations
-
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from starlette.requests import Request
 
 from satchel.web.page_rendering import Page
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.routing import Route
-
-    from satchel.web.page_routes import PageRoutes
-    from satchel.web.timeline import TimelineEntry
-    from satchel.web.workbench import Workbench
+from satchel.web.timeline import TimelineEntry
+from satchel.web.workbench import Workbench
 
 _MOST_SHOWN = 200
-
-
-def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
-    """Return the routes of the page."""
-    return pages.page("/timeline", timeline)
 
 
 def timeline(workbench: Workbench, request: Request) -> Page:

@@ -41,23 +41,17 @@ def encode_contract(contract: ToolContract) -> dict[str, Any]:
         "effects": [
             {
                 **{key: getattr(item, key) for key in _EFFECT_KEYS},
-                "type_hint": _type_name(item.type_hint),
+                "type_hint": getattr(get_origin(hint) or hint, "__name__", ""),
             }
             for item in contract.state_effects
+            for hint in [item.type_hint]
         ],
     }
 
 
-def _type_name(hint: Any) -> str:
-    return getattr(get_origin(hint) or hint, "__name__", "")
-
-
-def _type(name: str) -> type:
-    return next((item for item in _TYPES if item.__name__ == name), dict)
-
-
 def decode_contract(encoded: Mapping[str, Any]) -> ToolContract:
     """Return a contract from its data. Raises `DefinitionError`."""
+    kinds = {kind.__name__: kind for kind in _TYPES}
     return ToolContract(
         name=encoded["name"],
         schema=encoded["parameters"],
@@ -68,7 +62,7 @@ def decode_contract(encoded: Mapping[str, Any]) -> ToolContract:
             *(ToolStateRead(key, default) for key, default in encoded["reads"].items()),
         ],
         state_effects=[
-            ToolStateEffect(**{**item, "type_hint": _type(item["type_hint"])})
+            ToolStateEffect(**{**item, "type_hint": kinds.get(item["type_hint"], dict)})
             for item in encoded["effects"]
         ],
     )

@@ -1,7 +1,5 @@
 """Start the process of a plugin, and build its contribution from what the process sends."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -12,32 +10,25 @@ from io import BytesIO
 from pathlib import PurePath
 from pickle import Pickler
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from satchel.catalog import Group, Status, ToolContribution
-from satchel.diagnostics import RULES, Where, make_diagnostic
+from satchel.catalog import Group, PluginContribution, Status, ToolContribution
+from satchel.diagnostics import RULES, Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
 from satchel.mcp_servers import WorkerServer
 from satchel.plugins import fingerprint
 from satchel.runtime.redaction import redacted
-from satchel.sources import MANIFEST_FILE, PackageFinding, PluginFinding
+from satchel.settings import Limits
+from satchel.sources import MANIFEST_FILE, Configuration, PackageFinding, PluginFinding
 from satchel.sources.plugin_environments import installed
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
 from satchel.workers.codec import COMPLETE, HOST_DECIDES
 from satchel.workers.contract_codec import decode_contract
 from satchel.workers.worker_health import DOWN, WHEN_CHANGED
-from satchel.workers.worker_processes import WorkerHandle
+from satchel.workers.worker_processes import WorkerHandle, WorkerPool
 from satchel.workers.worker_tools import WorkerTool
-
-if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution
-    from satchel.diagnostics import Diagnostic
-    from satchel.settings import Limits
-    from satchel.sources import Configuration
-    from satchel.workers.worker_health import DOWN, WHEN_CHANGED
-from satchel.workers.worker_processes import WorkerPool
 
 _PROGRAM = """
 import site, sys
@@ -104,7 +95,6 @@ def _started(
 
 
 def _fields_of_code(started: tuple[PluginContribution, WorkerHandle]) -> list[ConfigField]:
-    """Return the configuration fields that the plugin's code declares."""
     contribution, worker = started
     keys = {item.key for item in contribution.config}
     sent = worker.snapshot.about.get("fields", ()) if worker.outage is None else ()
@@ -144,7 +134,8 @@ def _server(found: Found, config: Configuration, workers: WorkerPool, site: str)
     sent = replace(config, diagnostics=(), written={})
     # A function of the host stays here: it gets what the process says of the exception.
     errors = workers.errors if isinstance(workers.errors, str) else HOST_DECIDES
-    greeting = b64encode(_pickled((found, sent, workers.limits, errors))) + b"\n"
+    written = BytesIO()
+    _Pickler(written).dump((found, sent, workers.limits, errors))
     env = {key: value for key, value in os.environ.items() if not key.startswith(_ENV_PREFIX)}
     if site:  # before the host's packages
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))
@@ -152,7 +143,7 @@ def _server(found: Found, config: Configuration, workers: WorkerPool, site: str)
         command=sys.executable,
         args=("-P", "-c", _PROGRAM, *filter(None, sys.path)),
         env=env,
-        greeting=greeting,
+        greeting=b64encode(written.getvalue()) + b"\n",
         folder=found.path,
         patience=workers.limits.hook + TO_END,
     )
@@ -165,12 +156,6 @@ class _Pickler(Pickler):
         if isinstance(value, MappingProxyType):
             return MappingProxyType, (dict(value),)
         return NotImplemented
-
-
-def _pickled(values: Any) -> bytes:
-    written = BytesIO()
-    _Pickler(written).dump(values)
-    return written.getvalue()
 
 
 def _can_be_sent(value: Any) -> bool:
