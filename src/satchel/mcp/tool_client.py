@@ -31,11 +31,7 @@ def is_stateless(ctx: Context) -> bool:
 
 _QUESTIONS: Mapping[type[Any], tuple[str, type[Any], type[Any]]] = {
     types.ElicitRequest: ("elicitation", types.ElicitationCapability, types.ElicitResult),
-    types.CreateMessageRequest: (
-        "sampling",
-        types.SamplingCapability,
-        types.CreateMessageResult,
-    ),
+    types.CreateMessageRequest: ("sampling", types.SamplingCapability, types.CreateMessageResult),
     types.ListRootsRequest: ("roots", types.RootsCapability, types.ListRootsResult),
 }
 """What a client must be able to do to answer each kind of question, and the kind of answer."""
@@ -153,7 +149,11 @@ class ToolClient:
         questions, and the client repeats it with the answers: so ask before you change anything.
         Questions that were answered before are not asked again.
         """
-        asked = {name: _question(item) for name, item in sendable(requests, "the question").items()}
+        adapter: TypeAdapter[types.InputRequest] = TypeAdapter(types.InputRequest)
+        asked = {
+            name: adapter.validate_python({"params": {}, **item}, by_name=False)
+            for name, item in sendable(requests, "the question").items()
+        }
         self._require_able(asked.values())
         if not is_stateless(self.sdk):
             return {name: await self._answered(question) for name, question in asked.items()}
@@ -196,11 +196,6 @@ class ToolClient:
         before: dict[str, dict[str, Any]] = json.loads(state) if state else {}
         now = getattr(self._params, "input_responses", None) or {}
         return {**before, **{name: _plain(answer) for name, answer in now.items()}}
-
-
-def _question(given: Mapping[str, Any]) -> types.InputRequest:
-    adapter: TypeAdapter[types.InputRequest] = TypeAdapter(types.InputRequest)
-    return adapter.validate_python({"params": {}, **given}, by_name=False)
 
 
 def _plain(answer: BaseModel) -> dict[str, Any]:

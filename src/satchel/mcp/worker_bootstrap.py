@@ -16,6 +16,11 @@ from satchel.tools.empty_mapping import NOTHING
 from satchel.workers.codec import OFFER
 from satchel.workers.contract_codec import encode_contract
 
+_TOOL_KEYS = (
+    *("name", "description", "parameters", "output", "annotations", "examples"),
+    *("timeout", "idempotent", "remember", "background"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedWorker:
@@ -138,16 +143,7 @@ def _described(tool: Tool, call: str, groups: Iterable[str]) -> dict[str, Any]:
     function = tool if isinstance(tool, FunctionTool) else None
     return {
         "call": call,
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "output": tool.output,
-        "annotations": tool.annotations,
-        "examples": tool.examples,
-        "timeout": tool.timeout,
-        "idempotent": tool.idempotent,
-        "remember": tool.remember,
-        "background": tool.background,
+        **{key: getattr(tool, key) for key in _TOOL_KEYS},
         "groups": tuple(groups),
         "takes_context": function.takes_context if function else tool.wants_context,
     }

@@ -172,7 +172,6 @@ class WorkerService:
         return len(data) > self._limits.mcp_message - _FRAME
 
     async def _complete(self, question: Mapping[str, Any]) -> Any:
-        """Complete an argument with a function of the plugin, in a thread."""
         complete = self._load.offers[question["call"]].complete
         assert complete is not None
         try:

@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
@@ -207,7 +208,7 @@ def sdk_callbacks(
     """
     import mcp_types as types
 
-    async def answered(method: str, params: Any, response_type: Any) -> Any:
+    async def answered(method: str, kind: Any, _ctx: Any, params: Any = None) -> Any:
         caller = callers.only
         plain = {} if params is None else _plain(params)
         question = {"method": method, "params": plain}
@@ -218,16 +219,7 @@ def sdk_callbacks(
             answer = {"action": "cancel"} if method == ELICIT else None
         if answer is None:
             return types.ErrorData(code=types.INVALID_REQUEST, message="This cannot be answered.")
-        return response_type.model_validate(answer, by_name=False)
-
-    async def on_elicit(_ctx: Any, params: Any) -> Any:
-        return await answered(ELICIT, params, types.ElicitResult)
-
-    async def on_sample(_ctx: Any, params: Any) -> Any:
-        return await answered(SAMPLE, params, types.CreateMessageResult)
-
-    async def on_roots(_ctx: Any) -> Any:
-        return await answered(ROOTS, None, types.ListRootsResult)
+        return kind.model_validate(answer, by_name=False)
 
     async def on_log(params: Any) -> None:
         logger = hide(f"{server}.{params.logger}" if params.logger else server)
@@ -243,12 +235,14 @@ def sdk_callbacks(
             _log.debug("%s: %s", logger, shorten(one_line(hide(text)), 1_000))
 
     able = {
-        "elicitation_callback": (ELICIT, on_elicit),
-        "sampling_callback": (SAMPLE, on_sample),
-        "list_roots_callback": (ROOTS, on_roots),
+        "elicitation_callback": (ELICIT, types.ElicitResult),
+        "sampling_callback": (SAMPLE, types.CreateMessageResult),
+        "list_roots_callback": (ROOTS, types.ListRootsResult),
     }
     chosen: dict[str, Any] = {
-        name: function for name, (method, function) in able.items() if callbacks.can(method)
+        name: partial(answered, method, kind)
+        for name, (method, kind) in able.items()
+        if callbacks.can(method)
     }
     return {**chosen, "logging_callback": on_log}
 

@@ -6,7 +6,7 @@ SKILL.md, and the size and digest of every file of the skill. The files are read
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from functools import partial
 from hashlib import sha256
@@ -83,11 +83,6 @@ class SkillListing:
     diagnostics: tuple[Diagnostic, ...] = ()
     ttl: float | None = None
     """Seconds until it should be read again, if the server says so."""
-
-
-def offers_skills(client: "Client") -> bool:
-    """Return whether a server supports the skills extension."""
-    return EXTENSION in (client.server_capabilities.extensions or {})
 
 
 async def list_skills(client: "Client", server: str, where: str, limits: Limits) -> SkillListing:
@@ -336,11 +331,3 @@ def _same_yaml(local: Any, listed: Any) -> bool:
     if isinstance(listed, bool):
         return str(local).lower() in (_YES if listed else _NO)
     return bool(local == listed) or str(local) == str(listed)
-
-
-def still_listed(
-    diagnostics: Iterable[tuple[SkillFile, Diagnostic]], skills: Iterable[ListedSkill]
-) -> dict[SkillFile, Diagnostic]:
-    """Return the diagnostics of files whose listing did not change."""
-    files = {file for skill in skills for file in skill.files}
-    return {file: diagnostic for file, diagnostic in diagnostics if file in files}

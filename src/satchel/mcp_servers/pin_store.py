@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from hashlib import blake2b
-from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ConflictError, SatchelError
@@ -258,19 +257,13 @@ class PinStore:
                     raise
                 pinned = None
             records.append(change(pinned))
-            return self._written(records[0])
+            tools = {name: {**given} for name, given in sorted(records[0].tools.items())}
+            reached = [*records[0].ways]
+            value = {"version": 2, "server": self._name, "reached": reached, "tools": tools}
+            return json.dumps(value, indent=1).encode()
 
         self._file.change(changed)
         return records[0]
-
-    def _written(self, pinned: PinRecord) -> bytes:
-        value: dict[str, Any] = {
-            "version": 2,
-            "server": self._name,
-            "reached": [*pinned.ways],
-            "tools": {name: {**approvals} for name, approvals in sorted(pinned.tools.items())},
-        }
-        return json.dumps(value, indent=1).encode()
 
     def _unreadable(self, problem: Exception) -> Diagnostic:
         reason = problem.message if isinstance(problem, SatchelError) else str(problem)

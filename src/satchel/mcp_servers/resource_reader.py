@@ -12,7 +12,7 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.connection_errors import is_connection_closed
-from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile, still_listed, verify_file
+from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile, verify_file
 from satchel.mcp_servers.plain_requests import send_plain
 from satchel.settings import MIB, Limits
 from satchel.sources.skill_files import ServedFile, SkillAccess
@@ -92,7 +92,8 @@ class ServerFiles:
 
     def listed(self, skills: Iterable[ListedSkill]) -> None:
         """Drop the diagnostics of files that are not listed or are listed differently now."""
-        self._drifted = still_listed(self.drifted, skills)
+        files = {file for skill in skills for file in skill.files}
+        self._drifted = {file: why for file, why in self._drifted.items() if file in files}
 
     async def read(self, skill: ListedSkill, file: SkillFile, read_uri: ReadUri) -> ServedFile:
         """Return a file that matches its listing. Raises `ToolError` for any other."""

@@ -21,7 +21,7 @@ from satchel.mcp_servers.client_callbacks import (
     send_answering,
 )
 from satchel.mcp_servers.connection_errors import is_connection_closed
-from satchel.mcp_servers.listed_skills import SkillListing, list_skills, offers_skills
+from satchel.mcp_servers.listed_skills import EXTENSION, SkillListing, list_skills
 from satchel.mcp_servers.resource_reader import read_resource
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, describe_server
@@ -154,7 +154,8 @@ class ServerConnection:
 
     async def skills(self) -> SkillListing:
         """Return all skills that the server lists; none without the skills extension."""
-        if isinstance(self._server, WorkerServer) or not offers_skills(self._client):
+        extensions = self._client.server_capabilities.extensions or {}
+        if isinstance(self._server, WorkerServer) or EXTENSION not in extensions:
             return SkillListing()
         return await list_skills(self._client, self._name, str(self._server), self._limits)
 

@@ -292,18 +292,15 @@ class RemoteOffer:
         response = await asyncio.wrap_future(
             self.source.handle.request("completion/complete", params, caller)
         )
-        return _suggestions(response.get("completion"))
-
-
-def _suggestions(found: Any) -> Suggestions:
-    found = found if isinstance(found, dict) else {}
-    given, total = found.get("values"), found.get("total")
-    values = [text for text in given if _is_plain(text)] if isinstance(given, list) else []
-    return Suggestions(
-        tuple(values[:_MAX_SUGGESTIONS]),
-        total if type(total) is int and total >= 0 else None,
-        has_more=found.get("hasMore") is True or len(values) > _MAX_SUGGESTIONS,
-    )
+        found = response.get("completion")
+        found = found if isinstance(found, dict) else {}
+        values, total = found.get("values"), found.get("total")
+        values = [text for text in values if _is_plain(text)] if isinstance(values, list) else []
+        return Suggestions(
+            tuple(values[:_MAX_SUGGESTIONS]),
+            total if type(total) is int and total >= 0 else None,
+            has_more=found.get("hasMore") is True or len(values) > _MAX_SUGGESTIONS,
+        )
 
 
 class RemotePrompt(RemoteOffer, McpPrompt):

@@ -27,12 +27,15 @@ def plugins(workbench: Workbench, _request: Request) -> Page:
 
 def _plugin(workbench: Workbench, entry: PluginEntry, catalog: Catalog) -> dict[str, Any]:
     contribution = entry.contribution
+    project = project_selection_path(".") if workbench.options.project else ""
+    layer = read_selection(selection_path(), project).layer(entry.name)
     is_isolated = any(isinstance(item.tool, WorkerTool) for item in contribution.tools)
     return {
         **plugin_in_full(entry, catalog),
         "status": status_label(entry),
         "process": "its own" if is_isolated else "shared" if contribution.code else "",
-        "config": _configuration(workbench, entry),
+        # With where the values come from; secrets are masked.
+        "config": config_rows(read_configuration(entry.name, {}, "", contribution.config, layer)),
         "middleware": len(contribution.middleware),
         "history": [
             item.as_dict()
@@ -40,10 +43,3 @@ def _plugin(workbench: Workbench, entry: PluginEntry, catalog: Catalog) -> dict[
             if (item.kind, item.what, item.name) == ("change", "plugin", entry.name)
         ],
     }
-
-
-def _configuration(workbench: Workbench, entry: PluginEntry) -> list[dict[str, Any]]:
-    """Return the values of a plugin's fields and where they come from; secrets are masked."""
-    project = project_selection_path(".") if workbench.options.project else ""
-    layer = read_selection(selection_path(), project).layer(entry.name)
-    return config_rows(read_configuration(entry.name, {}, "", entry.contribution.config, layer))

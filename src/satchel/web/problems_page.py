@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -62,7 +63,11 @@ def _by_file(
     groups = []
     for path, found in files.items():
         found.sort(key=lambda pair: pair[0].where.line or 0)
-        lines = _lines_of(path) if any(item.where.line for item, _ in found) else []
+        lines: list[str] = []
+        if any(item.where.line for item, _ in found):
+            with suppress(UnreadableFileError):
+                data, _ = read_regular(path, _LARGEST_FILE)
+                lines = data.decode("utf-8", "replace").splitlines()
         for item, finding in found:
             finding["lines"] = _around(lines, item.where.line)
         worst = min(order.index(finding["severity"]) for _, finding in found)
@@ -87,15 +92,6 @@ def editor_link(editor: str, where: Where) -> str:
         .replace("{line}", str(where.line or 1))
         .replace("{column}", str(where.column or 1))
     )
-
-
-def _lines_of(path: str) -> list[str]:
-    """Return the lines of a file that a diagnostic names; none if it cannot be read as text."""
-    try:
-        data, _ = read_regular(path, _LARGEST_FILE)
-    except UnreadableFileError:
-        return []
-    return data.decode("utf-8", "replace").splitlines()
 
 
 def _around(lines: list[str], line: int | None) -> list[dict[str, Any]]:

@@ -64,7 +64,7 @@ def _groups(workbench: Workbench, now: PromptSnapshot) -> list[dict[str, Any]]:
 
 def _earlier(workbench: Workbench, now: PromptSnapshot) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the earlier prompts of generations, then those of steps, by the name in the address."""
-    for snapshot in workbench.prompts:
+    for snapshot in tuple(workbench.prompts)[::-1]:
         if snapshot.prompt != now.prompt:
             name = f"generation {snapshot.generation}"
             yield f"g{snapshot.generation}", (name, snapshot.prompt)

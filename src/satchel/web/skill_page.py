@@ -103,16 +103,20 @@ def _search(workbench: Workbench, entry: SkillEntry, words: str) -> dict[str, An
     hits = workbench.search(words, "skill", _MOST_HITS)
     names = [hit.name for hit in hits]
     rank = names.index(entry.name) + 1 if entry.is_served and entry.name in names else None
+    body = entry.manifest.body if entry.manifest else ""
+    parts = {"name": entry.name, "description": entry.description, "instructions": body}
     terms = []
     for term in query_terms(words):
         found = workbench.search(term, "skill", _MOST_HITS)
+        # As it is written; stems may find more.
+        places = [part for part, text in parts.items() if term in text.casefold()]
         own = next((hit.score for hit in found if hit.name == entry.name), None)
         terms.append(
             {
                 "term": term,
                 "score": own,
                 "skills": len(found),
-                "where": _places(entry, term) if own is not None else [],
+                "where": places if own is not None else [],
             }
         )
     return {
@@ -121,12 +125,6 @@ def _search(workbench: Workbench, entry: SkillEntry, words: str) -> dict[str, An
         "hits": [{"name": hit.name, "score": hit.score} for hit in hits[:_MOST_RANKED]],
         "terms": terms,
     }
-
-
-def _places(entry: SkillEntry, term: str) -> list[str]:
-    body = entry.manifest.body if entry.manifest else ""
-    parts = {"name": entry.name, "description": entry.description, "instructions": body}
-    return [part for part, text in parts.items() if term in text.casefold()]
 
 
 # ---- editing ------------------------------------------------------------------------------------

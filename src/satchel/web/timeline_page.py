@@ -25,14 +25,13 @@ def timeline(workbench: Workbench, request: Request) -> Page:
         "entries": listed,
     }
     longest = max((entry.seconds or 0.0 for entry in entries[:_MOST_SHOWN]), default=0.0)
-    extra = {"longest": longest, "clock": _clock}
+    extra = {
+        "longest": longest,
+        "clock": lambda at: datetime.fromtimestamp(at).astimezone().strftime("%H:%M:%S"),
+    }
     return Page(template="timeline.html", title="Timeline", record=record, extra=extra)
 
 
 def _matches(entry: TimelineEntry, kind: str, words: str) -> bool:
     texts = (entry.name, entry.what, entry.event, entry.cause, entry.message)
     return kind in {"", entry.kind} and (not words or any(words in it.casefold() for it in texts))
-
-
-def _clock(at: float) -> str:
-    return datetime.fromtimestamp(at).astimezone().strftime("%H:%M:%S")

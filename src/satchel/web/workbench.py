@@ -1,6 +1,7 @@
 """What `satchel dev` knows while it runs; the pages read it."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from threading import Lock
@@ -17,7 +18,7 @@ from satchel.session import Session
 from satchel.web.call_records import CallRecords
 from satchel.web.conversation import Conversation
 from satchel.web.event_stream import EventStream
-from satchel.web.prompt_history import PromptHistory, prompt_of
+from satchel.web.prompt_history import MOST_KEPT, prompt_of
 from satchel.web.server_logins import ServerLogins
 from satchel.web.timeline import Timeline
 
@@ -49,8 +50,8 @@ class Workbench:
 
     def __init__(self, app: Satchel, options: DevOptions) -> None:
         self.app, self.options = app, options
-        self.prompts = PromptHistory()
-        self.prompts.add(prompt_of(app.session()))
+        self.prompts = deque([prompt_of(app.session())], maxlen=MOST_KEPT)
+        """The prompts of new sessions, one for each generation that changed it."""
         self.calls = CallRecords()
         self.stream = EventStream(self._state, on_reader=self._look)
         self.timeline = Timeline(self.wake)
@@ -168,7 +169,9 @@ class Workbench:
         catalog = self.catalog
         if catalog is not self._last:
             self._last = catalog
-            self.prompts.add(prompt_of(self.app.session()))
+            snapshot = prompt_of(self.app.session())
+            if self.prompts[-1].prompt != snapshot.prompt:
+                self.prompts.append(snapshot)
 
     def _state(self) -> dict[str, Any]:
         catalog = self.catalog

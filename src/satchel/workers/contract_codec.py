@@ -4,16 +4,12 @@ Only data crosses. Rules are functions, and a tool is never served without its r
 that has some is left out. Normalizers run in the process, when the tool is called.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, get_origin
+from collections.abc import Mapping
+from typing import Any, get_origin
 
 from satchel.contracts import ToolConfigParam, ToolContract, ToolStateEffect, ToolStateRead
 from satchel.errors import DefinitionError
 from satchel.workers.codec import is_exact
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _TYPES = (list, tuple, set, frozenset, str, bytes, int, float, bool)
 """Types that decide how values are merged into the state."""

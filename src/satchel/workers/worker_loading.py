@@ -64,7 +64,14 @@ def load_worker(
     try:
         site = _site(found, workers.limits)
     except DefinitionError as problem:
-        diagnostic = _not_installed(found, problem, configured(contribution).values)
+        folder = found.part
+        line = folder.manifest.line("dependencies") if folder and folder.manifest else None
+        diagnostic = make_diagnostic(
+            "plugin-install-failed",
+            Where(os.path.join(folder.code_path if folder else "", MANIFEST_FILE), line),
+            f"its dependencies {redacted(problem.message, configured(contribution).values)}",
+            "correct them, or try again with refresh()",
+        )
         return _failed(replace(contribution, tools=()), diagnostic)
     started = _started(contribution, found, configured(contribution), workers, site)
     if fields := _fields_of_code(started):
@@ -81,9 +88,16 @@ def _started(
     workers: WorkerPool,
     site: str,
 ) -> tuple[PluginContribution, WorkerHandle]:
-
     values = {key: value for key, value in config.values.items() if _can_be_sent(value)}
-    unsent = [_unsent(contribution, key) for key in config.values.keys() - values.keys()]
+    unsent = [
+        make_diagnostic(
+            "plugin-not-isolated",
+            Where(contribution.path),
+            f"the value of {key!r} cannot be sent to its process: JSON cannot represent it",
+            "set a JSON value, or remove 'isolation: process'",
+        )
+        for key in config.values.keys() - values.keys()
+    ]
     contribution = replace(
         contribution,
         tools=(),
@@ -115,17 +129,6 @@ def _site(found: Found, limits: Limits) -> str:
     folder = found.part
     dependencies = folder.manifest.dependencies if folder and folder.manifest else ()
     return installed(dependencies, limits.plugin_install) if dependencies else ""
-
-
-def _not_installed(found: Found, problem: DefinitionError, values: Mapping[str, Any]) -> Diagnostic:
-    folder = found.part
-    line = folder.manifest.line("dependencies") if folder and folder.manifest else None
-    return make_diagnostic(
-        "plugin-install-failed",
-        Where(os.path.join(folder.code_path if folder else "", MANIFEST_FILE), line),
-        f"its dependencies {redacted(problem.message, values)}",
-        "correct them, or try again with refresh()",
-    )
 
 
 def _server(found: Found, config: Configuration, workers: WorkerPool, site: str) -> WorkerServer:
@@ -166,15 +169,6 @@ def _can_be_sent(value: Any) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return True
-
-
-def _unsent(contribution: PluginContribution, key: str) -> Diagnostic:
-    return make_diagnostic(
-        "plugin-not-isolated",
-        Where(contribution.path),
-        f"the value of {key!r} cannot be sent to its process: JSON cannot represent it",
-        "set a JSON value, or remove 'isolation: process'",
-    )
 
 
 def _loaded(contribution: PluginContribution, worker: WorkerHandle) -> PluginContribution:
