@@ -3,14 +3,12 @@
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from satchel.http.listen_address import Address
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
 
 _SHUTDOWN_TIMEOUT = 1
 

@@ -52,14 +52,12 @@ class TrustedHosts:
         host, origin = headers.get("host", ""), headers.get("origin")
         if len(headers.getlist("host")) > 1:
             return PlainTextResponse("More than one Host header", 400)
-        if not self._is_ours(_name_of(host)):
+        name = _name_of(host)
+        if name not in self._hosts and not (self._lets_numbers and is_number(name)):
             return PlainTextResponse("Invalid Host header", 421)
         if origin is not None and not self._is_known(origin, host):
             return PlainTextResponse("Invalid Origin header", 403)
         return None
-
-    def _is_ours(self, name: str) -> bool:
-        return name in self._hosts or (self._lets_numbers and is_number(name))
 
     def _is_known(self, origin: str, host: str) -> bool:
         """Return whether an origin is listed, or is the same as the requested host."""

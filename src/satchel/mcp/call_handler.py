@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any, cast
 
 import mcp_types as types
@@ -52,7 +53,10 @@ async def call_tool(request: CallRequest) -> dict[str, Any]:
     """Run a tool for a client."""
     client, name = request.client, request.params.name
     if name not in request.view.schemas and not _can_explain(request):
-        raise MCPError(types.INVALID_PARAMS, _unknown_tool(name, request.view))
+        near = near_misses(name, request.view.schemas)
+        meant = f" Did you mean {', '.join(near)}?" if near else ""
+        shown = shorten(one_line(name), _NAME_SHOWN)
+        raise MCPError(types.INVALID_PARAMS, f"There is no tool {shown!r}.{meant}")
     call = ToolCall(name=name, arguments=await _arguments(request), id=str(request.ctx.request_id))
     tool_client = ToolClient(request.ctx, client.level, request.params)
     try:
@@ -140,19 +144,8 @@ def _can_explain(request: CallRequest) -> bool:
     )
 
 
-def _unknown_tool(name: str, view: ClientView) -> str:
-    near = near_misses(name, view.schemas)
-    meant = f" Did you mean {', '.join(near)}?" if near else ""
-    return f"There is no tool {shorten(one_line(name), _NAME_SHOWN)!r}.{meant}"
-
-
 def _without_paths(result: ToolResult, hide: Callable[[str], str]) -> ToolResult:
     content = (
         Text(hide(block.text)) if isinstance(block, Text) else block for block in result.content
     )
-    return ToolResult(
-        content=tuple(content),
-        structured=result.structured,
-        is_error=result.is_error,
-        is_interrupted=result.is_interrupted,
-    )
+    return replace(result, content=tuple(content))

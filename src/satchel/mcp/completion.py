@@ -69,7 +69,6 @@ def _is_listed(
 def _offered(
     reference: types.PromptReference | types.ResourceTemplateReference, shown: ClientView
 ) -> McpPrompt | McpResource | None:
-    """Return the prompt or resource of a plugin or a server, or `None`."""
     if isinstance(reference, types.PromptReference):
         return shown.offers.prompts.get(reference.name)
     return shown.offers.resources.get(reference.uri)
@@ -111,7 +110,6 @@ async def _plugin_values(
 def _skill_values(
     asked: str, given: Mapping[str, str], skills: Iterable[SkillEntry]
 ) -> Iterable[str]:
-    """Return the values for a part of a skill's address."""
     match asked:
         case "name":
             return (skill.name for skill in skills)

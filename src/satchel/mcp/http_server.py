@@ -29,7 +29,6 @@ _IDLE_TIMEOUT = 10
 """Seconds in which a client must send a request after it connects or gets a response."""
 _BODY_TIMEOUT = 20
 """Further seconds in which the whole request must have arrived."""
-"""Seconds in which running requests must end when the server stops."""
 _CHECK_INTERVAL = 1.0
 """Seconds until the sessions of a revoked token are closed."""
 
@@ -69,7 +68,6 @@ class Endpoints:
         return not (self._tokens and credential) or self._tokens.counts(credential)
 
     def _choice_for(self, path: str, credential: Credential | None) -> ServedSelection | None:
-        """Return the selection for a path and a credential, or `None`."""
         choice = self._choice
         if credential is not None and credential.groups is not None:
             choice = choice.only(credential.groups)

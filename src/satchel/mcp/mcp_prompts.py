@@ -16,22 +16,25 @@ _TEXTS = {
 }
 
 
-Described = list[dict[str, Any]]
-
-
-def prompts_of(skills: Iterable[SkillEntry], texts: Iterable[str]) -> tuple[Described, Described]:
-    """Describe the built-in prompts, and the prompts of the skills."""
+def prompts_of(
+    skills: Iterable[SkillEntry], texts: Iterable[str], offered: Iterable[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Describe all prompts; if names are equal, ours win, then those of plugins, then skills."""
     ours = [{"name": name, "description": _TEXTS[name]} for name in texts]
-    return ours, [_of_skill(skill) for skill in skills if skill.manifest]
-
-
-def _of_skill(skill: SkillEntry) -> dict[str, Any]:
     argument = {"name": WORDS, "description": "What to do with it.", "required": False}
-    return {
-        "name": skill.name,
-        "description": visible(skill.description),
-        "arguments": [argument],
-    }
+    of_skills = [
+        {
+            "name": skill.name,
+            "description": visible(skill.description),
+            "arguments": [argument],
+        }
+        for skill in skills
+        if skill.manifest
+    ]
+    prompts: dict[str, dict[str, Any]] = {}
+    for prompt in (*ours, *offered, *of_skills):
+        prompts.setdefault(prompt["name"], prompt)
+    return list(prompts.values())
 
 
 def has_place_for_words(skill: SkillEntry | None) -> bool:

@@ -152,7 +152,6 @@ class SatchelServer:
     # ---- clients ----------------------------------------------------------------------------
 
     def _client(self, ctx: Context) -> ServedClient:
-        """Return the client of a request."""
         if is_stateless(ctx):
             return self._single_client or self._new_client(self._connectionless_mode)
         connection = connection_of(ctx)
@@ -169,7 +168,6 @@ class SatchelServer:
         return ServedClient(session=self._views.session(mode), mode=mode, connection=connection)
 
     def _view_of(self, client: ServedClient) -> ClientView:
-        """Return the current view of a client."""
         if not client.mode.is_lasting:
             return self._shared_view()
         initial = self._views.initial_groups(client.mode)
@@ -191,7 +189,6 @@ class SatchelServer:
         return self._shared_view() if is_stateless(ctx) else self._view_of(self._client(ctx))
 
     async def _start_notifying(self, ctx: Context, _params: types.NotificationParams) -> None:
-        """Begin to notify a client after its handshake."""
         if not is_stateless(ctx):
             self.notifier.join(self._client(ctx))
 
@@ -275,7 +272,6 @@ class SatchelServer:
     def _run_offer(
         self, ctx: Context, params: Any, tool: Tool, name: str, arguments: Mapping[str, str]
     ) -> Coroutine[Any, Any, ToolResult]:
-        """Run the function of a plugin's prompt or resource."""
         client = ToolClient(ctx, self._client(ctx).level, params)
         return run_offer(tool, name, arguments, client, self._limits)
 

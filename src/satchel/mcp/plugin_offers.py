@@ -45,7 +45,6 @@ def described_offer(offer: McpPrompt | McpResource) -> Described:
 
 
 def _described_prompt(prompt: McpPrompt) -> dict[str, Any]:
-    """Return a prompt as it is listed."""
     schema = prompt.tool.parameters
     required = schema.get("required", ())
     return {
@@ -63,7 +62,6 @@ def _described_prompt(prompt: McpPrompt) -> dict[str, Any]:
 
 
 def _described_resource(resource: McpResource) -> dict[str, Any]:
-    """Return a resource or a resource template as it is listed."""
     kind = {"mimeType": resource.mime_type} if resource.mime_type else {}
     return {
         "uriTemplate" if resource.is_template else "uri": resource.uri,

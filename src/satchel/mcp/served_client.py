@@ -65,7 +65,6 @@ def events_between(before: ClientView, after: ClientView) -> Iterator[ServerEven
 
 
 def _updates(before: Iterable[SkillEntry], after: Iterable[SkillEntry]) -> Iterator[ServerEvent]:
-    """Yield an event for each added, removed or changed file."""
     # An unchanged skill is the same object in each generation.
     kept = {id(skill) for skill in before} & {id(skill) for skill in after}
     old, new = (

@@ -48,10 +48,12 @@ class ServedSelection:
         active = frozenset(
             group.name
             for group in catalog.groups.values()
-            if group.name == BASIC_GROUP or (group.is_available and self._names(group.name))
+            if group.name == BASIC_GROUP
+            or (group.is_available and (self.every_group or group.name in self.groups))
         )
         if not self.is_fixed:
-            active |= _by_default(catalog)
+            initial = Activation()
+            active |= {n for n, group in catalog.groups.items() if initial.is_active(group)}
             active |= frozenset() if can_switch else self._named_in(catalog)
         return active
 
@@ -75,9 +77,6 @@ class ServedSelection:
             and not group.is_off
         )
 
-    def _names(self, group: str) -> bool:
-        return self.every_group or group in self.groups
-
 
 def with_those_of_skills(catalog: Catalog, active: frozenset[str]) -> frozenset[str]:
     """Add the groups that visible skills need; for clients that cannot switch groups."""
@@ -91,12 +90,6 @@ def with_those_of_skills(catalog: Catalog, active: frozenset[str]) -> frozenset[
         if asked <= active:
             return active
         active |= asked
-
-
-def _by_default(catalog: Catalog) -> frozenset[str]:
-    return frozenset(
-        name for name, group in catalog.groups.items() if Activation().is_active(group)
-    )
 
 
 def _groups_called(word: str, catalog: Catalog) -> list[str]:

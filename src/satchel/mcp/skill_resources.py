@@ -6,7 +6,7 @@ with the digests of their current content.
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -145,25 +145,20 @@ class SkillEntryCache:
         if skill_name_fault(own) or len(skill.files) > MOST_FILES:
             return None
         try:
-            front = self._front(skill)
+            front = skill.access.front_matter
+            if front is None:
+                data = skill.reader.read(SKILL_FILE, self._limits).data
+                front = typed_front_matter(data, self._limits) or {}
             files: list[dict[str, Any]] = [
                 {"uri": address_of(skill, name), "digest": digest, "size": size}
                 for name, (digest, size) in self._files(skill)
             ]
         except ToolError:
             return None
-        if front is None or front.get("name") != own:
-            return None
-        if not isinstance(front.get("description"), str):
-            return None
-        if sum(file["size"] for file in files) > MOST_BYTES:
+        is_named = front.get("name") == own and isinstance(front.get("description"), str)
+        if not is_named or sum(file["size"] for file in files) > MOST_BYTES:
             return None
         return {"uri": address_of(skill), "frontmatter": front, "resources": files}
-
-    def _front(self, skill: SkillEntry) -> Mapping[str, Any] | None:
-        if skill.access.front_matter is not None:
-            return skill.access.front_matter
-        return typed_front_matter(skill.reader.read(SKILL_FILE, self._limits).data, self._limits)
 
     def _files(self, skill: SkillEntry) -> Iterator[tuple[str, tuple[str, int]]]:
         for file in skill.files:

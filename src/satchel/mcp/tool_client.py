@@ -29,6 +29,14 @@ def is_stateless(ctx: Context) -> bool:
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
+_QUESTIONS: Mapping[type[Any], tuple[str, type[Any], type[Any]]] = {
+    types.ElicitRequest: ("elicitation", types.ElicitationCapability, types.ElicitResult),
+    types.CreateMessageRequest: ("sampling", types.SamplingCapability, types.CreateMessageResult),
+    types.ListRootsRequest: ("roots", types.RootsCapability, types.ListRootsResult),
+}
+"""What a client must be able to do to answer each kind of question, and the kind of answer."""
+
+
 class InputNeededError(Exception):
     """The call cannot continue without answers from the client."""
 
@@ -141,7 +149,11 @@ class ToolClient:
         questions, and the client repeats it with the answers: so ask before you change anything.
         Questions that were answered before are not asked again.
         """
-        asked = {name: _question(item) for name, item in sendable(requests, "the question").items()}
+        adapter: TypeAdapter[types.InputRequest] = TypeAdapter(types.InputRequest)
+        asked = {
+            name: adapter.validate_python({"params": {}, **item}, by_name=False)
+            for name, item in sendable(requests, "the question").items()
+        }
         self._require_able(asked.values())
         if not is_stateless(self.sdk):
             return {name: await self._answered(question) for name, question in asked.items()}
@@ -156,15 +168,8 @@ class ToolClient:
 
     def _require_able(self, questions: Iterable[types.InputRequest]) -> None:
         """End the call if the client cannot answer one of the questions."""
-        needed = types.ClientCapabilities()
-        for question in questions:
-            match question:
-                case types.ElicitRequest():
-                    needed.elicitation = types.ElicitationCapability()
-                case types.CreateMessageRequest():
-                    needed.sampling = types.SamplingCapability()
-                case types.ListRootsRequest():
-                    needed.roots = types.RootsCapability()
+        kinds = [_QUESTIONS[type(question)] for question in questions]
+        needed = types.ClientCapabilities(**{name: able() for name, able, _ in kinds})
         if self.sdk.session.check_client_capability(needed):
             return
         if is_stateless(self.sdk):
@@ -174,9 +179,10 @@ class ToolClient:
         raise ToolError("The client cannot be asked what this needs to know; do without it.")
 
     async def _answered(self, question: types.InputRequest) -> dict[str, Any]:
+        kind = _QUESTIONS[type(question)][2]
         answer = await self.sdk.session.send_request(
             question,
-            _kind_of_answer(question),
+            kind,
             metadata=ServerMessageMetadata(related_request_id=self.sdk.request_id),
         )
         return _plain(answer)
@@ -190,22 +196,6 @@ class ToolClient:
         before: dict[str, dict[str, Any]] = json.loads(state) if state else {}
         now = getattr(self._params, "input_responses", None) or {}
         return {**before, **{name: _plain(answer) for name, answer in now.items()}}
-
-
-def _question(given: Mapping[str, Any]) -> types.InputRequest:
-    """Read a request of the protocol."""
-    adapter: TypeAdapter[types.InputRequest] = TypeAdapter(types.InputRequest)
-    return adapter.validate_python({"params": {}, **given}, by_name=False)
-
-
-def _kind_of_answer(question: types.InputRequest) -> type[Any]:
-    match question:
-        case types.ElicitRequest():
-            return types.ElicitResult
-        case types.CreateMessageRequest():
-            return types.CreateMessageResult
-        case _:
-            return types.ListRootsResult
 
 
 def _plain(answer: BaseModel) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-from satchel.catalog import Catalog, SkillEntry
+from satchel.catalog import Catalog
 from satchel.catalog.catalog_offers import CatalogOffers
 from satchel.errors import SatchelError
 from satchel.groups import View
@@ -171,7 +171,7 @@ class ViewCache:
         lists = {
             "tools": PagedList.of(self._tools(step, mode)),
             "prompts": PagedList.of(
-                _prompts(skills, texts, self._offered(offers.prompts.values()))
+                prompts_of(skills, texts, self._offered(offers.prompts.values()))
             ),
             "resources": PagedList.of(
                 [*resources_of(skills), *(one for one in resources if "uri" in one)],
@@ -204,7 +204,6 @@ class ViewCache:
         )
 
     def _tools(self, step: Step, mode: ClientMode) -> Iterable[dict[str, Any]]:
-        """Return the descriptions of the served tools."""
         described = self._fitting.described
         descriptions = [
             described(entry, partial(described_tool, entry.tool, entry.group))
@@ -219,18 +218,6 @@ class ViewCache:
         return (item for item in descriptions if item is not None)
 
     def _offered(self, offers: Iterable[McpPrompt | McpResource]) -> list[dict[str, Any]]:
-        """Return the descriptions of prompts and resources."""
         described = self._fitting.described
         descriptions = (described(offer, partial(described_offer, offer)) for offer in offers)
         return [item for item in descriptions if item is not None]
-
-
-def _prompts(
-    skills: Iterable[SkillEntry], texts: Iterable[str], offered: Iterable[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return all prompts; if names are equal, ours win, then those of plugins, then skills."""
-    prompts: dict[str, dict[str, Any]] = {}
-    ours, of_skills = prompts_of(skills, texts)
-    for prompt in (*ours, *offered, *of_skills):
-        prompts.setdefault(prompt["name"], prompt)
-    return list(prompts.values())

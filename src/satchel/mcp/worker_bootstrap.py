@@ -16,6 +16,11 @@ from satchel.tools.empty_mapping import NOTHING
 from satchel.workers.codec import OFFER
 from satchel.workers.contract_codec import encode_contract
 
+_TOOL_KEYS = (
+    *("name", "description", "parameters", "output", "annotations", "examples"),
+    *("timeout", "idempotent", "remember", "background"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedWorker:
@@ -49,6 +54,14 @@ def load_plugin(
     )
     bound_tools = bound.bound_tools.values()
     tools, descriptions, problems = _describe_tools(bound.contribution.tools, versions)
+    left_out = [
+        make_diagnostic(
+            "plugin-not-isolated",
+            Where(contribution.path),
+            "its commands are left out: they are not supported in a separate process",
+            "remove 'isolation: process' if its code may run in the process of the host",
+        )
+    ]
     # With other configuration values it may serve more.
     is_lacking = contribution.state is Status.OK and (
         problems or any(it.invalid for it in bound_tools)
@@ -61,7 +74,7 @@ def load_plugin(
             *contribution.diagnostics,
             *(item.diagnostic for item in bound_tools if item.diagnostic),
             *problems,
-            *_left_out(contribution),
+            *(left_out if contribution.commands else ()),
         ),
     )
     offers = {f"{OFFER}{at}": offer for at, offer in enumerate(contribution.offers)}
@@ -104,7 +117,15 @@ def _describe_tools(
             contract = encode_contract(contribution.contract) if contribution.contract else None
         except DefinitionError as problem:
             # A tool is never served without its rules.
-            problems.append(_not_sent(contribution, problem))
+            problems.append(
+                make_diagnostic(
+                    "plugin-not-isolated",
+                    Where(contribution.path),
+                    f"its tool {contribution.name!r} is left out: in its contract, "
+                    f"{problem.message}",
+                    "use data alone in it, or remove 'isolation: process'",
+                )
+            )
             continue
         tools[contribution.name] = contribution
         about = {
@@ -122,16 +143,7 @@ def _described(tool: Tool, call: str, groups: Iterable[str]) -> dict[str, Any]:
     function = tool if isinstance(tool, FunctionTool) else None
     return {
         "call": call,
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "output": tool.output,
-        "annotations": tool.annotations,
-        "examples": tool.examples,
-        "timeout": tool.timeout,
-        "idempotent": tool.idempotent,
-        "remember": tool.remember,
-        "background": tool.background,
+        **{key: getattr(tool, key) for key in _TOOL_KEYS},
         "groups": tuple(groups),
         "takes_context": function.takes_context if function else tool.wants_context,
     }
@@ -146,26 +158,3 @@ def _described_offer(call: str, offer: McpPrompt | McpResource) -> dict[str, Any
         "completes": offer.complete is not None,
         "tool": _described(offer.tool, call, ()),
     }
-
-
-def _not_sent(tool: ToolContribution, problem: DefinitionError) -> Diagnostic:
-    return make_diagnostic(
-        "plugin-not-isolated",
-        Where(tool.path),
-        f"its tool {tool.name!r} is left out: in its contract, {problem.message}",
-        "use data alone in it, or remove 'isolation: process'",
-    )
-
-
-def _left_out(contribution: PluginContribution) -> list[Diagnostic]:
-    """Report contributions that do not work in a separate process."""
-    if not contribution.commands:
-        return []
-    return [
-        make_diagnostic(
-            "plugin-not-isolated",
-            Where(contribution.path),
-            "its commands are left out: they are not supported in a separate process",
-            "remove 'isolation: process' if its code may run in the process of the host",
-        )
-    ]

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -22,12 +22,14 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from satchel.contracts import ToolContract
+from satchel.mcp.changing_server import UNCACHED
 from satchel.mcp.result_encoding import encode_result
 from satchel.mcp.stdio_server import claim_stdin, claim_stdout, serve_stdio
 from satchel.mcp.worker_bootstrap import LoadedWorker, load_plugin
 from satchel.mcp_servers.tool_lister import ABOUT
 from satchel.runtime import CallTask, middleware_for, prepare_call
 from satchel.runtime.error_results import ErrorText, exception_text
+from satchel.runtime.middleware_chain import Middleware
 from satchel.settings import KIB, MIB, Limits
 from satchel.tools import Tool, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.callables import in_thread
@@ -99,61 +101,44 @@ class WorkerService:
             self._load.contribution.lifecycle.end()
 
     async def _list(self, _ctx: Context, _params: types.PaginatedRequestParams | None) -> Any:
-        return {
-            "tools": [],
-            "_meta": {ABOUT: self._load.about},
-            "resultType": "complete",
-            "ttlMs": 0,
-            "cacheScope": "private",
-        }
+        return {"tools": [], "_meta": {ABOUT: self._load.about}, **UNCACHED}
 
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         asked = dict(params.arguments or {})
         if params.name == COMPLETE:
             return await self._complete(asked)
         call_id, context = asked["id"], _context(asked.get("context") or {})
+        before: Mapping[str, Any] = {}
+        groups: tuple[str, ...] = ()
+        middleware: Sequence[Middleware] = ()
         if params.name.startswith(OFFER):
-            made = self._load.offers[params.name].tool
-            context = replace(context, tool=made.name, call_id=call_id)
-            call = ToolCall(
-                name=made.name,
-                arguments=asked["arguments"],
-                id=call_id,
-                tool=made,
-                groups=(),
-                context=context,
-            )
-            run = prepare_call(call, made, self._limits, errors=self._errors_of(made))
-            return await self._run(ctx, run, context, {})
-        contribution = self._load.tools.get(params.name)
-        if contribution is None or contribution.tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r}.")
-        context = _with_injected(context, contribution.contract, asked.get("handed"))
-        before = deepcopy(dict(context.state))
-        context = replace(context, tool=contribution.name, call_id=call_id)
-        groups = self._load.groups_of(contribution)
+            tool = self._load.offers[params.name].tool
+            name = tool.name
+        else:
+            contribution = self._load.tools.get(params.name)
+            if contribution is None or contribution.tool is None:
+                raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r}.")
+            tool, name = contribution.tool, contribution.name
+            context = _with_injected(context, contribution.contract, asked.get("handed"))
+            before = deepcopy(dict(context.state))
+            groups = self._load.groups_of(contribution)
+            middleware = middleware_for(self._load.contribution.middleware, name, groups)
+        context = replace(context, tool=name, call_id=call_id)
         call = ToolCall(
-            name=contribution.name,
+            name=name,
             arguments=asked["arguments"],
             id=call_id,
-            tool=contribution.tool,
+            tool=tool,
             groups=groups,
             context=context,
         )
-        middleware = middleware_for(self._load.contribution.middleware, call.name, call.groups)
-        run = prepare_call(
-            call,
-            contribution.tool,
-            self._limits,
-            middleware=middleware,
-            errors=self._errors_of(contribution.tool),
-        )
+        errors = self._errors_of(tool)
+        run = prepare_call(call, tool, self._limits, middleware=middleware, errors=errors)
         return await self._run(ctx, run, context, before)
 
     async def _run(
         self, ctx: Context, run: CallTask, context: ToolContext, before: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Run a call, send its chunks as progress, and return its result."""
         done = 0
         try:
             while not isinstance(item := await run.next(), ToolResult):
@@ -177,7 +162,6 @@ class WorkerService:
         return encoded
 
     def _errors_of(self, tool: Tool) -> ErrorText:
-        """Return what the result says of an unexpected exception of a tool."""
         if self._errors == HOST_DECIDES:
             return lambda _name, problem: exception_text(tool, problem)
         return "message" if self._errors == "message" else "summary"
@@ -188,7 +172,6 @@ class WorkerService:
         return len(data) > self._limits.mcp_message - _FRAME
 
     async def _complete(self, question: Mapping[str, Any]) -> Any:
-        """Complete an argument with a function of the plugin, in a thread."""
         complete = self._load.offers[question["call"]].complete
         assert complete is not None
         try:

@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
 from satchel.mcp_servers.tool_definitions import ToolDefinition
-from satchel.tools import (
-    Audio,
-    Block,
-    Image,
-    Resource,
-    ResourceLink,
-    Text,
-    ToolResult,
-    failure,
-)
+from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, ToolResult, failure
 from satchel.tools.tool_results import to_json
 
 if TYPE_CHECKING:
@@ -54,7 +45,7 @@ def decode_response(raw: Mapping[str, Any], tool: ToolDefinition) -> ToolResult:
             "continue without this tool"
         )
     try:
-        return result_of(CallToolResult.model_validate(raw, by_name=False), tool)
+        return _result_of(CallToolResult.model_validate(raw, by_name=False), tool)
     except ValueError:  # pydantic's ValidationError, or a number that JSON does not have
         raise invalid_response(tool.name) from None
 
@@ -64,11 +55,7 @@ def invalid_response(tool: str) -> ToolError:
     return ToolError(f"the server of {tool} returned an invalid response; do not retry")
 
 
-def result_of(response: "CallToolResult", tool: ToolDefinition) -> ToolResult:
-    """Return a response as a result.
-
-    A structured value that does not match the tool's output schema is an error.
-    """
+def _result_of(response: "CallToolResult", tool: ToolDefinition) -> ToolResult:
     value = response.structured_content
     if not response.is_error and tool.output is not None and _violates_output_schema(tool, value):
         message = f"{tool.name} ran, but its result does not match its output schema; do not retry"

@@ -11,10 +11,12 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.plain_requests import send_plain
 from satchel.text import one_line, shorten
 from satchel.tools import ToolContext
 from satchel.tools.callables import in_thread
@@ -206,7 +208,7 @@ def sdk_callbacks(
     """
     import mcp_types as types
 
-    async def answered(method: str, params: Any, response_type: Any) -> Any:
+    async def answered(method: str, kind: Any, _ctx: Any, params: Any = None) -> Any:
         caller = callers.only
         plain = {} if params is None else _plain(params)
         question = {"method": method, "params": plain}
@@ -217,16 +219,7 @@ def sdk_callbacks(
             answer = {"action": "cancel"} if method == ELICIT else None
         if answer is None:
             return types.ErrorData(code=types.INVALID_REQUEST, message="This cannot be answered.")
-        return response_type.model_validate(answer, by_name=False)
-
-    async def on_elicit(_ctx: Any, params: Any) -> Any:
-        return await answered(ELICIT, params, types.ElicitResult)
-
-    async def on_sample(_ctx: Any, params: Any) -> Any:
-        return await answered(SAMPLE, params, types.CreateMessageResult)
-
-    async def on_roots(_ctx: Any) -> Any:
-        return await answered(ROOTS, None, types.ListRootsResult)
+        return kind.model_validate(answer, by_name=False)
 
     async def on_log(params: Any) -> None:
         logger = hide(f"{server}.{params.logger}" if params.logger else server)
@@ -242,12 +235,14 @@ def sdk_callbacks(
             _log.debug("%s: %s", logger, shorten(one_line(hide(text)), 1_000))
 
     able = {
-        "elicitation_callback": (ELICIT, on_elicit),
-        "sampling_callback": (SAMPLE, on_sample),
-        "list_roots_callback": (ROOTS, on_roots),
+        "elicitation_callback": (ELICIT, types.ElicitResult),
+        "sampling_callback": (SAMPLE, types.CreateMessageResult),
+        "list_roots_callback": (ROOTS, types.ListRootsResult),
     }
     chosen: dict[str, Any] = {
-        name: function for name, (method, function) in able.items() if callbacks.can(method)
+        name: partial(answered, method, kind)
+        for name, (method, kind) in able.items()
+        if callbacks.can(method)
     }
     return {**chosen, "logging_callback": on_log}
 
@@ -261,7 +256,6 @@ def _plain(params: Any) -> dict[str, Any]:
 async def send_answering(
     client: "Client",
     request: Any,
-    response_type: Any,
     *,
     server: str,
     callbacks: ClientCallbacks,
@@ -270,16 +264,13 @@ async def send_answering(
 ) -> dict[str, Any]:
     """Send a request, answer what the server asks in the newer protocol, and return its response.
 
-    `response_type` is the adapter of a JSON object. Raises `ToolError` if nobody can
-    answer, or if the call has to end so that its client can.
+    Raises `ToolError` if nobody can answer, or if the call has to end so that its client can.
     """
     if caller is not None and caller.log_level is not None:
         meta = {**(request.params.meta or {}), _LOG_LEVEL: caller.log_level}
         request = _with(request, {"_meta": meta})
     for _ in range(_MAX_ROUNDS):
-        response: dict[str, Any] = await client.session.send_request(
-            request, response_type, progress_callback=on_progress
-        )
+        response = await send_plain(client, request, on_progress)
         if caller is not None and caller.interruption is not None:
             raise caller.interruption
         if response.get("resultType") != "input_required":
@@ -295,7 +286,6 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
 def _with(request: Any, more: Mapping[str, Any]) -> Any:
-    """Return a request with more parameters."""
     params = request.params
     plain = params.model_dump(by_alias=True, mode="json", exclude_none=True)
     changed = type(params).model_validate({**plain, **more}, by_name=False)

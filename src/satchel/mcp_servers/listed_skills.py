@@ -6,7 +6,7 @@ SKILL.md, and the size and digest of every file of the skill. The files are read
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from functools import partial
 from hashlib import sha256
@@ -18,6 +18,7 @@ from satchel.errors import DefinitionError
 from satchel.formats import SkillManifest, read_listed_skill, read_skill
 from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.plain_requests import pages_of
 from satchel.settings import MIB, Limits
 from satchel.sources.folder_reader import is_skipped
 from satchel.sources.secret_files import is_secret_file
@@ -84,11 +85,6 @@ class SkillListing:
     """Seconds until it should be read again, if the server says so."""
 
 
-def offers_skills(client: "Client") -> bool:
-    """Return whether a server supports the skills extension."""
-    return EXTENSION in (client.server_capabilities.extensions or {})
-
-
 async def list_skills(client: "Client", server: str, where: str, limits: Limits) -> SkillListing:
     """Return all skills that a server lists.
 
@@ -103,7 +99,10 @@ async def list_skills(client: "Client", server: str, where: str, limits: Limits)
     try:
         # One limit for all pages: the tools are published only after them.
         async with asyncio.timeout(limits.mcp_connect):
-            await _pages(client, collected)
+            async for page in pages_of(client, "skills/list", _MAX_PAGES):
+                # In a thread: this is the event loop of all servers, and a page may be long.
+                if not await in_thread(partial(collected.add, page)):
+                    break
     except TimeoutError:
         why = f"it did not list them within {limits.mcp_connect:g} s (limit mcp_connect)"
     except MCPError as problem:
@@ -115,28 +114,7 @@ async def list_skills(client: "Client", server: str, where: str, limits: Limits)
     return collected.unlisted(why) if why else collected.listing()
 
 
-async def _pages(client: "Client", collected: "_Entries") -> None:
-    from mcp_types import PaginatedRequestParams, Request
-    from pydantic import TypeAdapter
-
-    response_type: Any = TypeAdapter(dict[str, Any])
-    cursor, cursors = None, set[str]()
-    for _ in range(_MAX_PAGES):
-        request = Request[PaginatedRequestParams, str](
-            method="skills/list", params=PaginatedRequestParams(cursor=cursor)
-        )
-        page: dict[str, Any] = await client.session.send_request(request, response_type)
-        # In a thread: this is the event loop of all servers, and a page may be long.
-        has_room = await in_thread(partial(collected.add, page))
-        cursor = page.get("nextCursor")
-        if not has_room or not isinstance(cursor, str) or cursor in cursors:
-            return
-        cursors.add(cursor)
-
-
 class _Entries:
-    """The entries of the pages that were read so far."""
-
     def __init__(self, server: str, where: str, limits: Limits) -> None:
         self._server, self._where, self._limits = server, where, limits
         self._valid: dict[str, ListedSkill] = {}
@@ -173,7 +151,9 @@ class _Entries:
 
     def _leave_out(self, entry: Any, why: str) -> None:
         if len(self._diagnostics) < _MAX_DIAGNOSTICS:
-            self._diagnostics.append(invalid_skill(self._where, _name_of(entry), why))
+            uri = entry.get("uri") if isinstance(entry, Mapping) else None
+            name = uri if isinstance(uri, str) else "without an address"
+            self._diagnostics.append(invalid_skill(self._where, name, why))
         else:
             self._unreported += 1
 
@@ -216,11 +196,6 @@ def invalid_skill(where: str, skill: str, why: str) -> Diagnostic:
     )
 
 
-def _name_of(entry: Any) -> str:
-    uri = entry.get("uri") if isinstance(entry, Mapping) else None
-    return uri if isinstance(uri, str) else "without an address"
-
-
 def read_entry(entry: Any, server: str, limits: Limits) -> ListedSkill:
     """Return one entry of a list as a skill. Raises `DefinitionError`.
 
@@ -241,19 +216,17 @@ def read_entry(entry: Any, server: str, limits: Limits) -> ListedSkill:
     if reading.value is None:
         fatal = (item for item in reading.diagnostics if item.severity is Severity.ERROR)
         raise DefinitionError(next(fatal).message)
-    manifest = reading.value.without_leave
     return ListedSkill(
         uri=str(uri),
         address=address,
         frontmatter=front,
         files=files,
-        manifest=manifest,
+        manifest=reading.value.without_leave,
         diagnostics=reading.diagnostics,
     )
 
 
 def _folder_of(uri: Any) -> tuple[str, list[str]]:
-
     if not isinstance(uri, str) or not _is_plain(uri) or not uri.endswith(f"/{SKILL_FILE}"):
         raise DefinitionError("its address is not the address of a SKILL.md")
     folder = uri.removesuffix(f"/{SKILL_FILE}")
@@ -265,7 +238,6 @@ def _folder_of(uri: Any) -> tuple[str, list[str]]:
 
 
 def _files(listed: Any, folder: str, limits: Limits) -> tuple[SkillFile, ...]:
-    """Return the files of a skill, in the order of their names."""
     if listed == "dynamic":
         raise DefinitionError("its files are dynamic, so they cannot be verified")
     if not isinstance(listed, list):
@@ -298,7 +270,8 @@ def _file(item: Any, folder: str) -> SkillFile:
     parts = [_unquoted(part) for part in uri.removeprefix(f"{folder}/").split("/")]
     name = "/".join(parts)
     # Skipped names may break the rules for file names, but must never lead out of the folder.
-    checked = "/".join("x" if _is_only_skipped(part) else part for part in parts)
+    skipped = [_is_left_out(part) and not part.startswith("..") for part in parts]
+    checked = "/".join("x" if skip else part for skip, part in zip(skipped, parts, strict=True))
     if not _are_plain(parts) or not is_file_name(checked) or one_line(name) != name:
         raise DefinitionError(
             f"it lists {shorten(one_line(name), 100)!r}, which is not a valid file name"
@@ -313,10 +286,6 @@ def _file(item: Any, folder: str) -> SkillFile:
 
 def _are_plain(parts: list[str]) -> bool:
     return bool(parts) and all(parts) and "." not in parts
-
-
-def _is_only_skipped(part: str) -> bool:
-    return _is_left_out(part) and not part.startswith("..")
 
 
 def _is_left_out(part: str) -> bool:
@@ -362,11 +331,3 @@ def _same_yaml(local: Any, listed: Any) -> bool:
     if isinstance(listed, bool):
         return str(local).lower() in (_YES if listed else _NO)
     return bool(local == listed) or str(local) == str(listed)
-
-
-def still_listed(
-    diagnostics: Iterable[tuple[SkillFile, Diagnostic]], skills: Iterable[ListedSkill]
-) -> dict[SkillFile, Diagnostic]:
-    """Return the diagnostics of files whose listing did not change."""
-    files = {file for skill in skills for file in skill.files}
-    return {file: diagnostic for file, diagnostic in diagnostics if file in files}

@@ -141,7 +141,8 @@ class _LoginStorage:
         """Do nothing: the client is saved with its tokens."""
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        assert self.provider is not None
+        if self.provider is None:  # client credentials: another process gets its own
+            return
         context = self.provider.context
         login = SavedLogin(
             tokens=_dumped(tokens),
@@ -217,7 +218,12 @@ class StoredLoginAuth(_LoginFlow):
             if response.status_code != _UNAUTHORIZED or not token or token == refused:
                 break
             refused = token
-        await self._judge(response)
+        if response.status_code == _UNAUTHORIZED:
+            why = "does not accept the login any more" if self._has_login else "needs a login"
+            self._on_refused(why)
+        elif response.status_code == _FORBIDDEN and (scope := missing_scope(response)):
+            await in_thread(partial(self._want, scope))
+            self._on_refused(f"needs a login with the scope {scope!r}", scope=scope)
 
     @property
     def _token(self) -> str:
@@ -237,14 +243,6 @@ class StoredLoginAuth(_LoginFlow):
             # Another process may just renew it, so that our refresh token is used up.
             await self._store.until_changed(self._stamp, _OTHERS)
             await self._initialize()
-
-    async def _judge(self, response: httpx2.Response) -> None:
-        if response.status_code == _UNAUTHORIZED:
-            why = "does not accept the login any more" if self._has_login else "needs a login"
-            self._on_refused(why)
-        elif response.status_code == _FORBIDDEN and (scope := missing_scope(response)):
-            await in_thread(partial(self._want, scope))
-            self._on_refused(f"needs a login with the scope {scope!r}", scope=scope)
 
     def _want(self, scope: str) -> None:
         """Remember scopes for the next login."""
@@ -273,7 +271,7 @@ class ClientCredentialsAuth(_LoginFlow, ClientCredentialsOAuthProvider):
     ) -> None:
         super().__init__(
             server_url=server.url,
-            storage=_ForgetfulStorage(store, None),
+            storage=_LoginStorage(store, None),
             client_id=client.client_id,
             client_secret=client.client_secret,
             scope=" ".join(client.scopes) or None,
@@ -312,11 +310,6 @@ class ClientCredentialsAuth(_LoginFlow, ClientCredentialsOAuthProvider):
 
 
 _FIX_CREDENTIALS = "correct client-id, client-secret, issuer and scopes of the server's oauth"
-
-
-class _ForgetfulStorage(_LoginStorage):
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Do nothing: another process gets its own."""
 
 
 class _ScopedMetadata(OAuthClientMetadata):

@@ -66,16 +66,13 @@ class LoopbackRedirect:
         if not self.state or not compare_digest(state.encode(), self.state.encode()):
             return ""
         if "code" in values:
-            self._settle(Redirect(values["code"], state, values.get("iss")))
+            if not self._outcome.done():
+                self._outcome.set_result(Redirect(values["code"], state, values.get("iss")))
             return f"Satchel has the login to {self._name}. You can close this page."
         why = shorten(one_line(values.get("error", "no reason given")), 100)
         if not self._outcome.done():
             self._outcome.set_exception(SatchelError(f"refused the login: {why}"))
         return f"The login to {self._name} was refused. You can close this page."
-
-    def _settle(self, redirect: Redirect) -> None:
-        if not self._outcome.done():
-            self._outcome.set_result(redirect)
 
     async def respond(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Respond to one request of a browser."""

@@ -198,18 +198,14 @@ async def _readable_lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIte
     async for part in parts:
         *lines, rest = (rest + part).split(b"\n")
         for line in lines:
-            yield _readable_line(line) + b"\n"
+            name, _, data = line.partition(b":")
+            yield (b"data:" + readable(data) if name == b"data" else line) + b"\n"
         if b"\r" in rest[:-1]:  # lines may end so, and are then left as they are
             yield rest
             rest = b""
         if len(rest) > longest + _FIELD_NAME:
             raise too_long(longest)
     yield rest
-
-
-def _readable_line(line: bytes) -> bytes:
-    name, _, data = line.partition(b":")
-    return line if name != b"data" else b"data:" + readable(data)
 
 
 def _is_stream(response: "httpx2.Response") -> bool:

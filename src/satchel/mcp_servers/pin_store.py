@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from hashlib import blake2b
-from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ConflictError, SatchelError
@@ -120,7 +119,10 @@ class PinStore:
         pinned = _read(self._file.read())
         if pinned is not None or not tools:
             return pinned, None
-        first = self._unsaved or self._pin_all(tools)
+        first = self._unsaved or PinRecord(
+            (self._reached_digest,),
+            {tool.name: {self._digest_of(tool): tool.text} for tool in tools},
+        )
         try:
             pinned = self._change(lambda now: first if now is None else now)
         except SatchelError as problem:
@@ -173,7 +175,10 @@ class PinStore:
                 digest = self._digest_of(tool)
                 if not pinned.has(name, digest) or not pinned.text(name):
                     approved.append(name)
-                kept[name] = _with_approval(kept.get(name, NOTHING), digest, tool.text)
+                # Only the newest keeps its definition.
+                older = [one for one in kept.get(name, NOTHING) if one != digest]
+                older = older[1 - _MAX_APPROVALS :]
+                kept[name] = {**dict.fromkeys(older, ""), digest: tool.text}
             return PinRecord(tuple(dict.fromkeys((*pinned.ways, self._reached_digest))), kept)
 
         self._record(change, reset=True)
@@ -207,17 +212,10 @@ class PinStore:
             diagnostic = self._unreadable(problem)
             raise SatchelError(diagnostic.message, where=diagnostic.where.path) from None
 
-    def _pin_all(self, tools: Iterable[ToolDefinition]) -> PinRecord:
-        return PinRecord(
-            (self._reached_digest,),
-            {tool.name: {self._digest_of(tool): tool.text} for tool in tools},
-        )
-
     def _digest_of(self, tool: ToolDefinition) -> str:
         return _digest(self._reached_digest, tool.text, size=16)
 
     def _drifts(self, pinned: PinRecord, tools: Iterable[ToolDefinition]) -> dict[str, ToolDrift]:
-        """Return how each tool that is not approved differs from its pin."""
         tools = tuple(tools)
         gone = pinned.tools.keys() - {tool.name for tool in tools}
         former_names = {
@@ -235,7 +233,7 @@ class PinStore:
             change = tool.text
             if tool.name not in pinned.tools:
                 old = former_names.get(_without_name(tool.text))
-                why = f"was called {_quoted(old)} before" if old else "is new"
+                why = f"was called {shorten(one_line(old), 100)!r} before" if old else "is new"
                 why += and_reached
             elif before == tool.text:
                 why, change = "is unchanged, but the command or address of its server changed", ""
@@ -259,19 +257,13 @@ class PinStore:
                     raise
                 pinned = None
             records.append(change(pinned))
-            return self._written(records[0])
+            tools = {name: {**given} for name, given in sorted(records[0].tools.items())}
+            reached = [*records[0].ways]
+            value = {"version": 2, "server": self._name, "reached": reached, "tools": tools}
+            return json.dumps(value, indent=1).encode()
 
         self._file.change(changed)
         return records[0]
-
-    def _written(self, pinned: PinRecord) -> bytes:
-        value: dict[str, Any] = {
-            "version": 2,
-            "server": self._name,
-            "reached": [*pinned.ways],
-            "tools": {name: {**approvals} for name, approvals in sorted(pinned.tools.items())},
-        }
-        return json.dumps(value, indent=1).encode()
 
     def _unreadable(self, problem: Exception) -> Diagnostic:
         reason = problem.message if isinstance(problem, SatchelError) else str(problem)
@@ -295,12 +287,6 @@ def _read(data: bytes | None) -> PinRecord | None:
         return PinRecord(tuple(map(str, value["reached"])), tools)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UnreadableFileError("it is not a valid pin file") from None
-
-
-def _with_approval(approvals: Mapping[str, str], digest: str, text: str) -> dict[str, str]:
-    """Add an approval; only the newest keeps its definition."""
-    older = [name for name in approvals if name != digest][1 - _MAX_APPROVALS :]
-    return {**dict.fromkeys(older, ""), digest: text}
 
 
 def how_reached(server: RemoteServer) -> str:
@@ -333,10 +319,6 @@ def pin_files(folder: str, name: str) -> list[str]:
 
 def _without_name(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith(' "name": '))
-
-
-def _quoted(name: str) -> str:
-    return repr(shorten(one_line(name), 100))
 
 
 def _digest(*texts: str, size: int = 6) -> str:

@@ -10,7 +10,6 @@ from satchel.mcp_servers.server_addresses import RemoteServer
 from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
 from satchel.names import require_known
 from satchel.settings import Limits
-from satchel.tools import ToolResult
 from satchel.tools.argument_reading import read_arguments
 
 
@@ -58,7 +57,8 @@ class RemoteClient:
 
     async def list_tools(self) -> tuple[RemoteTool, ...]:
         """Return the tools that the server offers now; none while it is down."""
-        handle = self._require_open()
+        if (handle := self._handle) is None:
+            raise SatchelError("this client is not open", fix="use it in `async with`")
         snapshot = handle.snapshot
         timeout = self._limits.tool_call if self.timeout is None else self.timeout
         return tuple(
@@ -79,20 +79,12 @@ class RemoteClient:
         require_known("tool", name, tools)
         return _Function(tools[name], wrap=wrap_tool_result)
 
-    def _require_open(self) -> ServerHandle:
-        if self._handle is None:
-            raise SatchelError("this client is not open", fix="use it in `async with`")
-        return self._handle
-
 
 class _Function:
     def __init__(self, tool: RemoteTool, *, wrap: bool) -> None:
         self.__name__, self.__doc__ = tool.name, tool.description
-        self.name, self.description, self.json_schema = (
-            tool.name,
-            tool.description,
-            tool.parameters,
-        )
+        self.name, self.description = tool.name, tool.description
+        self.json_schema = tool.parameters
         self.tool, self._wrap = tool, wrap
 
     async def __call__(self, **arguments: Any) -> Any:
@@ -103,10 +95,8 @@ class _Function:
                 result = await tool.run(checked)
         except TimeoutError:
             raise ToolError(f"{tool.name} did not answer within {tool.timeout:g} s") from None
-        return result if self._wrap else _unwrapped(result)
-
-
-def _unwrapped(result: ToolResult) -> Any:
-    if result.is_error:
-        raise ToolError(result.text)
-    return result.text if result.structured is None else result.structured
+        if self._wrap:
+            return result
+        if result.is_error:
+            raise ToolError(result.text)
+        return result.text if result.structured is None else result.structured

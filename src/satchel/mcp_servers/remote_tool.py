@@ -151,7 +151,7 @@ class RunningCall:
         try:
             first = await self.next()
         except BaseException:
-            self.cancel()
+            self._result.cancel()
             raise
         return first if isinstance(first, ToolResult) else self.items(first)
 
@@ -163,11 +163,7 @@ class RunningCall:
                 yield item
             yield item
         finally:
-            self.cancel()
-
-    def cancel(self) -> None:
-        """Cancel the call, if it still runs."""
-        self._result.cancel()
+            self._result.cancel()
 
     def _progressed(self, progress: Mapping[str, Any]) -> None:
         # Only the newest is kept: a server may send more than the caller reads.

@@ -12,7 +12,8 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.connection_errors import is_connection_closed
-from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile, still_listed, verify_file
+from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile, verify_file
+from satchel.mcp_servers.plain_requests import send_plain
 from satchel.settings import MIB, Limits
 from satchel.sources.skill_files import ServedFile, SkillAccess
 from satchel.text import one_line, shorten
@@ -38,12 +39,10 @@ async def read_resource(client: "Client", uri: str, server: str) -> bytes | None
     """
     from mcp import MCPError
     from mcp_types import ReadResourceRequest, ReadResourceRequestParams
-    from pydantic import TypeAdapter
 
     request = ReadResourceRequest(params=ReadResourceRequestParams(uri=uri))
-    response_type: Any = TypeAdapter(dict[str, Any])
     try:
-        response: dict[str, Any] = await client.session.send_request(request, response_type)
+        response = await send_plain(client, request)
     except MCPError as problem:
         if is_connection_closed(problem):
             raise ToolError(f"the server {server!r} disconnected; try again later") from None
@@ -93,7 +92,8 @@ class ServerFiles:
 
     def listed(self, skills: Iterable[ListedSkill]) -> None:
         """Drop the diagnostics of files that are not listed or are listed differently now."""
-        self._drifted = still_listed(self.drifted, skills)
+        files = {file for skill in skills for file in skill.files}
+        self._drifted = {file: why for file, why in self._drifted.items() if file in files}
 
     async def read(self, skill: ListedSkill, file: SkillFile, read_uri: ReadUri) -> ServedFile:
         """Return a file that matches its listing. Raises `ToolError` for any other."""
@@ -110,30 +110,24 @@ class ServerFiles:
         if data is not None:
             why = await in_thread(lambda: verify_file(skill, file, data, self._limits))
         if data is None or why:
-            self._drifted[file] = self._unverified_diagnostic(skill, file, why)
+            self._drifted[file] = make_diagnostic(
+                "mcp-skill-unverified",
+                Where(f"{skill.address}/{file.name}"),
+                f"the file differs from what MCP server {self._server!r} lists, so it is not "
+                f"shown: {why}",
+                "report it to the maintainer of the server; each use reads the file again",
+            )
             raise ToolError(
                 f"the server {self._server!r} returned {file.name} of the skill "
                 f"{skill.manifest.name!r} with other content than it listed, so it is not shown; "
                 "load the skill again in a moment, or continue without it"
             )
         self._drifted.pop(file, None)
-        self._add_to_cache(file.digest, data)
-        return ServedFile(file.name, data, file.digest)
-
-    def _add_to_cache(self, digest: str, data: bytes) -> None:
-        self._cache[digest] = data
-        self._cache.move_to_end(digest)
+        self._cache[file.digest] = data
+        self._cache.move_to_end(file.digest)
         while sum(map(len, self._cache.values())) > MAX_CACHED:
             self._cache.popitem(last=False)
-
-    def _unverified_diagnostic(self, skill: ListedSkill, file: SkillFile, why: str) -> Diagnostic:
-        return make_diagnostic(
-            "mcp-skill-unverified",
-            Where(f"{skill.address}/{file.name}"),
-            f"the file differs from what MCP server {self._server!r} lists, so it is not shown: "
-            f"{why}",
-            "report it to the maintainer of the server; each use reads the file again",
-        )
+        return ServedFile(file.name, data, file.digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

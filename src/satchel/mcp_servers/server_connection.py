@@ -2,8 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from satchel.mcp_servers.client_callbacks import (
     send_answering,
 )
 from satchel.mcp_servers.connection_errors import is_connection_closed
-from satchel.mcp_servers.listed_skills import SkillListing, list_skills, offers_skills
+from satchel.mcp_servers.listed_skills import EXTENSION, SkillListing, list_skills
 from satchel.mcp_servers.resource_reader import read_resource
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, describe_server
@@ -80,10 +80,7 @@ class ServerConnection:
         callers: RunningCallers,
     ) -> None:
         self._client, self._name, self._server, self._limits = client, name, server, limits
-        from pydantic import TypeAdapter
-
         self._callbacks, self._callers = callbacks, callers
-        self._answers: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
         self._lister = ToolLister(client, server, limits)
 
     @property
@@ -117,7 +114,6 @@ class ServerConnection:
 
         Raises `ToolError` if the server refuses or sends an invalid response.
         """
-        from mcp import MCPError
         from mcp_types import CompleteRequest, GetPromptRequest, ReadResourceRequest
 
         kinds: dict[str, Any] = {
@@ -129,24 +125,37 @@ class ServerConnection:
             {"method": method, "params": dict(params)}, by_name=False
         )
         where = describe_server(self._server, self._name)
+        invalid = ToolError(f"{where} returned an invalid response; do not retry")
+        return await self._send(request, caller, invalid)
+
+    async def _send(
+        self, request: Any, caller: Caller | None, invalid: ToolError, on_progress: Any = None
+    ) -> dict[str, Any]:
+        from mcp import MCPError
+
         try:
             with self._callers.during(caller):
                 return await send_answering(
                     self._client,
                     request,
-                    self._answers,
                     server=self._name,
                     callbacks=self._callbacks,
                     caller=caller,
+                    on_progress=on_progress,
                 )
         except MCPError as problem:
-            raise _refusal(problem, where) from None
+            where = describe_server(self._server, self._name)
+            if is_connection_closed(problem):
+                raise connection_lost(where) from None
+            message = shorten(one_line(problem.message), _MESSAGE_LENGTH)
+            raise ToolError(f"{where} refused the call: {message}") from None
         except ValueError:  # pydantic's ValidationError, too
-            raise ToolError(f"{where} returned an invalid response; do not retry") from None
+            raise invalid from None
 
     async def skills(self) -> SkillListing:
         """Return all skills that the server lists; none without the skills extension."""
-        if isinstance(self._server, WorkerServer) or not offers_skills(self._client):
+        extensions = self._client.server_capabilities.extensions or {}
+        if isinstance(self._server, WorkerServer) or EXTENSION not in extensions:
             return SkillListing()
         return await list_skills(self._client, self._name, str(self._server), self._limits)
 
@@ -170,53 +179,27 @@ class ServerConnection:
         `headers` are sent with the request, if it is sent over HTTP. Raises `ToolError` if the
         server refuses or sends an invalid response.
         """
-        from mcp import MCPError
         from mcp_types import CallToolRequest, CallToolRequestParams
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             # The process of a plugin sends the chunks of a result this way.
             if not isinstance(self._server, WorkerServer):
-                message = _short_message(message)
+                # Cut first: it may be as long as a whole protocol message.
+                text = one_line((message or "")[: 2 * _MESSAGE_LENGTH])
+                message = shorten(text, _MESSAGE_LENGTH) or None
             notification = {"progress": progress, "total": total, "message": message}
             on_progress({key: value for key, value in notification.items() if value is not None})
 
         # The SDK's client has no way to add headers to a request; the transport takes them out.
         extra: Any = {"_meta": {HEADERS_META: dict(headers)}} if headers else {}
         params = CallToolRequestParams(name=tool.name, arguments=dict(arguments), **extra)
-        try:
-            # Not `call_tool`: it validates the result against the server's schema on this event
-            # loop, with an engine that a hostile pattern can block for ever.
-            with self._callers.during(caller):
-                raw = await send_answering(
-                    self._client,
-                    CallToolRequest(params=params),
-                    self._answers,
-                    server=self._name,
-                    callbacks=self._callbacks,
-                    caller=caller,
-                    on_progress=progressed,
-                )
-        except MCPError as problem:
-            raise _refusal(problem, describe_server(self._server, self._name)) from None
-        except ValueError:  # pydantic's ValidationError, too
-            raise invalid_response(tool.name) from None
+        # Not `call_tool`: it validates the result against the server's schema on this event loop,
+        # with an engine that a hostile pattern can block for ever.
+        request = CallToolRequest(params=params)
+        raw = await self._send(request, caller, invalid_response(tool.name), progressed)
         # In a thread: this is the event loop of all servers.
         result: ToolResult = await in_thread(partial(decode_response, raw, tool))
         return result
-
-
-def _short_message(message: str | None) -> str | None:
-    # Cut first: it may be as long as a whole protocol message.
-    text = one_line((message or "")[: 2 * _MESSAGE_LENGTH])
-    return shorten(text, _MESSAGE_LENGTH) or None
-
-
-def _refusal(problem: Any, server: str) -> ToolError:
-    """Return the error for a call that was answered with a protocol error."""
-    if is_connection_closed(problem):
-        return connection_lost(server)
-    message = shorten(one_line(problem.message), _MESSAGE_LENGTH)
-    return ToolError(f"{server} refused the call: {message}")
 
 
 def connection_lost(server: str) -> ToolError:
@@ -286,10 +269,7 @@ async def connect(
         except RuntimeError:  # not negotiated yet
             return ""
 
-    answering = replace(
-        callbacks or ClientCallbacks(),
-        roots=_addresses(roots),
-    )
+    answering = replace(callbacks or ClientCallbacks(), roots=_addresses(roots))
     callers, followed = RunningCallers(), subscriptions or ResourceSubscriptions(name)
     client = Client(
         open_transport(
@@ -313,9 +293,10 @@ async def connect(
     outcome: BaseException | None = start.error
     # The scope surrounds everything: it must not end before what it contains.
     with (
-        _cancelled_at_end(timer),
+        ExitStack() as ends,
         anyio.CancelScope(deadline=anyio.current_time() + start.seconds) as scope,
     ):
+        ends.callback(timer.cancel)
         async with client, anyio.create_task_group() as listening:
             scope.deadline, outcome = math.inf, None
             timer.cancel()
@@ -339,38 +320,23 @@ def _addresses(folders: Iterable[str]) -> tuple[str, ...]:
     return tuple(Path(folder).absolute().as_uri() for folder in folders)
 
 
-@contextmanager
-def _cancelled_at_end(timer: asyncio.TimerHandle) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
 async def _listen(client: "Client", on_change: Callable[[], None]) -> None:
     """Subscribe to changes: a server of the newer protocol notifies subscribers only."""
     from mcp import MCPError
     from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
     able = client.server_capabilities
-    wants = {
-        name: bool(capability and capability.list_changed)
-        for name, capability in (
-            ("tools", able.tools),
-            ("prompts", able.prompts),
-            ("resources", able.resources),
-        )
+    wants: dict[str, Any] = {
+        f"{name}_list_changed": bool(capability and capability.list_changed)
+        for name in ("tools", "prompts", "resources")
+        for capability in [getattr(able, name)]
     }
     if not any(wants.values()):
         return
     backoff = Backoff()
     while True:
         try:
-            async with client.listen(
-                tools_list_changed=wants["tools"],
-                prompts_list_changed=wants["prompts"],
-                resources_list_changed=wants["resources"],
-            ) as notices:
+            async with client.listen(**wants) as notices:
                 on_change()  # for changes before the subscription
                 async for _ in notices:
                     on_change()

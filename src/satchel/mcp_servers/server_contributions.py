@@ -13,16 +13,8 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
 from satchel.mcp_servers.remote_tool import RemoteTool
 from satchel.mcp_servers.server_addresses import RemoteServer
-from satchel.mcp_servers.server_instructions import (
-    INSTRUCTIONS,
-    changed_instructions,
-    notes_of,
-)
-from satchel.mcp_servers.server_offers import (
-    OfferSource,
-    RemotePrompt,
-    RemoteResource,
-)
+from satchel.mcp_servers.server_instructions import INSTRUCTIONS, changed_instructions, notes_of
+from satchel.mcp_servers.server_offers import OfferSource, RemotePrompt, RemoteResource
 from satchel.mcp_servers.server_options import ServerOptions, unknown_names
 from satchel.mcp_servers.server_pool import ServerHandle
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
@@ -224,7 +216,15 @@ def _contribution(
         try:
             tools.append(_tool(item, definition, naming.names[definition.name]))
         except DefinitionError as problem:
-            diagnostics.append(_invalid_diagnostic(item, definition, problem))
+            diagnostics.append(
+                make_diagnostic(
+                    "mcp-tool-invalid",
+                    Where(str(config.server)),
+                    f"tool {shorten(one_line(definition.name), 100)!r} of MCP server "
+                    f"{config.name!r} is left out: {shorten(one_line(problem.message), 300)}",
+                    "report it to the maintainer of the server",
+                )
+            )
     if snapshot.is_up:
         diagnostics += _renamed_diagnostics(item, naming)
         diagnostics += _unknown_choices(item)
@@ -408,16 +408,4 @@ def _renamed_diagnostics(item: ServerOffer, naming: ToolNames) -> Iterator[Diagn
         Where(str(config.server)),
         f"tools of MCP server {config.name!r}: {'; '.join(changes)}",
         f"choose names with rename or prefix in [mcp.{config.name}]",
-    )
-
-
-def _invalid_diagnostic(
-    item: ServerOffer, definition: ToolDefinition, problem: DefinitionError
-) -> Diagnostic:
-    return make_diagnostic(
-        "mcp-tool-invalid",
-        Where(str(item.config.server)),
-        f"tool {shorten(one_line(definition.name), 100)!r} of MCP server {item.config.name!r} "
-        f"is left out: {shorten(one_line(problem.message), 300)}",
-        "report it to the maintainer of the server",
     )

@@ -88,7 +88,6 @@ def _how_passed(env: Mapping[str, str], headers: Mapping[str, str]) -> str:
 
 
 def _placeholder_values(texts: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the values of the variables that placeholders in the texts name."""
     names = variables_in(" ".join(map(str, texts)))
     return tuple(environment[name] for name in names if name in environment)
 
@@ -190,18 +189,16 @@ def _local(declared: ServerTable, variables: _Variables, within: str) -> StdioSe
 
 def _remote(declared: ServerTable, variables: _Variables) -> RemoteServer:
     url, headers = variables.filled(declared.url), variables.in_values(declared.headers)
-    oauth = None if declared.oauth is None else _oauth(declared.oauth, variables)
+    oauth = None
+    if declared.oauth is not None:
+        table = read_table(OAuthTable, declared.oauth)
+        texts = variables.in_values(table.model_dump(exclude={"scopes", "grant"}))
+        oauth = OAuthClient(**texts, scopes=variables.in_all(table.scopes), grant=table.grant)
     hidden = _placeholder_values([declared.url], variables.environment)
     if declared.transport == "sse":
         return SseServer(url, headers, oauth, shown=declared.url, hidden=hidden)
     or_sse = not declared.transport
     return HttpServer(url, headers, oauth, shown=declared.url, hidden=hidden, or_sse=or_sse)
-
-
-def _oauth(table: Mapping[str, Any], variables: _Variables) -> OAuthClient:
-    declared = read_table(OAuthTable, table)
-    texts = variables.in_values(declared.model_dump(exclude={"scopes", "grant"}))
-    return OAuthClient(**texts, scopes=variables.in_all(declared.scopes), grant=declared.grant)
 
 
 def _options(declared: ServerTable, variables: _Variables, base: str) -> ServerOptions:

@@ -50,20 +50,19 @@ class ServerLogin:
     @property
     def auth(self) -> Any:
         """Return what authorizes the requests, for the HTTP client."""
-        if self._auth is None:
-            self._auth = self._new_auth()
-        return self._auth
-
-    def _new_auth(self) -> Any:
+        if self._auth is not None:
+            return self._auth
         # Lazy: it loads the SDK.
         from satchel.mcp_servers import login_auth
 
-        server, client = self._server, self._server.oauth
+        server, client, store = self._server, self._server.oauth, self._store
         if server.has_credentials:
-            return login_auth.ConfiguredAuth(server, self._refuse)
-        if client is not None and client.grant == "client-credentials":
-            return login_auth.ClientCredentialsAuth(server, client, self._store, self._refuse)
-        return login_auth.StoredLoginAuth(server, self._store, self._refuse)
+            self._auth = login_auth.ConfiguredAuth(server, self._refuse)
+        elif client is not None and client.grant == "client-credentials":
+            self._auth = login_auth.ClientCredentialsAuth(server, client, store, self._refuse)
+        else:
+            self._auth = login_auth.StoredLoginAuth(server, store, self._refuse)
+        return self._auth
 
     def _refuse(self, why: str, *, scope: str = "", fix: str = "") -> None:
         command = f"satchel mcp login {self._name}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import Caller
+from satchel.mcp_servers.plain_requests import pages_of
 from satchel.mcp_servers.resource_subscriptions import OnUpdate
 from satchel.settings import Limits
 from satchel.text import has_hidden, one_line, shorten, visible
@@ -113,24 +114,15 @@ async def _read_list(
     client: "Client", method: str, key: str, items: list[Any], limits: Limits
 ) -> None:
     from mcp import MCPError
-    from mcp_types import CONNECTION_CLOSED, PaginatedRequestParams, Request
-    from pydantic import TypeAdapter
+    from mcp_types import CONNECTION_CLOSED
 
-    response_type: Any = TypeAdapter(dict[str, Any])
-    cursor, cursors = None, set[str]()
     try:
-        for _ in range(_MAX_PAGES):
-            request = Request[PaginatedRequestParams, str](
-                method=method, params=PaginatedRequestParams(cursor=cursor)
-            )
-            page: dict[str, Any] = await client.session.send_request(request, response_type)
+        async for page in pages_of(client, method, _MAX_PAGES):
             found = page.get(key)
             items += found if isinstance(found, list) else []
             del items[limits.mcp_tools :]
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or cursor in cursors or len(items) >= limits.mcp_tools:
+            if len(items) >= limits.mcp_tools:
                 return
-            cursors.add(cursor)
     except MCPError as problem:
         if problem.code == CONNECTION_CLOSED:
             raise
@@ -160,21 +152,16 @@ def _prompt(item: Any) -> OfferedPrompt | None:
     arguments = given if isinstance(given, list) else []
     if not name or len(arguments) > _MAX_ARGUMENTS:
         return None
-    named = [_argument(argument) for argument in arguments]
-    if not all(named):
+    if not all(_plain(argument, "name", _LONGEST_NAME) for argument in arguments):
         return None
     return OfferedPrompt(
         name=name,
         description=_text(item, "description") or _text(item, "title"),
-        arguments=tuple(argument for argument in named if argument is not None),
+        arguments=tuple(
+            PromptArgument(one["name"], _text(one, "description"), one.get("required") is True)
+            for one in arguments
+        ),
     )
-
-
-def _argument(item: Any) -> PromptArgument | None:
-    name = _plain(item, "name", _LONGEST_NAME)
-    if not name:
-        return None
-    return PromptArgument(name, _text(item, "description"), item.get("required") is True)
 
 
 def _resource(item: Any, key: str) -> OfferedResource | None:
@@ -305,18 +292,15 @@ class RemoteOffer:
         response = await asyncio.wrap_future(
             self.source.handle.request("completion/complete", params, caller)
         )
-        return _suggestions(response.get("completion"))
-
-
-def _suggestions(found: Any) -> Suggestions:
-    found = found if isinstance(found, dict) else {}
-    given, total = found.get("values"), found.get("total")
-    values = [text for text in given if _is_plain(text)] if isinstance(given, list) else []
-    return Suggestions(
-        tuple(values[:_MAX_SUGGESTIONS]),
-        total if type(total) is int and total >= 0 else None,
-        has_more=found.get("hasMore") is True or len(values) > _MAX_SUGGESTIONS,
-    )
+        found = response.get("completion")
+        found = found if isinstance(found, dict) else {}
+        values, total = found.get("values"), found.get("total")
+        values = [text for text in values if _is_plain(text)] if isinstance(values, list) else []
+        return Suggestions(
+            tuple(values[:_MAX_SUGGESTIONS]),
+            total if type(total) is int and total >= 0 else None,
+            has_more=found.get("hasMore") is True or len(values) > _MAX_SUGGESTIONS,
+        )
 
 
 class RemotePrompt(RemoteOffer, McpPrompt):
@@ -444,7 +428,6 @@ def _as_text(messages: list[dict[str, Any]]) -> str:
 
 
 def _resource_result(response: dict[str, Any]) -> ToolResult:
-    """Return the contents of a resource. Raises `ToolError`."""
     contents = response.get("contents")
     if not isinstance(contents, list) or not all(isinstance(item, dict) for item in contents):
         raise ToolError("the server returned an invalid resource")

@@ -52,17 +52,15 @@ class ServerOptions:
         values = {item.name.replace("_", "-"): getattr(self, item.name) for item in fields(self)}
         read_table(OptionsTable, to_plain(values))
         for header in self.forward_headers:
-            if not is_header(header, "") or _is_own(header.lower()):
+            lowered = header.lower()
+            is_own = lowered in _OWN_HEADERS or lowered.startswith(("mcp-", "proxy-"))
+            if is_own or not is_header(header, ""):
                 message = f"its forward-headers has {header!r}, which cannot be forwarded"
                 raise DefinitionError(message)
 
     def name_of(self, tool: str) -> str:
         """Return the name that a tool should have here."""
         return self.rename.get(tool) or self.prefix + tool
-
-
-def _is_own(header: str) -> bool:
-    return header in _OWN_HEADERS or header.startswith(("mcp-", "proxy-"))
 
 
 def forwarded(options: ServerOptions, headers: Any) -> dict[str, str]:

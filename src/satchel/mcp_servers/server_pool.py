@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from satchel.mcp_servers.client_callbacks import Caller, ClientCallbacks
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
@@ -13,11 +13,7 @@ from satchel.mcp_servers.resource_subscriptions import OnUpdate
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
 from satchel.mcp_servers.server_connection import OnProgress
 from satchel.mcp_servers.server_options import ServerOptions
-from satchel.mcp_servers.server_supervisor import (
-    AFTER_FORK,
-    CLOSED,
-    ServerSupervisor,
-)
+from satchel.mcp_servers.server_supervisor import AFTER_FORK, CLOSED, ServerSupervisor
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.settings import Limits
@@ -25,6 +21,8 @@ from satchel.sources.skill_files import ServedFile
 from satchel.tools import ToolResult
 from satchel.tools.callables import in_thread
 from satchel.tools.empty_mapping import NOTHING
+
+T = TypeVar("T")
 
 _log = logging.getLogger("satchel.mcp_servers")
 
@@ -98,55 +96,51 @@ class ServerHandle:
         `headers` are sent with the request, if it is sent over HTTP. Raises `ToolError` after the
         pool was closed.
         """
-        self._require_same_process()
-        try:
-            calling = self._supervisor.call(tool, arguments, on_progress, caller, headers)
-            return self._thread.begin(calling)
-        except RuntimeError:
-            raise self._supervisor.unavailable(CLOSED) from None
+        return self._begin(
+            self._supervisor.send(
+                lambda connection: connection.call(tool, arguments, on_progress, caller, headers)
+            )
+        )
 
     def request(
         self, method: str, params: Mapping[str, Any], caller: Caller | None
     ) -> "Future[dict[str, Any]]":
         """Start a request about a prompt or a resource. Raises `ToolError` after closing."""
-        self._require_same_process()
-        requesting = self._supervisor.request(method, params, caller)
-        try:
-            return self._thread.begin(requesting)
-        except RuntimeError:  # the loop is closed
-            requesting.close()
-            raise self._supervisor.unavailable(CLOSED) from None
+        return self._begin(
+            self._supervisor.send(lambda connection: connection.request(method, params, caller))
+        )
 
     def follow(self, uri: str, on_update: OnUpdate) -> "Future[Callable[[], None]]":
         """Start to follow a resource; the result ends that, in any thread.
 
         Raises `ToolError` after closing.
         """
-        self._require_same_process()
         subscriptions = self._supervisor.subscriptions
 
         async def following() -> Callable[[], None]:
             await subscriptions.add(uri, on_update)
             return partial(self._thread.soon, subscriptions.remove, uri, on_update)
 
-        try:
-            return self._thread.begin(following())
-        except RuntimeError:
-            raise self._supervisor.unavailable(CLOSED) from None
+        return self._begin(following())
 
     def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> "Future[ServedFile]":
-        """Start to read a file of a skill. Cancelling the future cancels it."""
-        self._require_same_process()
-        reading = self._supervisor.read(skill, file, seconds)
-        try:
-            return self._thread.begin(reading)
-        except RuntimeError:  # the loop is closed
-            reading.close()
-            raise
+        """Start to read a file of a skill. Cancelling the future cancels it.
 
-    def _require_same_process(self) -> None:
+        Raises `RuntimeError` after closing.
+        """
+        return self._begin_here(self._supervisor.read(skill, file, seconds))
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        try:
+            return self._begin_here(work)
+        except RuntimeError:  # the loop is closed
+            raise self._supervisor.unavailable(CLOSED) from None
+
+    def _begin_here(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         if self._thread.is_elsewhere:
+            work.close()
             raise self._supervisor.unavailable(AFTER_FORK)
+        return self._thread.begin(work)
 
     def begin(self) -> None:
         """Start the supervisor's task. Call it on the event loop."""

@@ -40,8 +40,9 @@ async def run_process(
     import anyio
     from mcp.client.stdio import get_default_environment
 
-    worker = server if isinstance(server, WorkerServer) else None
-    marker = {} if worker else {NESTED: "1"}
+    marker, greeting, patience = {NESTED: "1"}, b"", _PATIENCE
+    if isinstance(server, WorkerServer):
+        marker, greeting, patience = {}, server.greeting, server.patience
     process = await anyio.open_process(
         [server.command, *server.args],
         env={**get_default_environment(), **marker, **(server.env or {})},
@@ -49,7 +50,6 @@ async def run_process(
         stderr=errors,
         start_new_session=True,
     )
-    greeting, patience = (worker.greeting, worker.patience) if worker else (b"", _PATIENCE)
     received, read = anyio.create_memory_object_stream[Any](0)
     write, outgoing = anyio.create_memory_object_stream[Any](0)
     try:

@@ -9,20 +9,17 @@ from dataclasses import field, replace
 from hashlib import blake2b
 from urllib.parse import quote
 
+from satchel.diagnostics import Diagnostic
 from satchel.errors import ToolError
-from satchel.formats import read_listed_skill
+from satchel.formats import SkillManifest, read_listed_skill
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.server_contributions import ServerOffer
-from satchel.mcp_servers.server_offers import (
-    BeginRequest,
-    OfferedPrompt,
-    prompt_text,
-)
+from satchel.mcp_servers.server_offers import BeginRequest, OfferedPrompt, prompt_text
 from satchel.settings import Limits
 from satchel.sources import Precedence, RootKind, SearchRoot, SkillFinding, UnitFile
 from satchel.sources.file_reader import Stamp, digest_of
 from satchel.sources.folder_reader import FolderContent
-from satchel.sources.skill_files import ServedFile, SkillAccess
+from satchel.sources.skill_files import ServedFile, SkillAccess, SkillReader
 from satchel.sources.skill_scan import SKILL_FILE
 from satchel.text import one_line, shorten
 
@@ -135,33 +132,44 @@ def find_prompts(item: ServerOffer, names: Iterable[str], limits: Limits) -> lis
         text = json.dumps([front, path]).encode()
         digest = blake2b(text, digest_size=16).hexdigest()
         file = UnitFile(name=SKILL_FILE, size=0, digest=digest, stamp=Stamp(0), settled=True)
-        root = SearchRoot(
-            path=path,
-            holds=RootKind.SKILLS,
-            scope=Precedence.REMOTE,
-            source=item.source,
-            groups=item.config.groups,
-        )
         access = SkillAccess(
             is_fetched=True, fills_arguments=True, origin=f"the MCP server {item.config.name}"
         )
-        findings.append(
-            SkillFinding(
-                place=root,
-                key="",
-                folder=FolderContent(files=(file,)),
-                manifest=manifest,
-                diagnostics=(),
-                remote=PromptReader(
-                    server=item.config.name,
-                    prompt=prompt,
-                    begin=item.handle.request,
-                    access=access,
-                    timeout=item.config.timeout,
-                ),
-            )
+        reader = PromptReader(
+            server=item.config.name,
+            prompt=prompt,
+            begin=item.handle.request,
+            access=access,
+            timeout=item.config.timeout,
         )
+        findings.append(remote_finding(item, path, (file,), manifest, reader))
     return findings
+
+
+def remote_finding(
+    item: ServerOffer,
+    path: str,
+    files: tuple[UnitFile, ...],
+    manifest: SkillManifest,
+    reader: SkillReader,
+    *diagnostics: Diagnostic,
+) -> SkillFinding:
+    """Return a skill that a server offers."""
+    root = SearchRoot(
+        path=path,
+        holds=RootKind.SKILLS,
+        scope=Precedence.REMOTE,
+        source=item.source,
+        groups=item.config.groups,
+    )
+    return SkillFinding(
+        place=root,
+        key="",
+        folder=FolderContent(files=files),
+        manifest=manifest,
+        diagnostics=diagnostics,
+        remote=reader,
+    )
 
 
 def prompt_name(name: str) -> str:

@@ -8,12 +8,11 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.mcp_servers.listed_skills import ListedSkill, invalid_skill
 from satchel.mcp_servers.resource_reader import RemoteSkillReader
 from satchel.mcp_servers.server_contributions import ServerOffer
-from satchel.mcp_servers.server_prompts import find_prompts, prompt_name
+from satchel.mcp_servers.server_prompts import find_prompts, prompt_name, remote_finding
 from satchel.names import skill_name_fault
 from satchel.settings import Limits
-from satchel.sources import Precedence, RootKind, SearchRoot, SkillFinding, UnitFile
+from satchel.sources import SkillFinding, UnitFile
 from satchel.sources.file_reader import Stamp
-from satchel.sources.folder_reader import FolderContent
 from satchel.sources.skill_files import SkillAccess
 
 
@@ -38,7 +37,11 @@ def collect_server_skills(
             if name:
                 findings.append(_finding(item, skill, name))
             else:
-                diagnostics.append(_no_name_diagnostic(item, skill))
+                why = (
+                    f"its name is taken, also with the prefix {item.config.name!r}, or is too "
+                    "long with it"
+                )
+                diagnostics.append(invalid_skill(skill.address, skill.manifest.name, why))
     for item in offered:  # after all skills, so that no skill is renamed for a prompt
         names = []
         for prompt in item.snapshot.offers.prompts:
@@ -62,14 +65,13 @@ def _finding(item: ServerOffer, skill: ListedSkill, name: str) -> SkillFinding:
     drifted = tuple(
         diagnostic for file, diagnostic in item.snapshot.drifted_files if file in skill.files
     )
-    renamed = (_renamed_diagnostic(item, skill, name),) if name != skill.manifest.name else ()
-    root = SearchRoot(
-        path=skill.address,
-        holds=RootKind.SKILLS,
-        scope=Precedence.REMOTE,
-        source=item.source,
-        groups=config.groups,
-    )
+    problems = [*skill.diagnostics]
+    if name != skill.manifest.name:
+        message = (
+            f"skill {skill.manifest.name!r} of MCP server {config.name!r} is called {name!r} "
+            "here: its own name is taken"
+        )
+        problems.append(make_diagnostic("mcp-skill-renamed", Where(skill.address), message))
     files = tuple(
         UnitFile(
             name=file.name, size=file.size, digest=file.digest, stamp=Stamp(file.size), settled=True
@@ -83,32 +85,12 @@ def _finding(item: ServerOffer, skill: ListedSkill, name: str) -> SkillFinding:
         front_matter=skill.frontmatter,
         has_digests=True,
     )
-    return SkillFinding(
-        place=root,
-        key="",
-        folder=FolderContent(files=files),
-        manifest=replace(skill.manifest, name=name),
-        diagnostics=(*skill.diagnostics, *renamed, *drifted),
-        remote=RemoteSkillReader(
-            server=config.name,
-            listed=skill,
-            access=access,
-            begin=item.handle.read,
-            timeout=config.timeout,
-        ),
+    reader = RemoteSkillReader(
+        server=config.name,
+        listed=skill,
+        access=access,
+        begin=item.handle.read,
+        timeout=config.timeout,
     )
-
-
-def _renamed_diagnostic(item: ServerOffer, skill: ListedSkill, name: str) -> Diagnostic:
-    return make_diagnostic(
-        "mcp-skill-renamed",
-        Where(skill.address),
-        f"skill {skill.manifest.name!r} of MCP server {item.config.name!r} is called {name!r} "
-        "here: its own name is taken",
-    )
-
-
-def _no_name_diagnostic(item: ServerOffer, skill: ListedSkill) -> Diagnostic:
-    name = skill.manifest.name
-    why = f"its name is taken, also with the prefix {item.config.name!r}, or is too long with it"
-    return invalid_skill(skill.address, name, why)
+    manifest = replace(skill.manifest, name=name)
+    return remote_finding(item, skill.address, files, manifest, reader, *problems, *drifted)

@@ -3,15 +3,15 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import SatchelError, ToolError
 from satchel.mcp_servers.backoff import Backoff
-from satchel.mcp_servers.client_callbacks import Caller, ClientCallbacks
+from satchel.mcp_servers.client_callbacks import ClientCallbacks
 from satchel.mcp_servers.connection_errors import GONE, first_error, is_refused, reason
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.resource_reader import ServerFiles
@@ -25,7 +25,6 @@ from satchel.mcp_servers.server_addresses import (
     describe_server,
 )
 from satchel.mcp_servers.server_connection import (
-    OnProgress,
     ProtocolMode,
     ServerConnection,
     StartLimit,
@@ -40,8 +39,6 @@ from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile
 from satchel.text import one_line, shorten, visible
-from satchel.tools import ToolResult
-from satchel.tools.empty_mapping import NOTHING
 
 T = TypeVar("T")
 
@@ -88,6 +85,8 @@ class ServerSupervisor:
         """Prepare to supervise; `known` are the tools that it had when it was last connected."""
         self._callbacks = callbacks
         self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
+        is_worker = isinstance(server, WorkerServer)
+        self._is_program = isinstance(server, StdioServer) and not is_worker
         self._login = ServerLogin.of(name, server, folder)
         self._stateless, self._options = stateless, options or ServerOptions()
         self._transport: RemoteServer = server
@@ -185,7 +184,6 @@ class ServerSupervisor:
         return SseServer(server.url, server.headers, server.oauth) if is_older else None
 
     async def _serve(self, list_backoff: Backoff) -> None:
-        """List tools and serve calls while one connection lasts."""
         self._ended.clear()
         self._stderr = self._new_stderr()
         async with self._connected(
@@ -240,15 +238,14 @@ class ServerSupervisor:
     @property
     def start_limit(self) -> StartLimit:
         """How long it may take to start now: twice as long after each late start."""
-        server, limits, given = self.server, self._limits, self._options.startup_timeout
-        is_program = isinstance(server, StdioServer) and not isinstance(server, WorkerServer)
+        limits, given = self._limits, self._options.startup_timeout
         if given is not None:
             seconds, setting = given, "startup-timeout"
-        elif is_program:
+        elif self._is_program:
             seconds, setting = limits.mcp_startup, "limit mcp_startup"
         else:
             seconds, setting = limits.mcp_connect, "limit mcp_connect"
-        if not isinstance(server, WorkerServer):
+        if not isinstance(self.server, WorkerServer):
             longest = max(seconds, _LONGEST_START)
             seconds = min(seconds * 2.0 ** min(self._late_starts, 30), longest)
         return StartLimit(seconds, setting)
@@ -340,37 +337,8 @@ class ServerSupervisor:
 
     # ---- its calls ------------------------------------------------------------------------
 
-    @property
-    def _cancelled_limit(self) -> int:
-        """After how many cancelled calls in a row the connection is checked.
-
-        A stdio server may handle one request at a time, and must not be ended for that.
-        """
-        is_foreign = isinstance(self.server, StdioServer) and not isinstance(
-            self.server, WorkerServer
-        )
-        return _CANCELLED_LIMIT if is_foreign else 1
-
-    async def call(
-        self,
-        tool: ToolDefinition,
-        arguments: Mapping[str, Any],
-        on_progress: OnProgress,
-        caller: Caller | None = None,
-        headers: Mapping[str, str] = NOTHING,
-    ) -> ToolResult:
-        """Call a tool, on the task's event loop. Raises `ToolError`."""
-        return await self._send(
-            lambda connection: connection.call(tool, arguments, on_progress, caller, headers)
-        )
-
-    async def request(
-        self, method: str, params: Mapping[str, Any], caller: Caller | None
-    ) -> dict[str, Any]:
-        """Get a prompt or a resource, on the task's event loop. Raises `ToolError`."""
-        return await self._send(lambda connection: connection.request(method, params, caller))
-
-    async def _send(self, send: Callable[[ServerConnection], Awaitable[T]]) -> T:
+    async def send(self, send: Callable[[ServerConnection], Awaitable[T]]) -> T:
+        """Use the connection for a call, on the task's event loop. Raises `ToolError`."""
         self._calls += 1
         self._idle.clear()
         try:
@@ -385,7 +353,8 @@ class ServerSupervisor:
             raise
         except asyncio.CancelledError:
             self._cancelled_calls += 1
-            if self._cancelled_calls >= self._cancelled_limit:
+            # A program may handle one request at a time, and must not be ended for that.
+            if self._cancelled_calls >= (_CANCELLED_LIMIT if self._is_program else 1):
                 self._changed.set()  # it may hang
             raise
         else:

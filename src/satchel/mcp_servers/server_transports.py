@@ -85,26 +85,19 @@ async def open_transport(
     received message. `on_gap` is called when notifications may have been missed, and `on_end`
     when no more messages come. `auth` authorizes the requests to a server on the network.
     """
-    async with _streams(server, stderr, longest, on_gap, auth) as (read, write):
+    streams: AbstractAsyncContextManager[TransportStreams]
+    if isinstance(server, StdioServer):
+        streams = _started(server, stderr, longest)
+    elif isinstance(server, SseServer):
+        streams = over_sse(server, longest, auth)
+    else:
+        streams = over_http(server, longest, on_gap, auth)
+    async with streams as (read, write):
         open_requests = asyncio.Semaphore(_MAX_OPEN_REQUESTS)
         yield (
             _ReceiveStream(read, filter_message, on_end, open_requests),
             _SendStream(write, open_requests),
         )
-
-
-def _streams(
-    server: RemoteServer,
-    stderr: StderrBuffer,
-    longest: int,
-    on_gap: Callable[[], None],
-    auth: Any,
-) -> "AbstractAsyncContextManager[TransportStreams]":
-    if isinstance(server, StdioServer):
-        return _started(server, stderr, longest)
-    if isinstance(server, SseServer):
-        return over_sse(server, longest, auth)
-    return over_http(server, longest, on_gap, auth)
 
 
 @asynccontextmanager
@@ -119,8 +112,6 @@ async def _started(
 
 
 class _WrappedStream:
-    """A stream that wraps another one."""
-
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
@@ -147,11 +138,8 @@ class _ReceiveStream(_WrappedStream):
         open_requests: asyncio.Semaphore,
     ) -> None:
         super().__init__(stream)
-        self._filter_message, self._on_end, self._open_requests = (
-            filter_message,
-            on_end,
-            open_requests,
-        )
+        self._filter_message, self._on_end = filter_message, on_end
+        self._open_requests = open_requests
 
     @property
     def last_context(self) -> Any:

@@ -105,8 +105,6 @@ class ToolLister:
 
 
 class _Pages:
-    """The tools of the pages that were read so far."""
-
     def __init__(
         self, previous: Mapping[str, tuple[ToolDefinition, _Checked]], limits: Limits
     ) -> None:

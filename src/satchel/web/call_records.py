@@ -1,17 +1,11 @@
 """The results of calls, kept for a while so that a page can show their pictures and sounds."""
 
-from __future__ import annotations
-
 import itertools
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
-from satchel.tools import Audio, Image, Resource, ResourceLink, Text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from satchel.tools import Block, ToolResult
+from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, ToolResult
 
 _MOST_KEPT = 50
 SHOWN_MEDIA = frozenset(

@@ -1,37 +1,24 @@
 """The page of the catalog: what is loaded, from where, and why something is not served."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
-from satchel.catalog import Status
+from starlette.requests import Request
+
+from satchel.catalog import Catalog, Entry, Status
 from satchel.catalog.catalog_changes import entry_kind
 from satchel.reports.serializer import KINDS, entries_of, entry_json
 from satchel.reports.short_texts import status_label, worst_first
+from satchel.search import SearchHit
 from satchel.web.page_rendering import Page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from starlette.requests import Request
-    from starlette.routing import Route
-
-    from satchel.catalog import Catalog, Entry
-    from satchel.search import SearchHit
-    from satchel.web.page_routes import PageRoutes
-    from satchel.web.workbench import Workbench
+from satchel.web.workbench import Workbench
 
 _PER_PAGE = 100
 _MOST_PER_PAGE = 2_000
 _MOST_HITS = 500
 _FIRST = frozenset({Status.FAILED, Status.REVOKED, Status.STALE, Status.DEGRADED, Status.HELD})
 _LAST = frozenset({Status.DISABLED, Status.SHADOWED})
-
-
-def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
-    """Return the routes of the page."""
-    return pages.page("/", catalog)
 
 
 def catalog(workbench: Workbench, request: Request) -> Page:
@@ -104,7 +91,6 @@ def _matching(
 
 
 def _in_order(snapshot: Catalog) -> tuple[list[Entry], list[str]]:
-    """Return the entries of a catalog, and their names in lower case."""
     entries = [entry for kind in reversed(KINDS) for entry in entries_of(snapshot, kind)]
     entries.sort(key=lambda entry: (entry.state in _LAST) - (entry.state in _FIRST))
     return entries, [entry.name.casefold() for entry in entries]

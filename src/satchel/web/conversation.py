@@ -1,22 +1,15 @@
 """A conversation that a person holds by hand, in place of a model."""
 
-from __future__ import annotations
-
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from satchel.catalog import ToolEntry
 from satchel.lazy_dataclass import dataclass
 from satchel.prompt import about_tokens
-from satchel.session import Recording
+from satchel.session import Recording, Session, Step
 from satchel.session.recording import describe_step
-from satchel.tools import ToolContext
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from satchel.catalog import ToolEntry
-    from satchel.session import Session, Step
-    from satchel.tools import ToolCall, ToolResult
+from satchel.tools import ToolCall, ToolContext, ToolResult
 
 _MOST_STEPS = 200
 

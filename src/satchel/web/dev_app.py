@@ -1,13 +1,11 @@
 """The application behind `satchel dev`: all routes, and the checks before them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
+from satchel.http.listen_address import Address
 from satchel.web import (
     catalog_page,
     plugins_page,
@@ -19,37 +17,58 @@ from satchel.web import (
     timeline_page,
     tool_page,
 )
-from satchel.web.page_routes import PageRoutes
+from satchel.web.page_routes import Act, PageRoutes
 from satchel.web.page_security import PageKeys, secured
+from satchel.web.workbench import Workbench
 
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-
-    from satchel.http.listen_address import Address
-    from satchel.web.workbench import Workbench
-
-_PAGES = (
-    catalog_page,
-    prompt_page,
-    problems_page,
-    tool_page,
-    session_page,
-    skill_page,
-    timeline_page,
-    servers_page,
-    plugins_page,
-)
+_SESSION = "/sessions/{number:int}"
+_PAGES = {
+    "/": catalog_page.catalog,
+    "/prompt": prompt_page.prompt,
+    "/problems": problems_page.problems,
+    "/tools/{name:path}": tool_page.tool,
+    f"{_SESSION}/steps/{{step:int}}": session_page.step,
+    _SESSION: session_page.session,
+    "/skills/{name:path}": skill_page.skill,
+    "/timeline": timeline_page.timeline,
+    "/servers": servers_page.servers,
+    "/plugins": plugins_page.plugins,
+}
+_FILES = {
+    "/calls/{call_id}/blocks/{number:int}": tool_page.media,
+    f"{_SESSION}/recording.jsonl": session_page.recording,
+}
+_ACTIONS: dict[str, Act] = {
+    "/calls": tool_page.call,
+    "/calls/{call_id}/cancel": tool_page.cancel,
+    "/sessions": session_page.new_session,
+    f"{_SESSION}/groups": session_page.switch_group,
+    f"{_SESSION}/skills": session_page.load_skill,
+    f"{_SESSION}/steps": session_page.take_step,
+    f"{_SESSION}/check": session_page.check_plan,
+    f"{_SESSION}/run": session_page.run_plan,
+    f"{_SESSION}/turn": session_page.new_turn,
+    f"{_SESSION}/state": session_page.restore_state,
+    f"{_SESSION}/replay": session_page.replay_recording,
+    "/lint": skill_page.lint,
+    "/save": skill_page.save,
+    "/approvals": servers_page.approve,
+    "/logins": servers_page.begin_login,
+    "/logins/{server}/redirect": servers_page.take_redirect,
+    "/logins/{server}/cancel": servers_page.cancel_login,
+}
 
 
 def dev_app(workbench: Workbench, keys: PageKeys, address: Address) -> ASGIApp:
     """Return the application for one address."""
     pages = PageRoutes(workbench, keys.csrf)
-    routes = [route for module in _PAGES for route in module.routes(pages, workbench)]
     app = Starlette(
         routes=[
             Mount("/static", StaticFiles(packages=[("satchel.web", "static")])),
             Route("/events", workbench.stream),
-            *routes,
+            *(route for path, make in _PAGES.items() for route in pages.page(path, make)),
+            *(pages.file(path, make) for path, make in _FILES.items()),
+            *(pages.action(path, act) for path, act in _ACTIONS.items()),
         ]
     )
     app.router.redirect_slashes = False

@@ -1,26 +1,20 @@
 """Serve the pages of `satchel dev` until it is cancelled."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import socket
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from satchel.errors import SatchelError
+from satchel.http.listen_address import Address
 from satchel.http.quiet_server import QuietServer
 from satchel.sources.atomic_write import write_atomic
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.state_files import state_folder
 from satchel.web.dev_app import dev_app
 from satchel.web.page_security import PageKeys
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from satchel.http.listen_address import Address
-    from satchel.web.workbench import Workbench
+from satchel.web.workbench import Workbench
 
 SHORTEST_TOKEN = 16
 _TOKEN_BYTES = 32

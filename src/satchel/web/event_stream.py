@@ -1,16 +1,12 @@
 """Notify open pages that something changed, by server-sent events."""
 
-from __future__ import annotations
-
 import asyncio
 import json
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 _RETRY = b"retry: 500\n\n"
 """Milliseconds after which a browser connects again."""
@@ -68,15 +64,11 @@ class EventStream:
             if seen == self._revision:
                 await self._changed.wait()
                 continue
-            seen, message = self._newest()
+            if self._message[0] != self._revision:  # it is made once for all pages
+                data = json.dumps({"revision": self._revision, **self._describe()})
+                self._message = self._revision, f"data: {data}\n\n".encode()
+            seen, message = self._message
             await send({"type": "http.response.body", "body": message, "more_body": True})
-
-    def _newest(self) -> tuple[int, bytes]:
-        """Return the newest message, which is made once for all pages."""
-        if self._message[0] != self._revision:
-            data = json.dumps({"revision": self._revision, **self._describe()})
-            self._message = self._revision, f"data: {data}\n\n".encode()
-        return self._message
 
 
 async def _until_gone(receive: Receive) -> None:

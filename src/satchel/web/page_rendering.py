@@ -1,9 +1,9 @@
 """Render a record as a page or as JSON. Everything in a page is escaped, also what hides."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -13,9 +13,6 @@ from starlette.responses import HTMLResponse, Response
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.short_texts import count, short_path
 from satchel.text import replace_hidden
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MOST_SHOWN = 20_000
 """Characters of one text in a page; the JSON has all of it."""
@@ -50,19 +47,6 @@ def _finalize(value: Any) -> Any:
     return "" if value is None else shown(str(value))
 
 
-def _whole(text: str) -> Markup:
-    return Markup.escape(shown(text, _MOST_OF_WHOLE))
-
-
-def _pretty(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
-
-
-def _compact(value: Any) -> Markup:
-    """Return JSON for an attribute: complete, and escaped."""
-    return Markup.escape(json.dumps(value, default=str))
-
-
 def _place(path: str) -> str:
     """Return a path as it is shown; of an installed package, from its environment on."""
     before, folder, rest = path.rpartition("site-packages/")
@@ -87,9 +71,10 @@ class PageRenderer:
             lstrip_blocks=True,
         )
         self._environment.filters |= {
-            "pretty": _pretty,
-            "whole": _whole,
-            "compact": _compact,
+            "pretty": partial(json.dumps, indent=2, ensure_ascii=False, default=str),
+            "whole": lambda text: Markup.escape(shown(text, _MOST_OF_WHOLE)),
+            # For an attribute: complete, and escaped.
+            "compact": lambda value: Markup.escape(json.dumps(value, default=str)),
             "short_path": _place,
         }
         self._environment.globals |= {"count": count, "page_url": page_url}

@@ -1,21 +1,17 @@
 """What the modules of the pages have in common: how a page and an action become routes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from satchel.errors import DefinitionError, NotFoundError, SatchelError
 from satchel.web.page_rendering import Page, PageRenderer, json_response
 from satchel.web.workbench import Workbench, problem_counts
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 MakePage = Callable[[Workbench, "Request"], Page]
 """Returns a page; runs in a thread. `NotFoundError` becomes a page of its own."""
@@ -48,8 +44,9 @@ class PageRoutes:
         async def endpoint(request: Request) -> Response:
             return await run_in_threadpool(self._respond, request, make)
 
+        json_path = "/catalog.json" if path == "/" else path + _JSON
         # A name in the path takes the suffix along.
-        suffixed = [] if path.endswith(":path}") else [Route(_json_path(path), endpoint)]
+        suffixed = [] if path.endswith(":path}") else [Route(json_path, endpoint)]
         return [*suffixed, Route(path, endpoint)]
 
     def action(self, path: str, act: Act) -> Route:
@@ -66,6 +63,14 @@ class PageRoutes:
 
         return Route(path, endpoint, methods=["POST"])
 
+    def file(self, path: str, make: Callable[[Workbench, Request], Response]) -> Route:
+        """Return the route of a file."""
+
+        async def endpoint(request: Request) -> Response:
+            return make(self._workbench, request)
+
+        return Route(path, endpoint)
+
     def _respond(self, request: Request, make: MakePage) -> Response:
         is_json = request.url.path.endswith(_JSON)
         try:
@@ -80,7 +85,6 @@ class PageRoutes:
         return self._renderer.html(page, self._shared(request))
 
     def _shared(self, request: Request) -> dict[str, Any]:
-        """Return what every page shows."""
         options, catalog = self._workbench.options, self._workbench.catalog
         return {
             "navigation": _NAVIGATION,
@@ -120,10 +124,6 @@ def names_of(given: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise DefinitionError(f"{key!r} must be a list of names")
     return tuple(value)
-
-
-def _json_path(path: str) -> str:
-    return "/catalog.json" if path == "/" else path + _JSON
 
 
 async def _body(request: Request) -> dict[str, Any]:

@@ -1,22 +1,16 @@
 """Who may open the pages of `satchel dev`, and what these pages may load."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from satchel.http.listen_address import Address
 from satchel.http.trusted_hosts import TrustedHosts
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from satchel.http.listen_address import Address
 
 CSRF_HEADER = "x-csrf-token"
 LARGEST_BODY = 8 * 1024 * 1024

@@ -1,10 +1,10 @@
 """The page of plugins: import time, configuration, process, and upgrades."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+from starlette.requests import Request
 
-from satchel.catalog import Status
+from satchel.catalog import Catalog, PluginEntry, Status
 from satchel.mcp_servers.server_contributions import SOURCE as SERVERS
 from satchel.reports.config_rows import config_rows
 from satchel.reports.serializer import plugin_in_full
@@ -12,20 +12,8 @@ from satchel.reports.short_texts import status_label
 from satchel.sources.configuration import read_configuration
 from satchel.sources.selection import project_selection_path, read_selection, selection_path
 from satchel.web.page_rendering import Page
+from satchel.web.workbench import Workbench
 from satchel.workers.worker_tools import WorkerTool
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.routing import Route
-
-    from satchel.catalog import Catalog, PluginEntry
-    from satchel.web.page_routes import PageRoutes
-    from satchel.web.workbench import Workbench
-
-
-def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
-    """Return the routes of the page."""
-    return pages.page("/plugins", plugins)
 
 
 def plugins(workbench: Workbench, _request: Request) -> Page:
@@ -39,12 +27,15 @@ def plugins(workbench: Workbench, _request: Request) -> Page:
 
 def _plugin(workbench: Workbench, entry: PluginEntry, catalog: Catalog) -> dict[str, Any]:
     contribution = entry.contribution
+    project = project_selection_path(".") if workbench.options.project else ""
+    layer = read_selection(selection_path(), project).layer(entry.name)
     is_isolated = any(isinstance(item.tool, WorkerTool) for item in contribution.tools)
     return {
         **plugin_in_full(entry, catalog),
         "status": status_label(entry),
         "process": "its own" if is_isolated else "shared" if contribution.code else "",
-        "config": _configuration(workbench, entry),
+        # With where the values come from; secrets are masked.
+        "config": config_rows(read_configuration(entry.name, {}, "", contribution.config, layer)),
         "middleware": len(contribution.middleware),
         "history": [
             item.as_dict()
@@ -52,10 +43,3 @@ def _plugin(workbench: Workbench, entry: PluginEntry, catalog: Catalog) -> dict[
             if (item.kind, item.what, item.name) == ("change", "plugin", entry.name)
         ],
     }
-
-
-def _configuration(workbench: Workbench, entry: PluginEntry) -> list[dict[str, Any]]:
-    """Return the values of a plugin's fields and where they come from; secrets are masked."""
-    project = project_selection_path(".") if workbench.options.project else ""
-    layer = read_selection(selection_path(), project).layer(entry.name)
-    return config_rows(read_configuration(entry.name, {}, "", entry.contribution.config, layer))

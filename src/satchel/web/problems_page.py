@@ -1,36 +1,25 @@
 """The page of problems: by file, with the line, the fix and a link that opens the editor."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 from urllib.parse import quote
 
-from satchel.diagnostics import RULES, Severity
+from starlette.requests import Request
+
+from satchel.diagnostics import RULES, Diagnostic, Severity, Where
 from satchel.reports.doctor_cases import DoctorCase, doctor_cases
 from satchel.reports.serializer import case_json
 from satchel.reports.short_texts import location_text
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.web.page_rendering import Page
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.routing import Route
-
-    from satchel.diagnostics import Diagnostic, Where
-    from satchel.web.page_routes import PageRoutes
-    from satchel.web.workbench import Workbench
+from satchel.web.workbench import Workbench
 
 _LARGEST_FILE = 2 * 1024 * 1024
 _LINES_AROUND = 2
 _LONGEST_LINE = 400
 _MOST_SHOWN = 300
-
-
-def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
-    """Return the routes of the page."""
-    return pages.page("/problems", problems)
 
 
 def problems(workbench: Workbench, request: Request) -> Page:
@@ -45,7 +34,8 @@ def problems(workbench: Workbench, request: Request) -> Page:
     for item, _ in findings:
         counts[str(item.severity)] += 1
     # Infos only if asked for: most are about what a folder has beside its skills.
-    shown = [pair for pair in findings if _is_wanted(pair[0], wanted)]
+    asked = {wanted} if wanted else {*Severity} - {Severity.INFO}
+    shown = [pair for pair in findings if pair[0].severity in asked]
     record = {
         "severity": wanted,
         "counts": counts,
@@ -53,10 +43,6 @@ def problems(workbench: Workbench, request: Request) -> Page:
         "left_out": max(len(shown) - _MOST_SHOWN, 0),
     }
     return Page(template="problems.html", title="Problems", record=record, extra={})
-
-
-def _is_wanted(item: Diagnostic, wanted: str) -> bool:
-    return item.severity == wanted if wanted else item.severity is not Severity.INFO
 
 
 def _findings(case: DoctorCase, editor: str) -> Iterable[tuple[Diagnostic, dict[str, Any]]]:
@@ -77,7 +63,11 @@ def _by_file(
     groups = []
     for path, found in files.items():
         found.sort(key=lambda pair: pair[0].where.line or 0)
-        lines = _lines_of(path) if any(item.where.line for item, _ in found) else []
+        lines: list[str] = []
+        if any(item.where.line for item, _ in found):
+            with suppress(UnreadableFileError):
+                data, _ = read_regular(path, _LARGEST_FILE)
+                lines = data.decode("utf-8", "replace").splitlines()
         for item, finding in found:
             finding["lines"] = _around(lines, item.where.line)
         worst = min(order.index(finding["severity"]) for _, finding in found)
@@ -104,17 +94,7 @@ def editor_link(editor: str, where: Where) -> str:
     )
 
 
-def _lines_of(path: str) -> list[str]:
-    """Return the lines of a file that a diagnostic names; none if it cannot be read as text."""
-    try:
-        data, _ = read_regular(path, _LARGEST_FILE)
-    except UnreadableFileError:
-        return []
-    return data.decode("utf-8", "replace").splitlines()
-
-
 def _around(lines: list[str], line: int | None) -> list[dict[str, Any]]:
-    """Return a line with its neighbours."""
     if line is None or not 0 < line <= len(lines):
         return []
     first, last = max(1, line - _LINES_AROUND), min(len(lines), line + _LINES_AROUND)

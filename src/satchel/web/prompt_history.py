@@ -1,19 +1,13 @@
 """The prompts of the last generations, to compare them."""
 
-from __future__ import annotations
-
-from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from satchel.lazy_dataclass import dataclass
 from satchel.prompt import about_tokens
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import listing_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from satchel.session import Session
+from satchel.session import Session
 
 MOST_KEPT = 50
 
@@ -56,19 +50,3 @@ def prompt_of(session: Session) -> PromptSnapshot:
         report=listing_report(session),
         budget=session.skill_style.budget,
     )
-
-
-class PromptHistory:
-    """The prompts of new sessions, one for each generation that changed it."""
-
-    def __init__(self) -> None:
-        self._snapshots: deque[PromptSnapshot] = deque(maxlen=MOST_KEPT)
-
-    def add(self, snapshot: PromptSnapshot) -> None:
-        """Add the prompt of the newest generation, unless it is the same as the last one."""
-        if not self._snapshots or self._snapshots[-1].prompt != snapshot.prompt:
-            self._snapshots.append(snapshot)
-
-    def __iter__(self) -> Iterator[PromptSnapshot]:
-        """Return the snapshots, the newest first."""
-        return iter(tuple(self._snapshots)[::-1])

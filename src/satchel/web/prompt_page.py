@@ -1,29 +1,16 @@
 """The page of the prompt: what a session sends now, its parts, and what changed."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+from starlette.requests import Request
 
 from satchel.errors import SatchelError
 from satchel.prompt import about_tokens
 from satchel.web.page_rendering import Page
-from satchel.web.prompt_history import prompt_of
+from satchel.web.prompt_history import PromptSnapshot, prompt_of
 from satchel.web.text_diff import diff_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from starlette.requests import Request
-    from starlette.routing import Route
-
-    from satchel.web.page_routes import PageRoutes
-    from satchel.web.prompt_history import PromptSnapshot
-    from satchel.web.workbench import Workbench
-
-
-def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
-    """Return the routes of the page."""
-    return pages.page("/prompt", prompt)
+from satchel.web.workbench import Workbench
 
 
 def prompt(workbench: Workbench, request: Request) -> Page:
@@ -63,7 +50,6 @@ def prompt(workbench: Workbench, request: Request) -> Page:
 
 
 def _groups(workbench: Workbench, now: PromptSnapshot) -> list[dict[str, Any]]:
-    """Return each group, and whether it is active."""
     return [
         {
             "name": group.name,
@@ -78,7 +64,7 @@ def _groups(workbench: Workbench, now: PromptSnapshot) -> list[dict[str, Any]]:
 
 def _earlier(workbench: Workbench, now: PromptSnapshot) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the earlier prompts of generations, then those of steps, by the name in the address."""
-    for snapshot in workbench.prompts:
+    for snapshot in tuple(workbench.prompts)[::-1]:
         if snapshot.prompt != now.prompt:
             name = f"generation {snapshot.generation}"
             yield f"g{snapshot.generation}", (name, snapshot.prompt)

@@ -1,21 +1,15 @@
 """Logins to MCP servers that the user began on a page."""
 
-from __future__ import annotations
-
 import asyncio
 import queue
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from satchel.errors import ConflictError, SatchelError
+from satchel.mcp_servers import RemoteServer
 from satchel.mcp_servers.browser_login import LoginDialog, log_in
 from satchel.settings import Limits
 from satchel.sources.state_files import state_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from satchel.mcp_servers import RemoteServer
 
 _PATIENCE = 300.0
 """Seconds that the user has for a login."""
@@ -40,7 +34,7 @@ class ServerLogins:
         """Begin a login, and return the address to open. Raises `SatchelError`."""
         self.cancel(name)
         login = self._logins[name] = _Login(name, server, self._on_news)
-        await login.until_shown()
+        await login.is_shown_or_over.wait()
         if not login.address:
             raise SatchelError(login.problem or f"{name!r} needed no login", fix="try again")
         return login.address
@@ -68,12 +62,8 @@ class _Login:
     def __init__(self, name: str, server: RemoteServer, on_news: Callable[[], None]) -> None:
         self.address = self.problem = ""
         self.pasted: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._on_news, self._is_shown = on_news, asyncio.Event()
+        self._on_news, self.is_shown_or_over = on_news, asyncio.Event()
         self.task = asyncio.create_task(self._run(name, server))
-
-    async def until_shown(self) -> None:
-        """Wait until there is an address to open, or the login has ended."""
-        await self._is_shown.wait()
 
     async def _run(self, name: str, server: RemoteServer) -> None:
         dialog = LoginDialog(show=self._show, open=lambda _: False, read_line=self.pasted.get)
@@ -84,7 +74,7 @@ class _Login:
         finally:
             self.address = ""
             self.pasted.put("")  # who reads it ends
-            self._is_shown.set()
+            self.is_shown_or_over.set()
             self._on_news()
 
     def _show(self, address: str) -> None:
@@ -92,5 +82,5 @@ class _Login:
         if urlsplit(address).scheme not in {"https", "http"}:
             raise SatchelError("the authorization server has no web address")
         self.address = address
-        self._is_shown.set()
+        self.is_shown_or_over.set()
         self._on_news()

@@ -1,38 +1,20 @@
 """The page of MCP servers: state, log, pins, and tools that wait for approval."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from starlette.requests import Request
 
 from satchel.mcp_servers import RemoteTool
 from satchel.names import require_known
 from satchel.reports.serializer import remote_tool_json, server_json
+from satchel.server_registry import ServerState
 from satchel.web.page_rendering import Page
 from satchel.web.page_routes import text_of
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.routing import Route
-
-    from satchel.catalog import ToolEntry
-    from satchel.server_registry import ServerState
-    from satchel.web.page_routes import PageRoutes
-    from satchel.web.workbench import Workbench
+from satchel.web.workbench import Workbench
 
 _SOURCE = "mcp:"
-
-
-def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
-    """Return the routes of the page, of the approval and of logins."""
-    return [
-        *pages.page("/servers", servers),
-        pages.action("/approvals", approve),
-        pages.action("/logins", begin_login),
-        pages.action("/logins/{server}/redirect", take_redirect),
-        pages.action("/logins/{server}/cancel", cancel_login),
-    ]
 
 
 def servers(workbench: Workbench, _request: Request) -> Page:
@@ -73,20 +55,15 @@ def _login(workbench: Workbench, state: ServerState | None, name: str) -> dict[s
 def _tools(workbench: Workbench, server: str) -> list[dict[str, Any]]:
     """Return the tools of a server; those that differ from their pin with old and new."""
     return [
-        _tool(entry, entry.tool)
+        {
+            **remote_tool_json(entry, tool.definition.name, drift.digest if drift else None),
+            "why": drift.why if drift else "",
+            "changes": _sides(drift.change) if drift else [],
+        }
         for entry in workbench.catalog.all_tools
-        if entry.source == f"{_SOURCE}{server}" and isinstance(entry.tool, RemoteTool)
+        if entry.source == f"{_SOURCE}{server}" and isinstance(tool := entry.tool, RemoteTool)
+        for drift in [tool.drift]
     ]
-
-
-def _tool(entry: ToolEntry, loaded: RemoteTool) -> dict[str, Any]:
-    drift = loaded.drift
-    record = remote_tool_json(entry, loaded.definition.name, drift.digest if drift else None)
-    return {
-        **record,
-        "why": drift.why if drift else "",
-        "changes": _sides(drift.change) if drift else [],
-    }
 
 
 def _sides(change: str) -> list[dict[str, str]]:

@@ -1,58 +1,25 @@
 """The page of a session: a conversation by hand, with its steps, plans and saved state."""
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from satchel.contracts import Validation
 from satchel.errors import DefinitionError, NotFoundError
 from satchel.session import Recording, replay
 from satchel.tools import ToolCall
 from satchel.web.call_records import result_record
+from satchel.web.conversation import Conversation, StepRecord
 from satchel.web.page_rendering import Page
 from satchel.web.page_routes import object_of, text_of
 from satchel.web.text_diff import diff_lines, unified_lines
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from satchel.contracts import Validation
-    from satchel.web.conversation import Conversation, StepRecord
-    from satchel.web.page_routes import PageRoutes
-    from satchel.web.workbench import Workbench
+from satchel.web.workbench import Workbench
 
 _MOST_SKILLS = 500
 """How many skills are suggested; any other can be typed."""
-_PATH = "/sessions/{number:int}"
-
-
-def routes(pages: PageRoutes, workbench: Workbench) -> list[Route]:
-    """Return the routes of the page and of what is done in a session."""
-
-    async def recording(request: Request) -> Response:
-        return _recording(workbench, request.path_params["number"])
-
-    actions = {
-        "groups": switch_group,
-        "skills": load_skill,
-        "steps": take_step,
-        "check": check_plan,
-        "run": run_plan,
-        "turn": new_turn,
-        "state": restore_state,
-        "replay": replay_recording,
-    }
-    return [
-        *pages.page(f"{_PATH}/steps/{{step:int}}", step),
-        Route(f"{_PATH}/recording.jsonl", recording),
-        *pages.page(_PATH, session),
-        pages.action("/sessions", new_session),
-        *(pages.action(f"{_PATH}/{name}", act) for name, act in actions.items()),
-    ]
 
 
 # ---- pages --------------------------------------------------------------------------------------
@@ -86,7 +53,7 @@ def session(workbench: Workbench, request: Request) -> Page:
     extra = {
         "others": sorted(workbench.conversations),
         "skills": [name for name in list(served)[:_MOST_SKILLS] if name not in loaded],
-        "first_call": _first_call(record["tools"]),
+        "first_call": [{"name": next(iter(record["tools"]), "load_skill"), "arguments": {}}],
     }
     title = f"Session {conversation.number}"
     return Page(template="session.html", title=title, record=record, extra=extra)
@@ -127,11 +94,9 @@ def _state_of(conversation: Conversation) -> Any:
         return {"error": problem.message}
 
 
-def _first_call(tools: Sequence[str]) -> list[dict[str, Any]]:
-    return [{"name": tools[0] if tools else "load_skill", "arguments": {}}]
-
-
-def _recording(workbench: Workbench, number: int) -> Response:
+def recording(workbench: Workbench, request: Request) -> Response:
+    """Return the recording of a conversation as a file."""
+    number = request.path_params["number"]
     try:
         text = workbench.conversation(number).recording.dumps()
     except NotFoundError as problem:

@@ -1,16 +1,16 @@
 """The page of a skill: rendered and to edit, with its files, and whether it would be found."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from codecs import BOM_UTF8
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup
+from starlette.requests import Request
 
+from satchel.catalog import SkillEntry
 from satchel.diagnostics import Where, strictly
 from satchel.errors import ConflictError, NotFoundError, SatchelError, ToolError
 from satchel.formats import read_skill
@@ -27,28 +27,11 @@ from satchel.web.page_rendering import Page
 from satchel.web.page_rendering import shown as shown_text
 from satchel.web.page_routes import name_in, text_of
 from satchel.web.problems_page import editor_link
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.routing import Route
-
-    from satchel.catalog import SkillEntry
-    from satchel.diagnostics import Diagnostic
-    from satchel.web.page_routes import PageRoutes
-    from satchel.web.workbench import Workbench
+from satchel.web.workbench import Workbench
 
 _LONGEST_RENDERED = 100_000
 _MOST_RANKED = 10
 _MOST_HITS = 2_000
-
-
-def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
-    """Return the routes of the page, of its lint, and of saving."""
-    return [
-        *pages.page("/skills/{name:path}", skill),
-        pages.action("/lint", lint),
-        pages.action("/save", save),
-    ]
 
 
 def skill(workbench: Workbench, request: Request) -> Page:
@@ -63,7 +46,7 @@ def skill(workbench: Workbench, request: Request) -> Page:
         "digest": digest,
         "problem": problem,
         "is_editable": bool(entry.folder) and not problem,
-        "lint": _lint(text, entry) if text else [],
+        "lint": _lint(text, entry)[0] if text else [],
         "query": words,
         "search": _search(workbench, entry, words) if words else None,
         "file": _file(entry, wanted) if wanted else None,
@@ -120,16 +103,20 @@ def _search(workbench: Workbench, entry: SkillEntry, words: str) -> dict[str, An
     hits = workbench.search(words, "skill", _MOST_HITS)
     names = [hit.name for hit in hits]
     rank = names.index(entry.name) + 1 if entry.is_served and entry.name in names else None
+    body = entry.manifest.body if entry.manifest else ""
+    parts = {"name": entry.name, "description": entry.description, "instructions": body}
     terms = []
     for term in query_terms(words):
         found = workbench.search(term, "skill", _MOST_HITS)
+        # As it is written; stems may find more.
+        places = [part for part, text in parts.items() if term in text.casefold()]
         own = next((hit.score for hit in found if hit.name == entry.name), None)
         terms.append(
             {
                 "term": term,
                 "score": own,
                 "skills": len(found),
-                "where": _places(entry, term) if own is not None else [],
+                "where": places if own is not None else [],
             }
         )
     return {
@@ -140,13 +127,6 @@ def _search(workbench: Workbench, entry: SkillEntry, words: str) -> dict[str, An
     }
 
 
-def _places(entry: SkillEntry, term: str) -> list[str]:
-    """Return the parts of a skill that have a term as it is written; stems may find more."""
-    body = entry.manifest.body if entry.manifest else ""
-    parts = {"name": entry.name, "description": entry.description, "instructions": body}
-    return [part for part, text in parts.items() if term in text.casefold()]
-
-
 # ---- editing ------------------------------------------------------------------------------------
 
 
@@ -154,28 +134,20 @@ async def lint(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]
     """Check a text as the SKILL.md of a skill, as strictly as `satchel validate`."""
     entry = workbench.catalog.skill(text_of(given, "skill"))
     text = text_of(given, "text")
-    diagnostics = await asyncio.to_thread(_lint, text, entry)
-    body = await asyncio.to_thread(_body_of, text, entry)
+    diagnostics, body = await asyncio.to_thread(_lint, text, entry)
     return {"diagnostics": diagnostics, "html": str(rendered(body[:_LONGEST_RENDERED]))}
-
-
-def _read(text: str, entry: SkillEntry) -> Any:
-    data = text.encode("utf-8", "surrogatepass")
-    return read_skill(data, os.path.basename(entry.path), _skill_file(entry), Limits())
 
 
 def _skill_file(entry: SkillEntry) -> str:
     return os.path.join(entry.path, SKILL_FILE)
 
 
-def _lint(text: str, entry: SkillEntry) -> list[dict[str, Any]]:
-    diagnostics: tuple[Diagnostic, ...] = _read(text, entry).diagnostics
-    return [item.as_dict() for item in strictly(diagnostics)]
-
-
-def _body_of(text: str, entry: SkillEntry) -> str:
-    manifest = _read(text, entry).value
-    return manifest.body if manifest else ""
+def _lint(text: str, entry: SkillEntry) -> tuple[list[dict[str, Any]], str]:
+    """Return the diagnostics of a SKILL.md, and its body."""
+    data = text.encode("utf-8", "surrogatepass")
+    reading = read_skill(data, os.path.basename(entry.path), _skill_file(entry), Limits())
+    diagnostics = [item.as_dict() for item in strictly(reading.diagnostics)]
+    return diagnostics, reading.value.body if reading.value else ""
 
 
 async def save(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,14 +173,10 @@ def _save(entry: SkillEntry, text: str, digest: str) -> str:
         path = locate_skill_file(root, entry.path, SKILL_FILE)
     except ToolError as error:
         raise SatchelError(error.message) from None
-    data = _like(before, text)
-    write_atomic(path, data)
-    return digest_of(data)
-
-
-def _like(before: bytes, text: str) -> bytes:
-    """Return a text as bytes, with the line ends and the byte order mark of the file before."""
+    # With the line ends and the byte order mark of the file before.
     if b"\r\n" in before:
         text = text.replace("\n", "\r\n")
     mark = BOM_UTF8 if before.startswith(BOM_UTF8) else b""
-    return mark + text.encode("utf-8", "surrogatepass")
+    data = mark + text.encode("utf-8", "surrogatepass")
+    write_atomic(path, data)
+    return digest_of(data)

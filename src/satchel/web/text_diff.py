@@ -1,12 +1,8 @@
 """The lines that differ between two texts, for a page."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from difflib import unified_diff
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Any
 
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 _HEADER_LINES = 2

@@ -1,24 +1,18 @@
 """What happened while the server ran: changes of the catalog, and calls."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
+from satchel.catalog import Change
 from satchel.lazy_dataclass import dataclass
 from satchel.runtime.middleware.call_ending import as_text, ending_of
+from satchel.runtime.middleware_chain import Handler
 from satchel.runtime.stream_opening import opened
 from satchel.text import shorten
-from satchel.tools import ToolResult
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-
-    from satchel.catalog import Change
-    from satchel.runtime.middleware_chain import Handler
-    from satchel.tools import Item, ToolCall
+from satchel.tools import Item, ToolCall, ToolResult
 
 MOST_KEPT = 1_000
 _MOST_OF_ARGUMENTS = 500

@@ -1,26 +1,15 @@
 """The page of the timeline: changes and calls, with their duration and cause."""
 
-from __future__ import annotations
-
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from starlette.requests import Request
 
 from satchel.web.page_rendering import Page
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.routing import Route
-
-    from satchel.web.page_routes import PageRoutes
-    from satchel.web.timeline import TimelineEntry
-    from satchel.web.workbench import Workbench
+from satchel.web.timeline import TimelineEntry
+from satchel.web.workbench import Workbench
 
 _MOST_SHOWN = 200
-
-
-def routes(pages: PageRoutes, _workbench: Workbench) -> list[Route]:
-    """Return the routes of the page."""
-    return pages.page("/timeline", timeline)
 
 
 def timeline(workbench: Workbench, request: Request) -> Page:
@@ -36,14 +25,13 @@ def timeline(workbench: Workbench, request: Request) -> Page:
         "entries": listed,
     }
     longest = max((entry.seconds or 0.0 for entry in entries[:_MOST_SHOWN]), default=0.0)
-    extra = {"longest": longest, "clock": _clock}
+    extra = {
+        "longest": longest,
+        "clock": lambda at: datetime.fromtimestamp(at).astimezone().strftime("%H:%M:%S"),
+    }
     return Page(template="timeline.html", title="Timeline", record=record, extra=extra)
 
 
 def _matches(entry: TimelineEntry, kind: str, words: str) -> bool:
     texts = (entry.name, entry.what, entry.event, entry.cause, entry.message)
     return kind in {"", entry.kind} and (not words or any(words in it.casefold() for it in texts))
-
-
-def _clock(at: float) -> str:
-    return datetime.fromtimestamp(at).astimezone().strftime("%H:%M:%S")

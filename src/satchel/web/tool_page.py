@@ -1,55 +1,33 @@
 """The page of a tool: its schemas, a form for its arguments, and calls that stream."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from shlex import join
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
+from satchel.catalog import ToolEntry
 from satchel.diagnostics import Where
 from satchel.errors import NotFoundError
 from satchel.reports.serializer import shown
 from satchel.reports.short_texts import status_label
 from satchel.runtime.stream_opening import close
-from satchel.tools import ToolCall, ToolChunk, ToolContext
+from satchel.session import Session
+from satchel.tools import Tool, ToolCall, ToolChunk, ToolContext, ToolResult
 from satchel.tools.dialects import DIALECTS
 from satchel.web.call_records import SHOWN_MEDIA, result_record
 from satchel.web.page_rendering import Page
 from satchel.web.page_routes import name_in, names_of, object_of, text_of
 from satchel.web.problems_page import editor_link
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from satchel.catalog import ToolEntry
-    from satchel.session import Session
-    from satchel.tools import Tool, ToolResult
-    from satchel.web.page_routes import PageRoutes
-    from satchel.web.workbench import DevOptions, Workbench
+from satchel.web.workbench import DevOptions, Workbench
 
 _TASK_TIMEOUT = 3_600.0
 _PAGE = "the page"
 """Who called, for the timeline."""
-
-
-def routes(pages: PageRoutes, workbench: Workbench) -> list[Route]:
-    """Return the routes of the page, of its calls, and of what they returned."""
-
-    async def media(request: Request) -> Response:
-        return _media(workbench, request)
-
-    return [
-        *pages.page("/tools/{name:path}", tool),
-        pages.action("/calls", call),
-        pages.action("/calls/{call_id}/cancel", cancel),
-        Route("/calls/{call_id}/blocks/{number:int}", media),
-    ]
 
 
 def tool(workbench: Workbench, request: Request) -> Page:
@@ -64,7 +42,8 @@ def tool(workbench: Workbench, request: Request) -> Page:
         "examples": [dict(example) for example in loaded.examples] if loaded else [],
         "annotations": dict(loaded.annotations or {}) if loaded else {},
         "is_callable": loaded is not None and entry.is_served,
-        "command": _command(workbench.options, entry),
+        # The start of a line; the arguments follow it.
+        "command": join(["satchel", "call", entry.name, *workbench.options.source_options]),
         "python": _python(workbench.options, entry),
     }
     editor = editor_link(workbench.options.editor, Where(entry.path))
@@ -88,13 +67,7 @@ def _parameters(loaded: Tool) -> dict[str, Any]:
         return {}
 
 
-def _command(options: DevOptions, entry: ToolEntry) -> str:
-    """Return the start of a `satchel call` line; the arguments follow it."""
-    return join(["satchel", "call", entry.name, *options.source_options])
-
-
 def _python(options: DevOptions, entry: ToolEntry) -> str:
-    """Return Python that calls a tool, up to its arguments."""
     given = {
         "skills": list(options.skills),
         "plugins": list(options.plugins),
@@ -160,7 +133,6 @@ async def _lines(
 
 
 async def _finished(session: Session, result: ToolResult) -> ToolResult:
-    """Wait for the background task of a result, if it has one."""
     if not (task_id := result.metadata.get("task_id")):
         return result
     arguments = {"task_id": task_id, "timeout": _TASK_TIMEOUT}
@@ -179,7 +151,7 @@ async def cancel(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, An
     return {"ended": session.interrupt() if session else 0}
 
 
-def _media(workbench: Workbench, request: Request) -> Response:
+def media(workbench: Workbench, request: Request) -> Response:
     """Return the bytes of a block; a page shows only pictures and sounds, nothing that runs."""
     found = workbench.calls.data(request.path_params["call_id"], request.path_params["number"])
     if found is None:

@@ -1,31 +1,26 @@
 """What `satchel dev` knows while it runs; the pages read it."""
 
-from __future__ import annotations
-
 import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from satchel.catalog import Catalog
 from satchel.diagnostics import Severity
 from satchel.errors import NotFoundError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
-from satchel.search import SearchIndex, documents_of
+from satchel.satchel import Satchel
+from satchel.search import SearchHit, SearchIndex, documents_of
+from satchel.session import Session
 from satchel.web.call_records import CallRecords
 from satchel.web.conversation import Conversation
 from satchel.web.event_stream import EventStream
-from satchel.web.prompt_history import PromptHistory, prompt_of
+from satchel.web.prompt_history import MOST_KEPT, prompt_of
 from satchel.web.server_logins import ServerLogins
 from satchel.web.timeline import Timeline
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from satchel.satchel import Satchel
-    from satchel.search import SearchHit
-    from satchel.session import Session
 
 T = TypeVar("T")
 
@@ -55,8 +50,8 @@ class Workbench:
 
     def __init__(self, app: Satchel, options: DevOptions) -> None:
         self.app, self.options = app, options
-        self.prompts = PromptHistory()
-        self.prompts.add(prompt_of(app.session()))
+        self.prompts = deque([prompt_of(app.session())], maxlen=MOST_KEPT)
+        """The prompts of new sessions, one for each generation that changed it."""
         self.calls = CallRecords()
         self.stream = EventStream(self._state, on_reader=self._look)
         self.timeline = Timeline(self.wake)
@@ -171,14 +166,14 @@ class Workbench:
             self.wake()
 
     def _take(self) -> None:
-        """Keep the prompt of the newest catalog."""
         catalog = self.catalog
         if catalog is not self._last:
             self._last = catalog
-            self.prompts.add(prompt_of(self.app.session()))
+            snapshot = prompt_of(self.app.session())
+            if self.prompts[-1].prompt != snapshot.prompt:
+                self.prompts.append(snapshot)
 
     def _state(self) -> dict[str, Any]:
-        """Return what every page shows of the newest catalog."""
         catalog = self.catalog
         counts = self.derived("counts", lambda: problem_counts(catalog))
         return {"generation": catalog.generation, **counts}

@@ -3,8 +3,6 @@
 The host accepts only JSON from the process, and sends no value that JSON would change.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping, MutableMapping

@@ -4,16 +4,12 @@ Only data crosses. Rules are functions, and a tool is never served without its r
 that has some is left out. Normalizers run in the process, when the tool is called.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, get_origin
+from collections.abc import Mapping
+from typing import Any, get_origin
 
 from satchel.contracts import ToolConfigParam, ToolContract, ToolStateEffect, ToolStateRead
 from satchel.errors import DefinitionError
 from satchel.workers.codec import is_exact
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _TYPES = (list, tuple, set, frozenset, str, bytes, int, float, bool)
 """Types that decide how values are merged into the state."""
@@ -41,23 +37,17 @@ def encode_contract(contract: ToolContract) -> dict[str, Any]:
         "effects": [
             {
                 **{key: getattr(item, key) for key in _EFFECT_KEYS},
-                "type_hint": _type_name(item.type_hint),
+                "type_hint": getattr(get_origin(hint) or hint, "__name__", ""),
             }
             for item in contract.state_effects
+            for hint in [item.type_hint]
         ],
     }
 
 
-def _type_name(hint: Any) -> str:
-    return getattr(get_origin(hint) or hint, "__name__", "")
-
-
-def _type(name: str) -> type:
-    return next((item for item in _TYPES if item.__name__ == name), dict)
-
-
 def decode_contract(encoded: Mapping[str, Any]) -> ToolContract:
     """Return a contract from its data. Raises `DefinitionError`."""
+    kinds = {kind.__name__: kind for kind in _TYPES}
     return ToolContract(
         name=encoded["name"],
         schema=encoded["parameters"],
@@ -68,7 +58,7 @@ def decode_contract(encoded: Mapping[str, Any]) -> ToolContract:
             *(ToolStateRead(key, default) for key, default in encoded["reads"].items()),
         ],
         state_effects=[
-            ToolStateEffect(**{**item, "type_hint": _type(item["type_hint"])})
+            ToolStateEffect(**{**item, "type_hint": kinds.get(item["type_hint"], dict)})
             for item in encoded["effects"]
         ],
     )

@@ -1,14 +1,9 @@
 """Report that the process of a plugin is down."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from satchel.catalog import PluginContribution
 from satchel.workers.worker_processes import WorkerHandle
-
-if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution
 
 DOWN = "plugin-worker-down"
 

@@ -1,7 +1,5 @@
 """Start the process of a plugin, and build its contribution from what the process sends."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -12,32 +10,25 @@ from io import BytesIO
 from pathlib import PurePath
 from pickle import Pickler
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from satchel.catalog import Group, Status, ToolContribution
-from satchel.diagnostics import RULES, Where, make_diagnostic
+from satchel.catalog import Group, PluginContribution, Status, ToolContribution
+from satchel.diagnostics import RULES, Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
 from satchel.mcp_servers import WorkerServer
 from satchel.plugins import fingerprint
 from satchel.runtime.redaction import redacted
-from satchel.sources import MANIFEST_FILE, PackageFinding, PluginFinding
+from satchel.settings import Limits
+from satchel.sources import MANIFEST_FILE, Configuration, PackageFinding, PluginFinding
 from satchel.sources.plugin_environments import installed
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
 from satchel.workers.codec import COMPLETE, HOST_DECIDES
 from satchel.workers.contract_codec import decode_contract
 from satchel.workers.worker_health import DOWN, WHEN_CHANGED
-from satchel.workers.worker_processes import WorkerHandle
+from satchel.workers.worker_processes import WorkerHandle, WorkerPool
 from satchel.workers.worker_tools import WorkerTool
-
-if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution
-    from satchel.diagnostics import Diagnostic
-    from satchel.settings import Limits
-    from satchel.sources import Configuration
-    from satchel.workers.worker_health import DOWN, WHEN_CHANGED
-from satchel.workers.worker_processes import WorkerPool
 
 _PROGRAM = """
 import site, sys
@@ -73,7 +64,14 @@ def load_worker(
     try:
         site = _site(found, workers.limits)
     except DefinitionError as problem:
-        diagnostic = _not_installed(found, problem, configured(contribution).values)
+        folder = found.part
+        line = folder.manifest.line("dependencies") if folder and folder.manifest else None
+        diagnostic = make_diagnostic(
+            "plugin-install-failed",
+            Where(os.path.join(folder.code_path if folder else "", MANIFEST_FILE), line),
+            f"its dependencies {redacted(problem.message, configured(contribution).values)}",
+            "correct them, or try again with refresh()",
+        )
         return _failed(replace(contribution, tools=()), diagnostic)
     started = _started(contribution, found, configured(contribution), workers, site)
     if fields := _fields_of_code(started):
@@ -90,9 +88,16 @@ def _started(
     workers: WorkerPool,
     site: str,
 ) -> tuple[PluginContribution, WorkerHandle]:
-
     values = {key: value for key, value in config.values.items() if _can_be_sent(value)}
-    unsent = [_unsent(contribution, key) for key in config.values.keys() - values.keys()]
+    unsent = [
+        make_diagnostic(
+            "plugin-not-isolated",
+            Where(contribution.path),
+            f"the value of {key!r} cannot be sent to its process: JSON cannot represent it",
+            "set a JSON value, or remove 'isolation: process'",
+        )
+        for key in config.values.keys() - values.keys()
+    ]
     contribution = replace(
         contribution,
         tools=(),
@@ -104,7 +109,6 @@ def _started(
 
 
 def _fields_of_code(started: tuple[PluginContribution, WorkerHandle]) -> list[ConfigField]:
-    """Return the configuration fields that the plugin's code declares."""
     contribution, worker = started
     keys = {item.key for item in contribution.config}
     sent = worker.snapshot.about.get("fields", ()) if worker.outage is None else ()
@@ -127,24 +131,14 @@ def _site(found: Found, limits: Limits) -> str:
     return installed(dependencies, limits.plugin_install) if dependencies else ""
 
 
-def _not_installed(found: Found, problem: DefinitionError, values: Mapping[str, Any]) -> Diagnostic:
-    folder = found.part
-    line = folder.manifest.line("dependencies") if folder and folder.manifest else None
-    return make_diagnostic(
-        "plugin-install-failed",
-        Where(os.path.join(folder.code_path if folder else "", MANIFEST_FILE), line),
-        f"its dependencies {redacted(problem.message, values)}",
-        "correct them, or try again with refresh()",
-    )
-
-
 def _server(found: Found, config: Configuration, workers: WorkerPool, site: str) -> WorkerServer:
     # Send the content that was read, not its path: a restarted process runs the same version,
     # even if the files changed.
     sent = replace(config, diagnostics=(), written={})
     # A function of the host stays here: it gets what the process says of the exception.
     errors = workers.errors if isinstance(workers.errors, str) else HOST_DECIDES
-    greeting = b64encode(_pickled((found, sent, workers.limits, errors))) + b"\n"
+    written = BytesIO()
+    _Pickler(written).dump((found, sent, workers.limits, errors))
     env = {key: value for key, value in os.environ.items() if not key.startswith(_ENV_PREFIX)}
     if site:  # before the host's packages
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))
@@ -152,7 +146,7 @@ def _server(found: Found, config: Configuration, workers: WorkerPool, site: str)
         command=sys.executable,
         args=("-P", "-c", _PROGRAM, *filter(None, sys.path)),
         env=env,
-        greeting=greeting,
+        greeting=b64encode(written.getvalue()) + b"\n",
         folder=found.path,
         patience=workers.limits.hook + TO_END,
     )
@@ -167,12 +161,6 @@ class _Pickler(Pickler):
         return NotImplemented
 
 
-def _pickled(values: Any) -> bytes:
-    written = BytesIO()
-    _Pickler(written).dump(values)
-    return written.getvalue()
-
-
 def _can_be_sent(value: Any) -> bool:
     if isinstance(value, PurePath):
         return True
@@ -181,15 +169,6 @@ def _can_be_sent(value: Any) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return True
-
-
-def _unsent(contribution: PluginContribution, key: str) -> Diagnostic:
-    return make_diagnostic(
-        "plugin-not-isolated",
-        Where(contribution.path),
-        f"the value of {key!r} cannot be sent to its process: JSON cannot represent it",
-        "set a JSON value, or remove 'isolation: process'",
-    )
 
 
 def _loaded(contribution: PluginContribution, worker: WorkerHandle) -> PluginContribution:

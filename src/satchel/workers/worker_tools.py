@@ -1,14 +1,14 @@
 """Tools of a plugin that runs in its own process."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from satchel.contracts import ToolContract
 from satchel.contracts.contract_binding import injected_arguments
 from satchel.mcp_servers import RemoteTool, ToolDefinition
-from satchel.mcp_servers.remote_tool import RunningCall
+from satchel.mcp_servers.remote_tool import BeginCall, RunningCall
+from satchel.tools import ToolChunk, ToolContext, ToolResult
 from satchel.tools.tool_results import FinalResult
 from satchel.workers.codec import (
     apply_changes,
@@ -18,12 +18,7 @@ from satchel.workers.codec import (
     exact_part,
     to_json_value,
 )
-
-if TYPE_CHECKING:
-    from satchel.contracts import ToolContract
-    from satchel.mcp_servers.remote_tool import BeginCall
-    from satchel.tools import ToolChunk, ToolContext, ToolResult
-    from satchel.workers.worker_processes import WorkerHandle
+from satchel.workers.worker_processes import WorkerHandle
 
 _MAX_WAITING = 10_000
 """Chunks that may wait for a slow reader; older ones are dropped, and the result has them all."""
@@ -79,7 +74,6 @@ class WorkerTool(RemoteTool):
 
 
 def _encode_context(context: ToolContext) -> dict[str, Any]:
-    """Return the parts of a context that JSON preserves."""
     return {
         "metadata": exact_part(context.metadata),
         "config": exact_part(context.config),
