@@ -33,7 +33,13 @@ TARGETS = {
         ["tests/formats/test_skill_manifest.py"],
     ),
     "reconcile": (
-        ["src/satchel/loader/reconcile_pass.py", "src/satchel/catalog/catalog_builder.py"],
+        [
+            "src/satchel/loader/reconcile_pass.py",
+            "src/satchel/catalog/catalog_builder.py",
+            "src/satchel/catalog/unit_entries.py",
+            "src/satchel/catalog/group_entries.py",
+            "src/satchel/catalog/tool_entries.py",
+        ],
         ["tests/catalog", "tests/loader", "tests/test_satchel.py", "tests/test_packages.py"],
     ),
     "group activation": (["src/satchel/groups/group_activation.py"], ["tests/groups"]),

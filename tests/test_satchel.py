@@ -687,7 +687,7 @@ def test_a_failing_listener_does_not_affect_others(tmp_path, write_skill, caplog
 
 
 def test_a_failing_scan_does_not_end_the_watch(tmp_path, write_skill, monkeypatch, caplog):
-    from satchel import satchel as room
+    from satchel import reconciler as room
 
     app = Satchel(skills=[tmp_path], settings=Settings())
     real, failures = room.reconcile, iter([True])

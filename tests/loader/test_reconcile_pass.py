@@ -10,7 +10,9 @@ from satchel.catalog import HOST, Catalog, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
 from satchel.loader import ScanCache, builtin_providers, reconcile, reconcile_pass
+from satchel.loader.builtin_providers import _McpServers
 from satchel.loader.loader_config import ReconcileOptions
+from satchel.loader.scan_cache import Bound
 from satchel.providers import Contribution, Skill, find_skill
 from satchel.providers.provided import nothing_provided, take
 from satchel.settings import Limits, Settings, WatchTimings
@@ -240,15 +242,17 @@ def test_a_server_learns_which_names_are_taken_and_by_whom(given, monkeypatch):
         lambda _servers, taken, *_: asked.append(taken) or {},
     )
     tool = SimpleNamespace(name="say"), SimpleNamespace(name="route")
-    plugins = [
-        SimpleNamespace(contribution=SimpleNamespace(name=name, source=source, tools=(item,)))
+    plugins = {
+        source: SimpleNamespace(
+            contribution=SimpleNamespace(name=name, source=source, tools=(item,))
+        )
         for name, source, item in (("satchel", HOST, tool[0]), ("maps", "plugins", tool[1]))
-    ]
-    inputs = given()
-    assert reconcile_pass._servers(inputs, plugins) == {}
+    }
+    inputs, now = given(), ScanCache(bound=Bound(plugins=plugins))
+    assert _McpServers().plugins(inputs, now).candidates == ()
     assert asked == [], "without a server nothing is asked"
     with_server = replace(inputs, config=replace(inputs.config, servers=("a server",)))
-    reconcile_pass._servers(with_server, plugins)
+    _McpServers().plugins(with_server, now)
     assert asked == [{"say": "the application", "route": "plugin 'maps'"}]
 
 
@@ -256,7 +260,7 @@ def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(g
     asked = []
     monkeypatch.setattr(
         "satchel.mcp_servers.collect_server_skills",
-        lambda servers, taken, _limits: asked.append((list(servers), taken)),
+        lambda servers, taken, _limits: asked.append((list(servers), taken)) or ((),),
     )
     up, down = SimpleNamespace(source="mcp:up"), SimpleNamespace(source="mcp:down")
     plugins = [
@@ -267,7 +271,8 @@ def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(g
         SimpleNamespace(path="/s/a", folder_name="a", manifest=SimpleNamespace(name="pdf")),
         SimpleNamespace(path="/s/torn", folder_name="torn", manifest=None),
     ]
-    ranked = [SimpleNamespace(finding=found) for found in findings]
+    scan = SimpleNamespace(findings={found.path: found for found in findings})
+    now = ScanCache(plugins=tuple(plugins), skills={"/s": scan})
     previous = SimpleNamespace(
         all_skills=[
             SimpleNamespace(name="whole", path="/s/torn"),
@@ -275,23 +280,17 @@ def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(g
             SimpleNamespace(name="former", path="/s/a"),
         ]
     )
-    config = given().config
-    assert reconcile_pass._server_skills(config, ranked, plugins, previous) is None
-    config = replace(config, servers=(up, down))
-    reconcile_pass._server_skills(config, ranked, plugins, previous)
+    inputs = replace(given(), previous=previous)
+    assert list(_McpServers().skills(inputs, now)) == []
+    inputs = replace(inputs, config=replace(inputs.config, servers=(up, down)))
+    list(_McpServers().skills(inputs, now))
     ((servers, taken),) = asked
     assert (servers, taken) == ([up], {"pdf", "torn", "whole"})
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [{"servers": ("a server",)}, {"host_skills": ("a skill",)}, {"lock": "a lock"}],
-    ids=["a server", "a skill of the application", "a lock"],
-)
-def test_an_edit_of_skills_is_a_short_pass_only_if_nothing_else_counts(given, parts):
+def test_an_edit_of_skills_is_a_short_pass_only_without_a_lock(given):
     inputs = given()
-    cache = replace(inputs.cache, scan=replace(inputs.cache.scan, selection=inputs.selection))
-    quiet = replace(inputs, cache=cache)
-    assert reconcile_pass._edited_skills(quiet, {}, ()) == ()
-    other = replace(quiet, config=replace(quiet.config, **parts))
-    assert reconcile_pass._edited_skills(other, {}, ()) is None
+    quiet = replace(inputs, cache=replace(inputs.cache, selection=inputs.selection))
+    assert reconcile_pass._edited_skills(quiet, ScanCache()) == ()
+    locked = replace(quiet, config=replace(quiet.config, lock="a lock"))
+    assert reconcile_pass._edited_skills(locked, ScanCache()) is None

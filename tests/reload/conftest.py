@@ -106,8 +106,8 @@ def watched():
 def _with_notifier(app: Satchel, notifier: Any, settings: Settings) -> None:
     from satchel.sources import change_events
 
-    app._events = lambda stop: change_events(
-        app._watch_targets, stop, settings.pace, notifier=notifier
+    app._watch.events = lambda stop: change_events(
+        app._watch._targets, stop, settings.pace, notifier=notifier
     )
 
 

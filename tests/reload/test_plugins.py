@@ -379,7 +379,7 @@ def test_a_package_upgraded_while_a_plugin_is_being_imported_is_wholly_new(
     ):
         patch.setattr("builtins.satchel_gate", gate, raising=False)
         write_plugin(plugins, "slow", tools="import builtins\nbuiltins.satchel_gate.wait(9)\n")
-        seen.until(lambda: seen.app._cache.imported.pending)
+        seen.until(lambda: seen.app._reconciler.cache.imported.pending)
         shutil.rmtree(site / "greeter-1.0.dist-info")
         install(site, "greeter", "1.1", "greeter_module", PACKAGE.replace("{word}", "Two") + "#\n")
         seen.until(lambda: activate_and_say(seen.app) == "Two Ada")
@@ -397,7 +397,7 @@ def test_mending_a_plugin_that_hangs_does_not_wait_for_its_time_to_run_out(
     with watched(plugins=[plugins]) as seen, pytest.MonkeyPatch.context() as patch:
         patch.setattr("builtins.satchel_gate", gate, raising=False)
         write_plugin(plugins, "demo", tools="import builtins\nbuiltins.satchel_gate.wait(30)\n")
-        seen.until(lambda: seen.app._cache.imported.pending)
+        seen.until(lambda: seen.app._reconciler.cache.imported.pending)
         write_plugin(plugins, "demo", tools=tools("Mended"))
         seen.until_event("added", "greet")
         assert say(seen.app) == "Mended Ada"

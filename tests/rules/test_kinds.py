@@ -24,7 +24,7 @@ EXCEPTIONS = {
     "server_registry.py: ServerConfig": "checks what the host passes",
     "server_registry.py: RemoteClient": "checks what the host passes",
     "server_registry.py: StdioServer HttpServer SseServer": "checks what the host passes",
-    "satchel.py: Skill": "register_skill takes a skill or a path",
+    "host_registrations.py: Skill": "register_skill takes a skill or a path",
     "cli/installer.py: PluginFinding": "`satchel add` found a skill or a plugin, and asks which",
     "cli/mcp_login.py: StdioServer": "a command about logins, which only the network has",
     "mcp/resource_followers.py: RemoteResource": "no other resource can be followed",

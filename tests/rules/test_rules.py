@@ -82,8 +82,8 @@ def test_only_entry_packages_import_the_public_names():
 LATE_IMPORTS = {
     "satchel.py: satchel.loader.lock_entries.lock_of": "needed only with a lock file",
     "satchel.py: satchel.loader.lock_entries.lock_places": "needed only with a lock file",
-    "satchel.py: satchel.loader.lock_guard.load_guard": "needed only with a lock file",
-    "satchel.py: satchel.sources.watcher.no_events": "needed only by a watch",
+    "host_arguments.py: satchel.loader.lock_guard.load_guard": "needed only with a lock file",
+    "catalog_watch.py: satchel.sources.watcher.no_events": "needed only by a watch",
     "catalog/catalog.py: satchel.contracts.Contracts": "needed only with contracts",
     "catalog/catalog_entries.py: satchel.sources.skill_files.IN_FOLDER": "needed only with skills",
     "catalog/catalog_entries.py: satchel.sources.skill_files.LocalSkillReader": (
@@ -94,7 +94,7 @@ LATE_IMPORTS = {
     ),
     "formats/front_matter.py: satchel.formats.skill_handler.SkillHandler": "it loads pyyaml, "
     "which a satchel without skills does not need",
-    "satchel.py: satchel.tools.tool_bounds.bounded_definition": "needed only with tools",
+    "host_registrations.py: satchel.tools.tool_bounds.bounded_definition": "needed only with tools",
     "session/calls.py: satchel.session.skill_permissions.permission_middleware": (
         "few hosts enforce what skills allow"
     ),
@@ -155,28 +155,22 @@ LATE_IMPORTS = {
     "mcp_servers/server_options.py: satchel.formats.server_table.OptionsTable": "it loads pydantic",
     "mcp_servers/server_options.py: satchel.formats.table_model.read_table": "it loads pydantic",
     "plugins/plugin_diagnostics.py: satchel.runtime.redaction.redacted": "needed only by an error",
-    "provider_registry.py: satchel.providers.provided.failed": (
-        "needed only with providers or skills in code"
-    ),
+    "provider_registry.py: satchel.providers.provided.failed": ("needed only with skills in code"),
     "provider_registry.py: satchel.providers.provided.nothing_provided": (
-        "needed only with providers or skills in code"
+        "needed only with skills in code"
     ),
-    "provider_registry.py: satchel.providers.provided.take": (
-        "needed only with providers or skills in code"
-    ),
-    "provider_registry.py: satchel.providers.provider_fault": (
-        "needed only with providers or skills in code"
-    ),
-    "satchel.py: satchel.contracts.ToolContract": "needed only with contracts",
-    "satchel.py: satchel.contracts.bind_contract": "needed only with contracts",
+    "provider_registry.py: satchel.providers.provided.take": ("needed only with skills in code"),
+    "provider_registry.py: satchel.providers.provider_fault": ("needed only with skills in code"),
+    "host_registrations.py: satchel.contracts.ToolContract": "needed only with contracts",
+    "host_registrations.py: satchel.contracts.bind_contract": "needed only with contracts",
     "satchel.py: satchel.mcp_servers.server_declarations.unique_server_names": (
         "needed only with MCP servers"
     ),
-    "satchel.py: satchel.plugins.bind_state": "needed only with tools",
-    "satchel.py: satchel.providers.Skill": "needed only with providers or skills in code",
-    "satchel.py: satchel.providers.find_skill": "needed only with providers or skills in code",
+    "host_registrations.py: satchel.plugins.bind_state": "needed only with tools",
+    "host_registrations.py: satchel.providers.Skill": "needed only with skills in code",
+    "host_registrations.py: satchel.providers.find_skill": "needed only with skills in code",
     "satchel.py: satchel.runtime.ScopedMiddleware": "needed only with middleware",
-    "satchel.py: satchel.server_registry.ServerRegistry": "needed only with MCP servers",
+    "reconciler.py: satchel.server_registry.ServerRegistry": "needed only with MCP servers",
     "satchel.py: satchel.session.Session": "needed only with a session",
     "satchel.py: satchel.session.SessionOptions": "needed only with a session",
     "sources/selection.py: satchel.formats.claude_manifest.read_claude_servers": (
@@ -185,13 +179,13 @@ LATE_IMPORTS = {
     "sources/cached_scan.py: satchel.sources.skill_cache.load_scan": "it loads SQLite; most roots "
     "have few skills",
     "sources/cached_scan.py: satchel.sources.skill_cache.save_scan": "as above",
-    "satchel.py: satchel.sources.change_events": "needed only by a watch",
+    "catalog_watch.py: satchel.sources.change_events": "needed only by a watch",
     "satchel.py: satchel.tool_registry.ToolRegistry": "needed only with tools",
-    "satchel.py: satchel.tools.FunctionTool": "needed only with tools",
-    "satchel.py: satchel.tools.set_extended_model": "needed only with tools",
+    "host_registrations.py: satchel.tools.FunctionTool": "needed only with tools",
+    "host_registrations.py: satchel.tools.set_extended_model": "needed only with tools",
     "satchel.py: satchel.watch_thread.Changes": "needed only by a watch",
-    "satchel.py: satchel.watch_thread.WatchThread": "needed only by a watch",
-    "satchel.py: satchel.watch_thread.ImportRetry": "needed only by a watch",
+    "catalog_watch.py: satchel.watch_thread.WatchThread": "needed only by a watch",
+    "reconciler.py: satchel.watch_thread.ImportRetry": "needed only by a watch",
     "session/calls.py: satchel.runtime.middleware.approval.ApprovalMiddleware": "few hosts ask",
     "session/caller.py: satchel.contracts.Contracts": "needed only with contracts",
     "session/caller.py: satchel.prompt.ToolGuideEntry": "needed only by a planner",
@@ -230,7 +224,7 @@ LATE_IMPORTS = {
     ),
     "session/rendered_step.py: satchel.tools.dialects.DIALECTS": "a prompt needs no schemas",
     "session/rendered_step.py: satchel.tools.dialects.with_deferred": "a prompt needs no schemas",
-    "satchel.py: satchel.mcp_servers.client_callbacks.ClientCallbacks": (
+    "reconciler.py: satchel.mcp_servers.client_callbacks.ClientCallbacks": (
         "needed only with MCP servers"
     ),
     "session/session.py: satchel.session.resource_reading.read_resource": ("few sessions read one"),

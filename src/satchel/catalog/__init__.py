@@ -6,7 +6,7 @@ from satchel.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
-    from satchel.catalog.catalog_builder import RankedSkill, build, build_plugins
+    from satchel.catalog.catalog_builder import build
     from satchel.catalog.catalog_changes import Change, Event, diff, entry_kind, loaded_events
     from satchel.catalog.catalog_entries import (
         HOST,
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from satchel.catalog.disable_rules import nothing_disabled
     from satchel.catalog.entry_filter import EntryFilter, unmatched_patterns
     from satchel.catalog.skill_edits import edit_skills
+    from satchel.catalog.unit_entries import RankedSkill, build_plugins
 else:
     __getattr__ = lazy_exports(
         __name__,
         {
             "catalog": "Catalog",
-            "catalog_builder": "RankedSkill build build_plugins",
+            "catalog_builder": "build",
             "catalog_changes": "Change Event diff entry_kind loaded_events",
             "catalog_entries": (
                 "HOST Entry Group GroupEntry PluginContribution PluginEntry SkillEntry Status "
@@ -39,6 +40,7 @@ else:
             "disable_rules": "nothing_disabled",
             "entry_filter": "EntryFilter unmatched_patterns",
             "skill_edits": "edit_skills",
+            "unit_entries": "RankedSkill build_plugins",
         },
     )
 

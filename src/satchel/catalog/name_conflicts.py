@@ -56,6 +56,15 @@ def _resolve(entries: Iterable[E], diagnose: Callable[[E, E], Diagnostic]) -> li
     return resolved
 
 
+def unshadowed(entry: E) -> E:
+    """Return an entry of the previous catalog as it was before name conflicts were resolved."""
+    if entry.state is not Status.SHADOWED:
+        return entry
+    kept = entry.diagnostics[:-1]
+    stale = any(item.code == "last-good" for item in kept)
+    return replace(entry, state=Status.STALE if stale else Status.OK, diagnostics=kept)
+
+
 def _skill_diagnostic(winner: SkillEntry, loser: SkillEntry) -> Diagnostic:
     # The files of a stale entry are those of the broken content, not of what is served.
     if winner.state is loser.state is Status.OK and _outline(winner) == _outline(loser):

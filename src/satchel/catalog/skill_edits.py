@@ -9,12 +9,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog import Catalog
-from satchel.catalog.catalog_builder import next_skill_entry, with_last_generation
+from satchel.catalog.catalog_builder import with_last_generation
 from satchel.catalog.catalog_entries import Status
+from satchel.catalog.unit_entries import next_skill_entry
 
 if TYPE_CHECKING:
-    from satchel.catalog.catalog_builder import RankedSkill
     from satchel.catalog.catalog_entries import SkillEntry
+    from satchel.catalog.unit_entries import RankedSkill
     from satchel.diagnostics import Diagnostic
 
 

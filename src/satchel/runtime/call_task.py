@@ -13,14 +13,15 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from satchel.runtime.call_messages import interruption, too_slow
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
+from satchel.runtime.droppable_coroutine import Abandoned, Droppable
 from satchel.runtime.error_results import ErrorText, error_result
 from satchel.runtime.result_limits import limit_result
 from satchel.settings import Limits
@@ -35,10 +36,6 @@ class EndReason(StrEnum):
 
     TIMEOUT = "timeout"
     INTERRUPTED = "interrupted"
-
-
-class Abandoned(BaseException):
-    """Thrown into a coroutine that ignored its cancellation; it takes no step after this."""
 
 
 class Cancellable(Protocol):
@@ -148,8 +145,12 @@ class CallTask:
     @property
     def so_far(self) -> ToolResult:
         """The chunks so far, as a result."""
-        chunks = self._source.so_far if self._source else self._chunks
+        chunks = self._all_chunks
         return chunks.result(self.call_id) if chunks else ToolResult()
+
+    @property
+    def _all_chunks(self) -> ChunkAccumulator | None:
+        return self._source.so_far if self._source else self._chunks
 
     async def _next(self) -> Item:
         if self._task is None:
@@ -259,7 +260,7 @@ class CallTask:
         return failure("timeout", too_slow(tool.name, seconds, limit), self.call_id)
 
     def _append_to_chunks(self, last: ToolResult) -> ToolResult:
-        chunks = self._source.so_far if self._source else self._chunks
+        chunks = self._all_chunks
         return chunks.followed_by(last) if chunks else last
 
     # ---- ending it: the loop calls these ----------------------------------------------------
@@ -343,41 +344,3 @@ class CallTask:
 
         log = logging.getLogger("satchel.runtime")
         log.warning("tool %s leaked: it did not end in its grace time", self.tool.name)
-
-
-class Droppable(Coroutine[Any, Any, None]):
-    """A coroutine that can be dropped: it then ends at its next step, whatever it awaits.
-
-    Otherwise the event loop would wait for the task when the loop closes.
-    """
-
-    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
-        self._work, self._is_dropped = work, False
-
-    def send(self, value: Any) -> Any:
-        """Take the next step."""
-        return self._end() if self._is_dropped else self._work.send(value)
-
-    def throw(self, *problem: Any) -> Any:
-        """Take the next step with an exception."""
-        return self._end() if self._is_dropped else self._work.throw(*problem)
-
-    def close(self) -> None:
-        """Drop it at once: it was never started, or its loop is closed."""
-        self.drop()
-        self._discard()
-
-    def drop(self) -> None:
-        """Let it take no further step."""
-        self._is_dropped = True
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        return self._work.__await__()
-
-    def _end(self) -> NoReturn:
-        self._discard()
-        raise asyncio.CancelledError
-
-    def _discard(self) -> None:
-        with suppress(BaseException):  # also StopIteration, if it returns
-            self._work.throw(Abandoned())

@@ -13,7 +13,7 @@ import weakref
 from types import FrameType
 from typing import Any
 
-from satchel.runtime.call_task import Droppable
+from satchel.runtime.droppable_coroutine import Droppable
 from satchel.text import one_line
 
 _ATTRIBUTE = "_satchel_watch"

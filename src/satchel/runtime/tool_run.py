@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from satchel.runtime.call_clock import CallClock, clock_of
-from satchel.runtime.call_task import Abandoned, CallTask, EndReason
+from satchel.runtime.call_task import CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
+from satchel.runtime.droppable_coroutine import Abandoned
 from satchel.runtime.loop_watch import watch_loop
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of

@@ -4,7 +4,6 @@ import logging
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
-    Callable,
     Collection,
     Iterable,
     Mapping,
@@ -15,27 +14,19 @@ from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
 
-from satchel.catalog import Catalog
 from satchel.contracts import ToolContract, Validation
-from satchel.runtime import (
-    BackgroundTasks,
-    CallTask,
-    Handler,
-    Middleware,
-    middleware_for,
-    prepare_call,
-)
+from satchel.runtime import BackgroundTasks, CallTask, Middleware, prepare_call
 from satchel.runtime.answer_memory import AnswerMemory, forget_turn
-from satchel.runtime.background_tasks import BackgroundTask
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
 from satchel.runtime.scoped_runner import runner_for, unknown_runner
-from satchel.runtime.stream_opening import opened
 from satchel.runtime.tool_run import validated
+from satchel.session.call_middleware import contract_middleware, middleware_of
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
-from satchel.session.planning import PlannedCalls, write_effects
+from satchel.session.planning import PlannedCalls
 from satchel.session.plans import PlanValidator, needs_validation
 from satchel.session.session_state import SessionState
+from satchel.session.session_tasks import SessionTasks
 from satchel.session.tool_resolver import ToolResolver, contract_of
 from satchel.shared import SharedView
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
@@ -145,7 +136,7 @@ class CallDispatcher:
         run = self.prepare(shared_view, call)
         if isinstance(run, ToolResult):
             return False
-        middleware = self._middleware_of(shared_view, call.name, run.call.groups)
+        middleware = middleware_of(self._conversation, shared_view, call.name, run.call.groups)
         asking = [item for item in middleware if isinstance(item, ApprovalMiddleware)]
         try:
             checked = validated(run.call, run.tool) if asking else run.call
@@ -184,13 +175,13 @@ class CallDispatcher:
     async def _run_in_plan(
         self, shared_view: SharedView, call: ToolCall
     ) -> tuple[ToolResult, ToolContract | None]:
-        run = self.prepare(shared_view, call)
+        run, name = self.prepare(shared_view, call), call.name
         if isinstance(run, ToolResult):
-            return run, self._validator.contract_to_write(shared_view, call.name, run)
-        result = await self._result_of(run)
-        return result, self._validator.contract_to_write(
-            shared_view, run.executed_tool or call.name, result
-        )
+            result = run
+        else:
+            result = await self._result_of(run)
+            name = run.executed_tool or name
+        return result, self._validator.contract_to_write(shared_view, name, result)
 
     async def _result_of(self, run: CallTask) -> ToolResult:
         key = id(run)
@@ -264,7 +255,8 @@ class CallDispatcher:
             text = self._resolver.unavailable(name, shared_view)
             return failure("tool_not_found", text, call.id or None)
         tool, groups = entry
-        middleware, context = self._middleware_of(shared_view, name, groups), call.context
+        middleware = middleware_of(self._conversation, shared_view, name, groups)
+        context = call.context
         # Create a full context only for code that can read it: a small tool runs faster than that.
         if middleware or tool.wants_context or tool.postprocess:
             context = ToolContext(
@@ -308,6 +300,18 @@ class CallDispatcher:
             errors=self._shared.errors,
         )
 
+    def _middleware_of_redirected(
+        self, shared_view: SharedView, tool: str, groups: Collection[str]
+    ) -> tuple[Middleware, ...]:
+        """Return the middleware of a tool that other middleware sends a call to."""
+        middleware = middleware_of(self._conversation, shared_view, tool, groups)
+        if contract_of(shared_view, tool) is None:
+            return middleware
+        return (*middleware, contract_middleware(self._validator, shared_view))
+
+    def _background_tasks(self, shared_view: SharedView) -> BackgroundTasks:
+        return SessionTasks(self._resolver.task_registry, shared_view, self._conversation.state)
+
     def _route(self, shared_view: SharedView, call: ToolCall) -> tuple[Runner, ToolCall]:
         """Return the runner of a call: the host's, if there is one for this tool of a plugin."""
         assert call.tool is not None
@@ -322,64 +326,6 @@ class CallDispatcher:
             return call.tool.runner, call
         return chosen, call.changed(plugin_digest=digest, session_key=id(self._conversation))
 
-    def _middleware_of(
-        self, shared_view: SharedView, tool: str, groups: Collection[str]
-    ) -> tuple[Middleware, ...]:
-        if self._conversation.options.allowed_tools == "enforce":
-            from satchel.session.skill_permissions import permission_middleware  # lazy: few enforce
-
-            entry = shared_view.view.by_name.get(tool)
-            check = permission_middleware(self._conversation, entry)
-            # Before a person is asked, and again for what other middleware made of the call.
-            return (check, *self._own_middleware_of(shared_view, tool, groups), check)
-        return self._own_middleware_of(shared_view, tool, groups)
-
-    def _own_middleware_of(
-        self, shared_view: SharedView, tool: str, groups: Collection[str]
-    ) -> tuple[Middleware, ...]:
-        # The host's middleware is outside that of plugins.
-        host_middleware, cache = self._shared.middleware, shared_view.cache
-        if not (host_middleware or cache.middleware):
-            return ()
-        # The cached value keeps the tuple alive, so that no other tuple gets the same id.
-        _, middleware = cache.get_or_make(
-            (id(host_middleware), tool, tuple(groups)),
-            lambda: (
-                host_middleware,
-                middleware_for(host_middleware + cache.middleware, tool, groups),
-            ),
-        )
-        return middleware
-
-    def _middleware_of_redirected(
-        self, shared_view: SharedView, tool: str, groups: Collection[str]
-    ) -> tuple[Middleware, ...]:
-        """Return the middleware of a tool that other middleware sends a call to."""
-        middleware = self._middleware_of(shared_view, tool, groups)
-        has_contract = contract_of(shared_view, tool) is not None
-        return (*middleware, self._contract_middleware(shared_view)) if has_contract else middleware
-
-    def _contract_middleware(self, shared_view: SharedView) -> Middleware:
-        async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-            planned = self._validator.plan_calls(shared_view, [call], None)
-            for answer in planned.answers.values():
-                yield answer
-            for accepted in planned.calls:
-                async with opened(inner, accepted) as items:
-                    async for item in items:
-                        yield item
-
-        return middleware
-
-    def _background_tasks(self, shared_view: SharedView) -> BackgroundTasks:
-        def with_effects(tool: str, result: ToolResult) -> ToolResult:
-            contract = contract_of(shared_view, tool)
-            if contract is None:
-                return result
-            return write_effects(contract, result, self._conversation.state)
-
-        return _SessionTasks(self._resolver.task_registry, shared_view.catalog, with_effects)
-
 
 def with_context(calls: Iterable[ToolCall], context: ToolContext | None) -> list[ToolCall]:
     """Return the calls, each with the context if there is one. Raises `TypeError`."""
@@ -388,30 +334,3 @@ def with_context(calls: Iterable[ToolCall], context: ToolContext | None) -> list
         if not isinstance(call, ToolCall):
             raise TypeError(f"calls are ToolCall objects, not {type(call).__name__}")
     return plan if context is None else [call.changed(context=context) for call in plan]
-
-
-class _SessionTasks(BackgroundTasks):
-    """Starts the tasks of a session; holds the catalog of each task until the task has ended.
-
-    The call that starts a task ends much earlier, and releases the catalog.
-    """
-
-    def __init__(
-        self,
-        registry: BackgroundTasks,
-        catalog: Catalog,
-        with_effects: Callable[[str, ToolResult], ToolResult],
-    ) -> None:
-        super().__init__()
-        self._registry, self._catalog, self._with_effects = registry, catalog, with_effects
-
-    async def start(self, run: CallTask) -> AsyncIterator[Item]:
-        async for item in self._registry.start(run):
-            task = self._registry.get(item.metadata["task_id"])
-            # An asyncio task releases its callbacks, and what they hold, after calling them.
-            task.work.add_done_callback(partial(self._end, task))
-            yield item
-
-    def _end(self, task: BackgroundTask, _work: object) -> None:
-        if task.result is not None:
-            task.result = self._with_effects(task.tool, task.result)

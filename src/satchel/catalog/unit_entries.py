@@ -1,0 +1,180 @@
+"""The entries of plugins and skills: the newest version, or the last good one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from satchel.catalog.catalog_entries import PluginEntry, SkillEntry, Status
+from satchel.catalog.name_conflicts import resolve_plugins, unshadowed
+from satchel.diagnostics import Where, has_error, make_diagnostic
+from satchel.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import PluginContribution
+    from satchel.diagnostics import Diagnostic
+    from satchel.sources.search_roots import Precedence
+    from satchel.sources.skill_scan import SkillFinding
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSkill:
+    """A found skill with its rank in the order of precedence."""
+
+    finding: SkillFinding
+    rank: tuple[object, ...]
+    is_settling: bool = False
+    """Whether it is broken, but perhaps only half written; if so, the previous entry stays."""
+
+
+def build_plugins(
+    contributions: Iterable[PluginContribution],
+    previous: Catalog,
+    served_instead: Mapping[tuple[Precedence, str, str], PluginContribution] | None = None,
+) -> tuple[PluginEntry, ...]:
+    """Choose the served version of each plugin, and resolve name conflicts.
+
+    `served_instead` has last good versions by scope, source and unit, as they are configured now.
+    """
+    before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_plugins}
+    entries = []
+    for contribution in contributions:
+        unit = contribution.scope, contribution.source, contribution.unit
+        old = before.get(unit)
+        instead = (served_instead or {}).get(unit)
+        if old is not None and old.contribution.state is Status.OK and instead is not None:
+            old = replace(old, contribution=instead)
+        if contribution.state is not Status.SETTLING:
+            entries.append(_plugin_entry(contribution, old))
+        elif old is not None:
+            entries.append(replace(unshadowed(old), rank=contribution.rank))
+    return tuple(resolve_plugins(entries))
+
+
+def skill_entries(
+    skills: Iterable[RankedSkill], previous: Catalog, number: int
+) -> Iterable[tuple[RankedSkill, SkillEntry]]:
+    """Yield the entry of each found skill, before it is decided which are disabled."""
+    before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_skills}
+    for ranked in skills:
+        root = ranked.finding.place
+        old = before.get((root.scope, root.source, ranked.finding.path))
+        if old is not None and old.state is Status.DISABLED:
+            # Disabling forgets the last good version, as a restart does.
+            yield ranked, next_skill_entry(ranked, None, number)
+        elif not ranked.is_settling:
+            yield ranked, next_skill_entry(ranked, old, number)
+        elif old is not None:
+            yield ranked, replace(unshadowed(old), rank=ranked.rank)
+
+
+def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 0) -> SkillEntry:
+    """Return the entry of a found skill, without the groups that list it; `old` if unchanged.
+
+    A new entry gets the generation `number`, which needs no second copy if it stays.
+    """
+    finding = ranked.finding
+    if old is not None and old.finding is finding and old.rank == ranked.rank:
+        return unshadowed(old)
+    problems, path = finding.problems, finding.path
+    manifest, digest = finding.manifest, finding.digest
+    if manifest is None and old is not None and old.manifest is not None:
+        return replace(
+            old,
+            rank=ranked.rank,
+            state=Status.STALE,
+            digest=digest,
+            finding=finding,
+            diagnostics=(*problems, _last_good_diagnostic("skill", old)),
+        )
+    return SkillEntry(
+        name=manifest.name if manifest else finding.folder_name,
+        description=manifest.description if manifest else "",
+        source=finding.place.source,
+        scope=finding.place.scope,
+        path=path,
+        unit=path,
+        rank=ranked.rank,
+        state=Status.OK if manifest else Status.FAILED,
+        generation=number,
+        diagnostics=problems,
+        manifest=manifest,
+        key=finding.key,
+        digest=digest,
+        version=digest,
+        files=finding.files,
+        finding=finding,
+    )
+
+
+def _plugin_entry(contribution: PluginContribution, old: PluginEntry | None) -> PluginEntry:
+    served, state, problems = contribution, contribution.state, contribution.diagnostics
+    if state.falls_back and old is not None and old.contribution.state is Status.OK:
+        served, state = _last_good_contribution(contribution, old.contribution), Status.STALE
+        is_held = contribution.is_untrusted
+        problems = (*problems, _last_good_diagnostic("plugin", old, is_held=is_held))
+    elif state is Status.HELD and not _has_held_name(contribution):
+        # Only its tools are held; its skills and notes are served.
+        state = Status.DEGRADED
+    elif state is Status.OK and has_error(problems):
+        state = Status.DEGRADED
+    return PluginEntry(
+        name=served.name,
+        description=served.description,
+        source=contribution.source,
+        scope=contribution.scope,
+        path=contribution.path,
+        unit=contribution.unit,
+        rank=contribution.rank,
+        state=state,
+        diagnostics=problems,
+        version=served.version,
+        digest=contribution.digest,
+        contribution=served,
+    )
+
+
+def _has_held_name(contribution: PluginContribution) -> bool:
+    return any(item.code == "plugin-name-held" for item in contribution.diagnostics)
+
+
+def _last_good_contribution(
+    contribution: PluginContribution, old: PluginContribution
+) -> PluginContribution:
+    """Return the last good version that serves in place of a broken one.
+
+    For open plugins, only the `dev.satchel` extension falls back; servers, skills and metadata
+    are those of the newest version.
+    """
+    if contribution.is_untrusted:
+        # Its servers are those of the last good version, if these can still be started.
+        old = replace(old, servers=contribution.servers)
+    if contribution.state is Status.FAILED or not contribution.policy.has_extension:
+        return old
+    return replace(
+        old,
+        name=contribution.name,
+        version=contribution.version,
+        description=contribution.description,
+        servers=contribution.servers,
+        skills=contribution.skills,
+    )
+
+
+def _last_good_diagnostic(
+    kind: str, old: SkillEntry | PluginEntry, *, is_held: bool = False
+) -> Diagnostic:
+    if is_held:
+        return make_diagnostic(
+            "last-good",
+            Where(old.path),
+            f"the newest version of this {kind} is not trusted yet; the last trusted one is served",
+        )
+    return make_diagnostic(
+        "last-good",
+        Where(old.path),
+        f"the newest version of this {kind} is broken; the last good one is served",
+        "fix the errors above; the files are read again automatically",
+    )

@@ -1,0 +1,94 @@
+"""Validate and normalize what the host passes to a `Satchel`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from satchel.errors import DefinitionError
+from satchel.sources.projects import Project
+
+if TYPE_CHECKING:
+    from satchel.loader.lock_guard import LockGuard
+    from satchel.runtime.error_results import ErrorText
+    from satchel.runtime.program_runner import ProgramRunner
+    from satchel.settings import Settings
+    from satchel.sources import RootKind, SearchRoot
+
+PathLike = str | os.PathLike[str]
+
+
+def check_options(errors: ErrorText, settings: Settings, runner: ProgramRunner | None) -> None:
+    """Raise `DefinitionError` for an option that has no meaning."""
+    if errors not in {"summary", "message"} and not callable(errors):
+        raise DefinitionError(
+            f"errors must be 'summary', 'message' or a function, not {errors!r}",
+            fix="a function takes the tool's name and the exception, and returns a text",
+        )
+    if settings.sandbox.mode not in {"auto", "required", "off"}:
+        raise DefinitionError(
+            f"the mode of a sandbox must be auto, required or off, not {settings.sandbox.mode!r}"
+        )
+    if runner is not None and not callable(getattr(runner, "run", None)):
+        raise DefinitionError(
+            f"{type(runner).__name__} is not a runner of programs",
+            fix="pass an object with 'async def run(self, program)'",
+        )
+
+
+def as_tuple(given: Iterable[Any] | PathLike) -> tuple[Any, ...]:
+    """Normalize a single path or name, or an iterable of them, to a tuple."""
+    return (given,) if isinstance(given, str | os.PathLike) else tuple(given)
+
+
+def as_project(given: Project | PathLike | None) -> Project | None:
+    """Return the project of a folder, with no more trust than the user's record has."""
+    return given if given is None or isinstance(given, Project) else Project(given)
+
+
+def as_providers(given: Any) -> Iterable[Any]:
+    """Normalize one provider, or an iterable of them."""
+    is_one = hasattr(given, "contribute") or isinstance(given, str | type)
+    return given if isinstance(given, Iterable) and not is_one else (given,)
+
+
+def lock_guard(path: PathLike | None, *, is_frozen: bool) -> LockGuard | None:
+    """Read a lock file, if one is named."""
+    if path is None:
+        if is_frozen:
+            raise DefinitionError("frozen=True needs a lock file", fix='pass locked="satchel.lock"')
+        return None
+    from satchel.loader.lock_guard import load_guard  # lazy: needed only with a lock file
+
+    return load_guard(path, is_frozen=is_frozen)
+
+
+def plugin_values(plugin: str, given: Any) -> dict[str, Any]:
+    """Return a copy of the values of a plugin's configuration."""
+    if not isinstance(given, Mapping):
+        raise DefinitionError(
+            f"config has a {type(given).__name__} for {plugin!r}, not keys and values",
+            fix='write Satchel(config={"plugin": {"key": value}})',
+        )
+    return dict(given)
+
+
+def as_patterns(option: str, given: Iterable[str] | str) -> tuple[str, ...]:
+    """Normalize one pattern, or an iterable of them."""
+    patterns: tuple[Any, ...] = (given,) if not isinstance(given, Iterable) else as_tuple(given)
+    for item in patterns:
+        if not isinstance(item, str) or not item:
+            raise DefinitionError(
+                f"{option} has {item!r}, which is not a pattern",
+                fix=f'write {option}=["read_*", "skill:pdf"]',
+            )
+    return patterns
+
+
+def distinct_roots(roots: Iterable[SearchRoot]) -> tuple[SearchRoot, ...]:
+    """Keep the first search root of each folder."""
+    first: dict[tuple[str, RootKind], SearchRoot] = {}
+    for item in roots:
+        first.setdefault((item.path, item.holds), item)
+    return tuple(first.values())

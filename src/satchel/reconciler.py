@@ -1,0 +1,244 @@
+"""Load what the host wants, publish each new catalog, and notify the listeners."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from satchel.catalog import Catalog, diff
+from satchel.errors import ConflictError
+from satchel.loader import LoaderConfig, ReconcileOptions, ScanCache, reconcile
+from satchel.loader.name_choices import served_names, with_owned_names
+from satchel.plugins import notify_catalog_built
+from satchel.provider_registry import ProviderRegistry
+from satchel.workers import WorkerPool
+
+if TYPE_CHECKING:
+    from satchel.catalog import Change
+    from satchel.mcp_servers.client_callbacks import AskHost
+    from satchel.providers import Provider
+    from satchel.server_registry import ServerRegistry
+    from satchel.shared import SharedState
+    from satchel.watch_thread import ImportRetry
+
+
+class Reconciler:
+    """Holds what the host wants loaded, what the last pass found, and where both come from.
+
+    Its lock protects all of it, for those who change several parts at once as well.
+    """
+
+    def __init__(
+        self,
+        config: LoaderConfig,
+        shared: SharedState,
+        on_elicit: AskHost | None,
+        on_sample: AskHost | None,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.shared, self.settings = shared, config.settings
+        refresh = self._weak_callback()
+        self._workers = WorkerPool(self.settings.limits, refresh, shared.errors)
+        weakref.finalize(self, self._workers.close)
+        self.config = replace(config, workers=self._workers)
+        self.cache = ScanCache()
+        self.providers = ProviderRegistry(self.settings.limits, refresh)
+        self.servers: ServerRegistry | None = None
+        self._on_elicit, self._on_sample = on_elicit, on_sample
+        self._listeners: list[Callable[[Change], object]] = []
+        self._import_retry: ImportRetry | None = None
+        self._is_batching = self._is_closed = False
+
+    @property
+    def catalog(self) -> Catalog:
+        """The newest catalog."""
+        return self.shared.catalog
+
+    def require_open(self) -> None:
+        """Raise `ConflictError` if it is closed."""
+        if self._is_closed:
+            raise ConflictError("this satchel is closed", fix="create a new one")
+
+    def close(self) -> None:
+        """Publish an empty catalog, stop everything, and shut down the plugins."""
+        with self.lock:
+            self._is_closed = True
+            lifecycles = [
+                entry.contribution.lifecycle
+                for entry in self.catalog.all_plugins
+                if entry.contribution.lifecycle
+            ]
+            self.cache = ScanCache()
+            self.shared.publish(Catalog(generation=self.catalog.generation + 1))
+        if self.servers is not None:
+            self.servers.close()
+        self._workers.close()
+        self.shared.background_loop.stop()
+        for lifecycle in lifecycles:
+            lifecycle.end()
+
+    # ---- changing what is loaded ----------------------------------------------------------
+
+    def update(self, **parts: Any) -> None:
+        """Change what is loaded, and load it."""
+        self.config = replace(self.config, **parts)
+        if not self._is_batching:
+            self.reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+
+    def update_host(self, **parts: Any) -> None:
+        """Change what the host contributes in code, and load it."""
+        self.update(host=replace(self.config.host, **parts))
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Load once for all updates of the block; none of them counts if it raises."""
+        with self.lock:
+            before, self._is_batching = self.config, True
+            try:
+                yield
+            except BaseException:
+                self.config = before
+                raise
+            finally:
+                self._is_batching = False
+            self.update()
+
+    def open_servers(self) -> ServerRegistry:
+        """Return the MCP servers, for a change. Raises `ConflictError` if it is closed."""
+        self.require_open()
+        return self._server_registry()
+
+    def _server_registry(self) -> ServerRegistry:
+        if self.servers is None:
+            # Lazy: needed only with MCP servers.
+            from satchel.mcp_servers.client_callbacks import ClientCallbacks
+            from satchel.server_registry import ServerRegistry
+
+            callbacks = ClientCallbacks(
+                on_elicit=self._on_elicit,
+                on_sample=self._on_sample,
+                asks_clients=self.settings.ask_mcp_clients,
+            )
+            self.servers = ServerRegistry(self.settings, self._weak_callback(), callbacks)
+            # Sessions, and their tools, may outlive this object.
+            weakref.finalize(self.shared, self.servers.close)
+        return self.servers
+
+    # ---- staying current ------------------------------------------------------------------
+
+    def refresh_in_background(
+        self, dirty: frozenset[str] | None = frozenset(), **options: Any
+    ) -> None:
+        """Update the catalog with what servers, providers and workers contribute now."""
+        with self.lock:
+            if not self._is_closed:
+                self.reconcile(ReconcileOptions(dirty=dirty, in_background=True, **options))
+
+    def _weak_callback(self, **options: Any) -> Callable[[], None]:
+        """Return a callback that refreshes this instance, and does not keep it alive."""
+        reference = weakref.WeakMethod(self.refresh_in_background)
+
+        def refresh() -> None:
+            if (method := reference()) is not None:
+                method(**options)
+
+        return refresh
+
+    def subscribe(self, listener: Callable[[Change], object]) -> Callable[[], None]:
+        """Call `listener` with each change; return a function that removes it."""
+        self._listeners.append(listener)
+
+        def undo() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return undo
+
+    def start_import_retry(self) -> None:
+        """Try imports that took too long again, from time to time."""
+        from satchel.watch_thread import ImportRetry  # lazy: needed by a watch
+
+        self._import_retry = ImportRetry(self._weak_callback(retry_late=True))
+        self._import_retry.update(is_late=self._has_late_imports)
+
+    def stop_import_retry(self) -> None:
+        """Try no import again."""
+        if self._import_retry is not None:
+            self._import_retry.stop()
+            self._import_retry = None
+
+    @property
+    def _has_late_imports(self) -> bool:
+        return any(item.code == "plugin-import-timeout" for item in self.catalog.diagnostics)
+
+    def reconcile(
+        self, options: ReconcileOptions, provider_names: frozenset[str] = frozenset()
+    ) -> tuple[Change, ...]:
+        """Run one pass, publish a new catalog, and notify the listeners."""
+        with self.lock:
+            self.require_open()
+            old = self.catalog
+            config = self._with_snapshots(options, provider_names)
+            self.cache, new = reconcile(config, self.cache, old, options)
+            self._connect_declared()
+            changes: tuple[Change, ...] = ()
+            if new is not old:
+                self.shared.publish(new)
+                self._record_names(old, new)
+                notify_catalog_built(new)
+                # Nobody can listen to the first one.
+                changes = diff(old, new) if old.generation else ()
+                for change in changes:
+                    self._notify(change)
+            if self._import_retry is not None:
+                is_waiting = bool(self.cache.imported.pending)
+                if self._has_late_imports or not is_waiting:
+                    self._import_retry.update(is_late=self._has_late_imports)
+            if self.providers.update(_plugin_providers(new)):
+                changes += self.reconcile(replace(options, dirty=frozenset()))
+            return changes
+
+    def _with_snapshots(
+        self, options: ReconcileOptions, provider_names: frozenset[str]
+    ) -> LoaderConfig:
+        """Return the configuration with what servers and providers contribute now."""
+        settings = self.settings
+        seconds = settings.pace.settle if options.in_background else settings.limits.provider
+        return replace(
+            self.config,
+            servers=with_owned_names(
+                self.servers.offered() if self.servers else (), self.config.owners
+            ),
+            provided=self.providers.ask(options.dirty, provider_names, seconds),
+        )
+
+    def _record_names(self, old: Catalog, new: Catalog) -> None:
+        """Record who serves a name, so that no new folder takes it."""
+        owners = self.config.owners
+        if owners is not None and self.config.run_code and new.all_tools != old.all_tools:
+            owners.record(served_names(new))
+
+    def _connect_declared(self) -> None:
+        """Connect the declared servers; their contributions come with a later pass."""
+        declared = self.cache.declared if self.config.connects_servers else ()
+        if (declared or self.servers is not None) and self._server_registry().update(declared):
+            self._server_registry().notify()
+
+    def _notify(self, change: Change) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(change)
+            except Exception:
+                import logging
+
+                logging.getLogger("satchel").exception("a listener failed on %s", change)
+
+
+def _plugin_providers(catalog: Catalog) -> Iterable[tuple[str, Provider]]:
+    for plugin in catalog.plugins.values():
+        for provider in plugin.contribution.providers:
+            yield plugin.name, provider
