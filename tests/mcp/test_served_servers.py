@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from clients import ERAS, HANDSHAKE, PATIENCE, STATELESS, client_of, names_of, run
 from mcp import StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from satchel import Satchel, Settings, StdioServer, tool
@@ -185,7 +186,7 @@ async def listed(world, era, *more):
     start = StdioServerParameters(
         command=sys.executable, args=command(world, *more), env=environment(world)
     )
-    async with client_of(start, era) as (client, _):
+    async with client_of(stdio_client(start), era) as (client, _):
         return await names_of(client)
 
 
@@ -198,7 +199,7 @@ def test_progress_of_a_remote_tool_keeps_its_numbers_and_its_message(world, era,
     )
 
     async def main():
-        async with client_of(start, era) as (client, told):
+        async with client_of(stdio_client(start), era) as (client, told):
             arguments = {"to": 3, "wait": 0.2}
             result = await client.call_tool("count", arguments, progress_callback=told.step)
             return result.content[0].text, told.progress
@@ -313,7 +314,7 @@ def test_a_slow_import_is_served_later_and_everything_else_meanwhile(world, writ
     )
 
     async def main():
-        async with client_of(start, HANDSHAKE) as (client, told):
+        async with client_of(stdio_client(start), HANDSHAKE) as (client, told):
             first = await names_of(client)
             (world / "go").touch()
             async with asyncio.timeout(PATIENCE):

@@ -85,7 +85,8 @@ class Authority:
             raise TokenError("invalid_grant", "that is used up")
         self.refreshed += 1
         self.refresh.pop(refresh_token.token)  # rotated
-        return self.give(client.client_id, refresh_token.scopes, refresh_token.resource)
+        resource = getattr(refresh_token, "resource", None)  # in SDKs from 2.2 on
+        return self.give(client.client_id, refresh_token.scopes, resource)
 
     async def load_access_token(self, token):
         return self.access.get(token)

@@ -25,6 +25,7 @@ from satchel import (
     Settings,
     SseServer,
 )
+from satchel.mcp_servers import login_auth
 from satchel.mcp_servers.browser_login import LoginDialog, log_in
 from satchel.mcp_servers.server_login import ServerLogin
 from satchel.mcp_servers.token_store import TokenStore
@@ -340,6 +341,26 @@ def test_no_login_is_begun_where_it_would_be_of_no_use(folder, server, why):
         logged_in(server, folder)
 
 
+checks_issuers = pytest.mark.skipif(
+    not login_auth.CHECKS_ISSUERS, reason="a login with an issuer needs an SDK from 2.2 on"
+)
+
+
+def test_an_sdk_that_does_not_check_issuers_logs_in_with_none(running, folder, monkeypatch):
+    monkeypatch.setattr(login_auth, "CHECKS_ISSUERS", False)
+    box = running()
+    secret = {"client_id": "known", "client_secret": "hush", "issuer": box.issuer}
+    by_person = HttpServer(box.url, oauth=OAuthClient(**secret))
+    with pytest.raises(SatchelError, match="do not check the configured issuer"):
+        logged_in(by_person, folder)
+    alone = HttpServer(box.url, oauth=OAuthClient(grant="client-credentials", **secret))
+    with satchel_of(folder, alone) as app:
+        (problem,) = problems(app)
+        assert "SDKs before 2.2 do not check the configured issuer" in problem.message
+    assert box.requests == []
+
+
+@checks_issuers
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
 def test_a_configured_client_is_not_registered(running, folder, method):
     box = running(metadata={"token_endpoint_auth_methods_supported": [method]})
@@ -368,6 +389,7 @@ def test_a_configured_client_is_not_registered(running, folder, method):
         assert "hush-hush" not in repr(app.catalog.diagnostics) + repr(server)
 
 
+@checks_issuers
 def test_a_secret_is_sent_to_no_other_authorization_server(running, folder):
     box = running()
     client = OAuthClient(client_id="known", client_secret="hush", issuer="https://other.example")
@@ -376,6 +398,7 @@ def test_a_secret_is_sent_to_no_other_authorization_server(running, folder):
     assert ("POST", "/token") not in box.requests
 
 
+@checks_issuers
 def test_client_credentials_need_no_person(running, folder):
     box = running().for_programs()
     client = OAuthClient(
@@ -394,6 +417,7 @@ def test_client_credentials_need_no_person(running, folder):
     assert not Path(TokenStore(folder, HttpServer(box.url)).path).exists()
 
 
+@checks_issuers
 def test_wrong_client_credentials_are_not_tried_again(running, folder, left_alone):
     box = running().for_programs()
     client = OAuthClient(

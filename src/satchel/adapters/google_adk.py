@@ -7,6 +7,7 @@ from google.adk.tools.base_toolset import BaseToolset
 from google.genai import types
 
 from satchel.adapters.model_request import (
+    REFUSED,
     ModelRequest,
     ModelRequests,
     OfferedTool,
@@ -84,7 +85,7 @@ class AdkTool(BaseTool):
             tool_context.actions.skip_summarization = True  # as ADK does for its own tools
             return {"error": "This call waits for the user's confirmation."}
         if answer is not None and not answer.confirmed:
-            return {"error": "The user refused this call. Go on without it."}
+            return {"error": REFUSED}
         approved = self._approvals and answer is not None
         result = await self._request.run(call, message, approved=approved)
         return _response(result)

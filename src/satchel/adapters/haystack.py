@@ -7,12 +7,7 @@ from haystack.dataclasses import ChatMessage, ImageContent, TextContent
 from haystack.hooks.human_in_the_loop import ConfirmationHook, ToolExecutionDecision
 from haystack.tools import Tool, Toolset
 
-from satchel.adapters.model_request import (
-    ModelRequest,
-    OfferedTool,
-    SessionSource,
-    session_of,
-)
+from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
 from satchel.errors import ToolError
 from satchel.provider_messages.message_parts import text_only, words_for
 from satchel.session import Session
@@ -129,21 +124,21 @@ class CallsHook:
 
     def run(self, state: Any) -> None:
         """Note the calls of the last message; ask before those that need approval."""
-        if (request := _request_in(state)) is not None:
-            request.message = _calls_in(state)
-            if asking := self._asking(request):
-                ConfirmationHook({"*": asking}).run(state)
-                request.message = _calls_in(state, asking.asked)
+        if asking := self._noted(state):
+            ConfirmationHook({"*": asking}).run(state)
+            self._noted(state, asking.asked)
 
     async def run_async(self, state: Any) -> None:
         """Do the same without blocking."""
-        if (request := _request_in(state)) is not None:
-            request.message = _calls_in(state)
-            if asking := self._asking(request):
-                await ConfirmationHook({"*": asking}).run_async(state)
-                request.message = _calls_in(state, asking.asked)
+        if asking := self._noted(state):
+            await ConfirmationHook({"*": asking}).run_async(state)
+            self._noted(state, asking.asked)
 
-    def _asking(self, request: ModelRequest) -> "AskingStrategy | None":
+    def _noted(self, state: Any, approved: Collection[str] = ()) -> "AskingStrategy | None":
+        """Note the calls, and return what asks before them, if anything does."""
+        if (request := _request_in(state)) is None:
+            return None
+        request.message = _calls_in(state, approved)
         return AskingStrategy(request, self._approvals) if self._approvals else None
 
 
@@ -170,7 +165,7 @@ class AskingStrategy:
         return must_ask
 
 
-def _calls_in(state: Any, approved: Collection[str] = ()) -> list[ToolCall]:
+def _calls_in(state: Any, approved: Collection[str]) -> list[ToolCall]:
     """Return the calls of the last message."""
     return [
         ToolCall(

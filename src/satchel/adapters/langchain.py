@@ -11,6 +11,7 @@ from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.types import interrupt
 
 from satchel.adapters.model_request import (
+    REFUSED,
     ModelRequest,
     ModelRequests,
     OfferedTool,
@@ -53,41 +54,32 @@ class LangChainMiddleware(AgentMiddleware):
         """Run a call of the step; the host's own tools run as they did."""
         if request.tool is not None:
             return await handler(request)
-        call, message = _call_of(request.tool_call), _message_of(request)
+        ours, call, about = self._current(request), _call_of(request.tool_call), _about(request)
 
         def write(chunk: Any) -> None:
             part = {"tool": call.name, "call_id": call.id, "text": chunk.text}
             request.runtime.stream_writer(part)
 
-        ours = self._current(request)
-        if (refusal := self._refusal(ours, call, request)) is not None:
+        if (refusal := self._refusal(ours, call, about)) is not None:
             return refusal
-        result = await ours.run(
-            call,
-            message,
-            on_chunk=write,
-            approved=self._approvals,
-            messages=request.state["messages"],
-        )
+        result = await ours.run(call, **about, on_chunk=write, approved=self._approvals)
         return _tool_message(call, result)
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Run a call of the step; the host's own tools run as they did."""
         if request.tool is not None:
             return handler(request)
-        call, messages = _call_of(request.tool_call), request.state["messages"]
-        ours, message = self._current(request), _message_of(request)
-        if (refusal := self._refusal(ours, call, request)) is not None:
+        ours, call, about = self._current(request), _call_of(request.tool_call), _about(request)
+        if (refusal := self._refusal(ours, call, about)) is not None:
             return refusal
-        result = ours.run_sync(call, message, approved=self._approvals, messages=messages)
+        result = ours.run_sync(call, **about, approved=self._approvals)
         return _tool_message(call, result)
 
-    def _refusal(self, ours: ModelRequest, call: ToolCall, request: Any) -> ToolMessage | None:
+    def _refusal(
+        self, ours: ModelRequest, call: ToolCall, about: dict[str, Any]
+    ) -> ToolMessage | None:
         """Interrupt the graph before a call that needs approval; return the answer of a no."""
-        messages = request.state["messages"]
-        if not self._approvals:
-            return None
-        if not ours.needs_approval(call, _message_of(request), messages=messages):
+        if not self._approvals or not ours.needs_approval(call, **about):
             return None
         decision = interrupt(
             {
@@ -100,7 +92,7 @@ class LangChainMiddleware(AgentMiddleware):
         )
         if decision["type"] == "approve":
             return None
-        text = decision.get("message") or "The user refused this call. Go on without it."
+        text = decision.get("message") or REFUSED
         return ToolMessage(text, tool_call_id=call.id, name=call.name, status="error")
 
     def _current(self, request: Any) -> ModelRequest:
@@ -117,12 +109,8 @@ class LangChainMiddleware(AgentMiddleware):
 
 
 def _function(tool: OfferedTool) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.parameters),
-    }
-    return {"type": "function", "function": function}
+    told = {"description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": {"name": tool.name, **told}}
 
 
 def _name_of(tool: Any) -> str:
@@ -136,10 +124,11 @@ def _call_of(call: Any) -> ToolCall:
     return ToolCall(name=call["name"], arguments=call["args"], id=call["id"] or "")
 
 
-def _message_of(request: Any) -> list[ToolCall]:
-    """Return the calls of the model's last message."""
-    last = request.state["messages"][-1]
-    return [_call_of(call) for call in getattr(last, "tool_calls", ())]
+def _about(request: Any) -> dict[str, Any]:
+    """Return the calls of the model's last message, and all messages."""
+    messages = request.state["messages"]
+    calls = [_call_of(call) for call in getattr(messages[-1], "tool_calls", ())]
+    return {"message": calls, "messages": messages}
 
 
 def _tool_message(call: ToolCall, result: ToolResult) -> ToolMessage:

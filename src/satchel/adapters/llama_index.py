@@ -4,17 +4,13 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from llama_index.core.agent.workflow import (
-    AgentOutput,
-    FunctionAgent,
-    ToolCall,
-    ToolCallResult,
-)
+from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ToolCall, ToolCallResult
 from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
 from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent, step
 
 from satchel.adapters.model_request import (
+    REFUSED,
     ModelRequest,
     ModelRequests,
     OfferedTool,
@@ -111,8 +107,7 @@ class LlamaIndexAgent(FunctionAgent):
         )
         if answer.response == "yes":
             return None
-        text = "The user refused this call. Go on without it."
-        return ToolResult(content=(Text(text),), is_error=True, error_code="denied")
+        return ToolResult(content=(Text(REFUSED),), is_error=True, error_code="denied")
 
     async def _session(self, ctx: Any) -> Any:
         found = self.source(ctx) if callable(self.source) else self.source

@@ -14,6 +14,9 @@ from satchel.tools import ToolCall, ToolChunk, ToolContext, ToolResult
 
 _log = logging.getLogger("satchel.adapters")
 
+REFUSED = "The user refused this call. Go on without it."
+"""What the model reads of a call that the user did not approve."""
+
 SessionSource = Session | Callable[[Any], Session]
 """A session, or a function from what the framework reports about a run to the session of that run.
 

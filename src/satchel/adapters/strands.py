@@ -10,7 +10,13 @@ from strands.plugins import Plugin, hook
 from strands.types._events import ToolResultEvent, ToolStreamEvent
 from strands.types.tools import AgentTool
 
-from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
+from satchel.adapters.model_request import (
+    REFUSED,
+    ModelRequest,
+    OfferedTool,
+    SessionSource,
+    session_of,
+)
 from satchel.provider_messages.message_parts import NOTHING_SAID, words_for
 from satchel.tools import Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block
@@ -73,7 +79,7 @@ class StrandsPlugin(Plugin):
         if tool.request.needs_approval(call):
             question = {"tool": call.name, "arguments": call.arguments}
             if event.interrupt("satchel-approval", reason=question) is not True:
-                event.cancel_tool = "The user refused this call. Go on without it."
+                event.cancel_tool = REFUSED
 
     def _prompt(self, agent: Any, request: ModelRequest) -> str:
         """Return the host's own prompt and that of the step; the host may change its own."""

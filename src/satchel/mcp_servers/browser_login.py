@@ -58,15 +58,15 @@ async def log_in(
             if not dialog.open(address) and dialog.read_line is not None:
                 _read_pasted(dialog.read_line, redirect)
 
-        auth = BrowserLoginAuth(
-            server,
-            TokenStore(folder, server),
-            redirect=redirect.address,
-            open_address=open_address,
-            wait_for_redirect=lambda: _result(redirect),
-        )
         patient = replace(limits, mcp_connect=seconds)
         try:
+            auth = BrowserLoginAuth(
+                server,
+                TokenStore(folder, server),
+                redirect=redirect.address,
+                open_address=open_address,
+                wait_for_redirect=lambda: _result(redirect),
+            )
             async with connect(name, server, patient, auth=auth) as connection:
                 return len((await connection.listing()).tools)
         except BaseException as problem:

@@ -17,13 +17,13 @@ from mcp.client.auth import (
     OAuthFlowError,
     OAuthRegistrationError,
     OAuthTokenError,
+    utils,
 )
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.auth.utils import (
     extract_field_from_www_auth,
     extract_scope_from_www_auth,
     is_valid_client_metadata_url,
-    issuers_match,
     union_scopes,
 )
 from mcp.shared.auth import (
@@ -58,6 +58,9 @@ _BASIC: Final = "client_secret_basic"
 _POST: Final = "client_secret_post"
 """How a client proves to a token endpoint who it is."""
 
+CHECKS_ISSUERS = hasattr(utils, "issuers_match")
+"""Whether the SDK compares the issuer with a configured one; those before 2.2 do not."""
+
 _ERROR_CODE = re.compile(r'"error"\s*:\s*"([A-Za-z0-9_.-]{1,60})"')
 
 
@@ -76,10 +79,16 @@ def _has_no_traceback(record: logging.LogRecord) -> bool:
 class _LoginFlow(OAuthClientProvider):
     """A provider of the SDK that marks and limits its own requests, and explains its errors."""
 
+    if not CHECKS_ISSUERS:  # and these SDKs follow no redirects either
+
+        def _auth_flow(self, request: httpx2.Request) -> Flow:
+            return OAuthClientProvider.async_auth_flow(self, request)
+
     async def async_auth_flow(self, request: httpx2.Request) -> Flow:
         # Adding it twice has no effect.
         logging.getLogger("mcp.client.auth.oauth2").addFilter(_has_no_traceback)
-        flow = super().async_auth_flow(request)
+        drive = super().async_auth_flow if CHECKS_ISSUERS else self._auth_flow
+        flow = drive(request)
         try:
             outgoing = await anext(flow)
             while True:
@@ -121,6 +130,14 @@ def explain(problem: Exception, *, is_known: bool = True) -> SatchelError:
         case _:
             why = "its authorization server did not respond as OAuth says"
     return SatchelError(f"cannot be logged in to: {why}{code}", fix=fix)
+
+
+def _require_issuer_check(issuer: str) -> None:
+    if issuer and not CHECKS_ISSUERS:
+        raise SatchelError(
+            "cannot be logged in to: SDKs before 2.2 do not check the configured issuer",
+            fix="pip install 'mcp>=2.2'",
+        )
 
 
 class _LoginStorage:
@@ -269,6 +286,7 @@ class ClientCredentialsAuth(_LoginFlow, ClientCredentialsOAuthProvider):
         store: TokenStore,
         on_refused: Refused,
     ) -> None:
+        _require_issuer_check(client.issuer)
         super().__init__(
             server_url=server.url,
             storage=_LoginStorage(store, None),
@@ -346,6 +364,7 @@ class BrowserLoginAuth(_LoginFlow):
         wait_for_redirect: Callable[[], Any],
     ) -> None:
         client = server.oauth or OAuthClient()
+        _require_issuer_check(client.issuer)
         self._issuer, self._secret = client.issuer, client.client_secret
         document = client.client_id if is_valid_client_metadata_url(client.client_id) else None
         previous = store.load()
@@ -393,12 +412,14 @@ class BrowserLoginAuth(_LoginFlow):
             await flow.aclose()
 
     def _select_authorization_server(self, advertised: list[str]) -> str:
-        preferred = (one for one in advertised if self._issuer and issuers_match(one, self._issuer))
+        preferred = (
+            one for one in advertised if self._issuer and utils.issuers_match(one, self._issuer)
+        )
         return next(preferred, advertised[0])
 
     def _expected_issuer(self) -> str:
         issuer = super()._expected_issuer()
-        if self._issuer and not issuers_match(issuer, self._issuer):
+        if self._issuer and not utils.issuers_match(issuer, self._issuer):
             raise OAuthFlowError("the issuer is not the configured one")
         return issuer
 
