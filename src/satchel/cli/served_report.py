@@ -41,8 +41,6 @@ def served_report(app: "satchel.Satchel", selection: ServedSelection) -> ServedR
     catalog = app.catalog
     # Each in full: another command may see another world later.
     errors = map(diagnostic_line, new_problems((), catalog.diagnostics))
-    # Each in full: another command may see another world later.
-    errors = map(diagnostic_line, new_problems((), catalog.diagnostics))
     return ServedReport(
         served=_served(catalog, selection),
         missing=(*_missing_names(catalog, selection), *_missing_servers(app), *errors),
