@@ -95,7 +95,7 @@ LATE_IMPORTS = {
     "formats/front_matter.py: satchel.formats.skill_handler.SkillHandler": "it loads pyyaml, "
     "which a satchel without skills does not need",
     "host_registrations.py: satchel.tools.tool_bounds.bounded_definition": "needed only with tools",
-    "session/calls.py: satchel.session.skill_permissions.permission_middleware": (
+    "session/call_middleware.py: satchel.session.skill_permissions.permission_middleware": (
         "few hosts enforce what skills allow"
     ),
     "session/session_state.py: satchel.session.skill_permissions.allowed_remark": (
