@@ -58,7 +58,7 @@ _BASIC: Final = "client_secret_basic"
 _POST: Final = "client_secret_post"
 """How a client proves to a token endpoint who it is."""
 
-CHECKS_ISSUERS = hasattr(utils, "issuers_match")
+CHECKS_ISSUERS = "issuers_match" in utils.__dict__
 """Whether the SDK compares the issuer with a configured one; those before 2.2 do not."""
 
 _ERROR_CODE = re.compile(r'"error"\s*:\s*"([A-Za-z0-9_.-]{1,60})"')
