@@ -237,7 +237,7 @@ def test_show_tells_the_signature_of_a_tool_and_the_notes_of_its_group(run, tool
     tool = run("show", "echo", "--plugins", "plugins").stdout
     assert "echo(text: str, times: int=1, hint: Optional[str]=None) -> str" in tool
     both = run("show", "demo", "--plugins", "plugins").stdout
-    assert "plugin demo: ok" in both
+    assert "plugin demo: not run" in both
     assert "group demo: ok" in both
     assert "Be kind." in both
     assert "echo, kinds" in both
@@ -354,7 +354,7 @@ def test_a_long_list_of_plugins_tells_what_each_brings(run, toolkit, was_run):
         for line in run("list", "plugins", "--long", "--plugins", "plugins").stdout.splitlines()
         if line.startswith("demo")
     )
-    assert re.search(r"ok +plugins +2 tools, 1 group$", demo)
+    assert re.search(r"not run +plugins +2 tools, 1 group$", demo)
     assert not was_run()
 
 

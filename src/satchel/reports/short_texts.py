@@ -43,9 +43,14 @@ def status_label(entry: "Entry") -> str:
     """Return an entry's state in words."""
     if any(item.code == "plugin-not-enabled" for item in entry.diagnostics):
         return "available, not enabled"
-    # Only a tool has the attribute.
-    is_unknown = getattr(entry, "tool", entry) is None and entry.state == "ok"
-    return "not run" if is_unknown else str(entry.state)
+    return "not run" if entry.state == "ok" and has_code_not_run(entry) else str(entry.state)
+
+
+def has_code_not_run(entry: "Entry") -> bool:
+    """Return whether it is a tool whose code was only read, or a plugin with such a tool."""
+    # Only a plugin has a contribution with tools, and only a tool has a tool.
+    tools = getattr(getattr(entry, "contribution", None), "tools", (entry,))
+    return any(getattr(tool, "tool", tool) is None for tool in tools)
 
 
 def worst_first(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
