@@ -43,7 +43,11 @@ def status_label(entry: "Entry") -> str:
     """Return an entry's state in words."""
     if any(item.code == "plugin-not-enabled" for item in entry.diagnostics):
         return "available, not enabled"
-    return "not run" if entry.state == "ok" and has_code_not_run(entry) else str(entry.state)
+    if entry.state == "ok" and has_code_not_run(entry):
+        return "not run"
+    # Only a skill has the attribute.
+    is_for_model = entry.state != "ok" or getattr(entry, "is_for_model", True)
+    return str(entry.state) if is_for_model else "ok, only the user calls it"
 
 
 def has_code_not_run(entry: "Entry") -> bool:
