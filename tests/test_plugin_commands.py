@@ -6,6 +6,8 @@ import json
 import pytest
 
 from satchel import Satchel, Settings
+from satchel.reports.serializer import shown
+from satchel.reports.short_texts import status_label
 
 
 @pytest.fixture
@@ -34,6 +36,13 @@ def test_a_command_is_called_by_the_user_and_unseen_by_the_model(app, bundle):
     assert session.prompt() == ""
     assert "Fix a b of 'a b' c." in session.load_skill("fix", "'a b' c").text
     assert "Fix  of ." in session.load_skill("fix").text
+
+
+def test_the_command_line_names_its_file_and_says_that_the_user_calls_it(app, bundle):
+    bundle({"commands/git/push.md": "Push."})
+    entry = app().catalog.skills["git-push"]
+    assert [file["name"] for file in shown("skill", entry)["files"]] == ["push.md"]
+    assert status_label(entry) == "ok, only the user calls it"
 
 
 def test_the_model_cannot_load_a_command(app, bundle):

@@ -228,6 +228,19 @@ def test_a_bad_item_is_left_out_and_the_others_stay(given):
     assert codes(app).count("provider-item-invalid") == 2
 
 
+@pytest.mark.parametrize("field", ["skills", "plugins"])
+@pytest.mark.parametrize("path", ["a\0b", "~\0", "half \ud800"])
+def test_a_path_that_cannot_exist_costs_only_itself(field, path):
+    provider = Given(skills("one"), Contribution(**{field: [path]}))
+    with Satchel(providers=[provider, Given(skills("other"), name="good")]) as app:
+        app.refresh()
+
+        assert app.catalog.skill("other").state == Status.OK
+        (found,) = (item for item in app.catalog.diagnostics if item.where.path == "db://")
+        assert found.code == "provider-item-invalid"
+        assert "a path that cannot exist" in found.message
+
+
 def test_the_second_of_one_name_is_left_out():
     app = Satchel(providers=[Given(skills("a", "a"))])
     assert list(app.catalog.skills) == ["a"]

@@ -110,6 +110,34 @@ def test_a_tool_that_was_not_run_has_one_status_everywhere(run, here, write_plug
     assert "its plugin was read and not run" in app.session().call_sync("f", {}).text
 
 
+def test_a_plugin_whose_code_was_not_run_says_so_everywhere(run, here, write_plugin):
+    code = "from satchel import missing, tool\n\n@tool\ndef f():\n    'Do it.'\n"
+    write_plugin(here / "plugins", "demo", tools=code)
+    listed = run("list", "plugins", "--plugins", "plugins").stdout
+    assert ["demo", "not", "run"] in [line.split()[:3] for line in listed.splitlines()]
+    assert "plugin demo: not run\n" in run("show", "demo", "--plugins", "plugins").stdout
+    line = "the code of 1 plugin was not run; --run runs it"
+    assert line in run("doctor", "--plugins", "plugins").stderr.splitlines()
+    assert "was not run" not in run("doctor", "--run", "--plugins", "plugins").stderr
+
+
+def test_with_run_nothing_says_to_use_run(run, here, write_plugin):
+    code = "from satchel import missing, tool\n\n@tool\ndef f():\n    'Do it.'\n"
+    write_plugin(here / "plugins", "demo", tools=code)
+    for name in ("demo", "f"):
+        done = run("show", name, "--run", "--plugins", "plugins")
+        assert "--run" not in done.stdout, done.stdout
+
+
+def test_a_plugin_of_which_nothing_is_used_says_so_in_the_list(run, here):
+    manifest = here / "plugins" / "agents-only" / ".claude-plugin" / "plugin.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text('{"name": "agents-only"}')
+    listed = run("list", "plugins", "--long", "--plugins", "plugins").stdout
+    (line,) = (line for line in listed.splitlines() if line.startswith("agents-only"))
+    assert line.endswith("nothing in it is used")
+
+
 def test_no_command_installs_a_package_by_guessing_its_name(commands):
     """An entry point's name need not be its package's, and a stranger may own the package's."""
     assert commands("--entry-points", "acme") == {"plugin-not-installed": None}

@@ -233,11 +233,30 @@ def test_show_takes_arguments_for_a_skill_only(run, toolkit):
     assert (done.exit_code, "--arguments is for a skill" in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("key", ["skills", "plugins"])
+def test_a_missing_folder_of_the_users_file_is_named_like_one_of_an_option(
+    run, a_config_folder_of_its_own, key
+):
+    a_config_folder_of_its_own.mkdir(exist_ok=True)
+    path = a_config_folder_of_its_own / "satchel.toml"
+    path.write_text(f"[sources]\n{key} = ['gone']\n")
+    done = run("list")
+    assert done.exit_code == 2
+    assert f"[sources] {key} in " in done.stderr
+    assert "the folder 'gone' does not exist" in done.stderr
+
+
+def test_an_entry_point_that_is_not_installed_is_named_at_once(run, here):
+    done = run("list", "--entry-points", "bultin")
+    assert "no installed distribution has a plugin 'bultin'" in done.stderr
+    assert "did you mean builtin?" in done.stderr
+
+
 def test_show_tells_the_signature_of_a_tool_and_the_notes_of_its_group(run, toolkit):
     tool = run("show", "echo", "--plugins", "plugins").stdout
     assert "echo(text: str, times: int=1, hint: Optional[str]=None) -> str" in tool
     both = run("show", "demo", "--plugins", "plugins").stdout
-    assert "plugin demo: ok" in both
+    assert "plugin demo: not run" in both
     assert "group demo: ok" in both
     assert "Be kind." in both
     assert "echo, kinds" in both
@@ -354,7 +373,7 @@ def test_a_long_list_of_plugins_tells_what_each_brings(run, toolkit, was_run):
         for line in run("list", "plugins", "--long", "--plugins", "plugins").stdout.splitlines()
         if line.startswith("demo")
     )
-    assert re.search(r"ok +plugins +2 tools, 1 group$", demo)
+    assert re.search(r"not run +plugins +2 tools, 1 group$", demo)
     assert not was_run()
 
 

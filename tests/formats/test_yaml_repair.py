@@ -20,6 +20,8 @@ def read(text, limits):
         ("description: 'It's great'", "It's great"),
         ('description: "Say "hi" to all"', 'Say "hi" to all'),
         ('description: "pdf" tools: all', '"pdf" tools: all'),
+        ('description: "Use when asked', "Use when asked"),
+        ("description: 'Use when: asked", "Use when: asked"),
         ("description: > Use when: asked", "> Use when: asked"),
         ("allowed-tools: Bash(a: b)x: y", "Bash(a: b)x: y"),
     ],
@@ -38,6 +40,21 @@ def test_indented_lines_below_are_folded_in_and_later_lines_keep_their_numbers(l
     assert reading.value.values["description"] == "Use when: a and b: c"
     assert reading.value.lines[("license",)] == 5
     assert reading.value.lines[("odd",)] == 6
+
+
+@pytest.mark.parametrize(("above", "field"), [("name", "description"), ("description", "name")])
+def test_an_indented_field_is_moved_to_the_margin_and_nothing_else_is_said(above, field, limits):
+    reading = read(f"{above}: foo\n  {field}: bar\n", limits)
+    assert reading.value.values == {above: "foo", field: "bar"}
+    (item,) = reading.diagnostics
+    assert (item.code, item.where.line) == ("yaml-repaired", 3)
+    assert item.message == f"'{field}' is indented, so it would belong to '{above}' above"
+    assert item.fix == f"Remove the spaces before '{field}:'."
+
+
+def test_a_text_that_only_looks_like_a_field_stays_in_its_field(limits):
+    reading = read("name: a\ndescription: Fill the form\n  name: yours\n", limits)
+    assert reading.value.values == {"name": "a", "description": "Fill the form name: yours"}
 
 
 def test_every_repair_is_reported_on_its_own_line(limits):

@@ -156,6 +156,10 @@ class Sources:
                         fault = f"the folder {folder!r} does not exist"
                     message = one_line(fault)
                     raise click.BadParameter(message, param_hint=option)
+        if self.skills or self.plugins:
+            return
+        for file in self._files():
+            _require_roots(file)
 
     def _roots(self) -> list["satchel.SearchRoot"]:
         """Return the user's folders: of `satchel.toml` and the conventional ones.
@@ -173,6 +177,17 @@ class Sources:
         from satchel.sources.selection import read_selection, selection_path
 
         return read_selection(selection_path()).files
+
+
+def _require_roots(file: "SelectionFile") -> None:
+    """Raise `click.BadParameter` for a folder of `satchel.toml` that does not exist."""
+    for root in file.roots:
+        if not os.path.isdir(root.path):
+            fault = "is not a folder" if os.path.lexists(root.path) else "does not exist"
+            message = one_line(f"the folder {root.source!r} {fault}")
+            raise click.BadParameter(
+                message, param_hint=f"[sources] {root.holds} in {one_line(file.path)}"
+            )
 
 
 def _write_unread_folders(

@@ -5,6 +5,7 @@ from typing import Any
 from satchel.reports.short_texts import count
 
 NOT_LOADED = "unknown until the plugin's code is loaded (use --run)"
+NOT_LOADABLE = "unknown, because the plugin's code was not loaded"
 
 _MERGES = {
     "replace": "replaces the old value",

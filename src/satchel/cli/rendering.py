@@ -96,6 +96,8 @@ def _shrunk(widths: list[int], available: int) -> list[int]:
 _MISSING_TOOL_CODES = frozenset({"tool-state-missing", "tool-unfit", "contract-unfit"})
 """Why a tool is missing: shown at once, because the user may look for that tool."""
 
+_NAMED_CODES = _MISSING_TOOL_CODES | {"plugin-not-installed"}
+
 _RUN_CODES = _MISSING_TOOL_CODES | {
     *("plugin-import-failed", "plugin-import-timeout", "plugin-hook-failed", "plugin-meddled"),
     *("plugin-startup-failed", "plugin-tool-invalid"),
@@ -103,8 +105,11 @@ _RUN_CODES = _MISSING_TOOL_CODES | {
 """Diagnostics that only exist after plugin code ran, so the doctor needs `--run`."""
 
 
-def summary(catalog: "Catalog", console: Console) -> None:
-    """Write to stderr how many errors and warnings there are, and the command for details."""
+def summary(catalog: "Catalog", console: Console, *, names_missing: bool = True) -> None:
+    """Write to stderr how many errors and warnings there are, and the command for details.
+
+    What the user named and is missing is written in full, unless the caller has done that.
+    """
     counts = Counter(item.severity for item in catalog.diagnostics)
     parts = [
         count(counts[severity], str(severity))
@@ -112,7 +117,7 @@ def summary(catalog: "Catalog", console: Console) -> None:
         if counts[severity]
     ]
     for item in catalog.diagnostics:
-        if item.code in _MISSING_TOOL_CODES:
+        if names_missing and item.code in _NAMED_CODES:
             console.say(visible(str(item)))
     if parts:
         needs_run = any(item.code in _RUN_CODES for item in catalog.diagnostics)

@@ -15,6 +15,7 @@ from satchel.text import one_line, shorten
 
 _ENTRY = re.compile(r"([A-Za-z0-9_-]+)[ \t]*:[ \t]+(\S.*)")
 _BLOCK_SCALAR = re.compile(r"[|>][-+0-9]{0,2}[ \t]*(?:#.*)?")
+_INDENTED = re.compile(r"[ \t]+((name|description|license|compatibility)[ \t]*:(?:[ \t].*)?)")
 _EXAMPLE_LENGTH = 100
 
 
@@ -35,7 +36,7 @@ def read_repairing(
         return reading
     repairs = DiagnosticCollector(path)
     repaired: list[str] = []
-    for entry in _entries(lines):
+    for entry in _entries(_without_indentation(lines, repairs, first_line)):
         quoted = _quoted(entry, limits, structured)
         if not quoted:
             repaired += entry
@@ -54,6 +55,27 @@ def read_repairing(
 
 def _codes(reading: ReadResult[YamlMap]) -> set[str]:
     return {item.code for item in reading.diagnostics}
+
+
+def _without_indentation(
+    lines: list[str], repairs: DiagnosticCollector, first_line: int
+) -> list[str]:
+    """Move indented fields of a skill to the margin where they would belong to a field's text."""
+    found, above = list(lines), ""
+    for at, line in enumerate(lines):
+        if line[:1].strip():
+            entry = _ENTRY.fullmatch(line)
+            is_plain = (
+                entry and entry[2][0] not in "'\"[{" and not _BLOCK_SCALAR.fullmatch(entry[2])
+            )
+            above = entry[1] if entry and is_plain else ""
+        field = _INDENTED.fullmatch(line)
+        if above and field and not any(it.startswith(f"{field[2]}:") for it in found):
+            found[at] = field[1]
+            message = f"'{field[2]}' is indented, so it would belong to '{above}' above"
+            fix = f"Remove the spaces before '{field[2]}:'."
+            repairs.add("yaml-repaired", message, fix, first_line + at)
+    return found
 
 
 def _entries(lines: list[str]) -> Iterator[list[str]]:
@@ -81,4 +103,6 @@ def _quoted(entry: list[str], limits: Limits, structured: Collection[str]) -> st
         return ""  # the author meant escapes, and one of them is wrong
     if value[0] in "'\"" and value[-1] == value[0]:
         value = value[1:-1]  # quotes inside quotes: the outer ones belong to YAML
+    elif value[0] in "'\"" and value.count(value[0]) == 1:
+        value = value[1:].lstrip()  # a quote that nothing closes
     return "{}: '{}'".format(key, value.replace("'", "''"))

@@ -1,5 +1,6 @@
 """Convert records to JSON. The fields are an interface, described in docs/reference/json.md."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -79,9 +80,17 @@ def _skill_details(skill: "SkillEntry") -> Json:
         "compatibility": manifest.compatibility if manifest else None,
         "allowed_tools": list(manifest.allowed_tools) if manifest else [],
         "metadata": to_plain(manifest.metadata) if manifest else {},
-        "files": [_pick(file, "name", "size") for file in skill.files],
+        "files": _files(skill),
         "body": manifest.body if manifest else "",
     }
+
+
+def _files(skill: "SkillEntry") -> list[Json]:
+    files = [_pick(file, "name", "size") for file in skill.files]
+    # The path of a command is its only file, which the model would read as SKILL.md.
+    if not skill.folder and skill.path.endswith((".md", ".toml")):
+        files = [{**file, "name": os.path.basename(skill.path)} for file in files]
+    return files
 
 
 def contract_of(tool: "ToolEntry") -> Json | None:

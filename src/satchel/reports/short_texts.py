@@ -43,9 +43,18 @@ def status_label(entry: "Entry") -> str:
     """Return an entry's state in words."""
     if any(item.code == "plugin-not-enabled" for item in entry.diagnostics):
         return "available, not enabled"
-    # Only a tool has the attribute.
-    is_unknown = getattr(entry, "tool", entry) is None and entry.state == "ok"
-    return "not run" if is_unknown else str(entry.state)
+    if entry.state == "ok" and has_code_not_run(entry):
+        return "not run"
+    # Only a skill has the attribute.
+    is_for_model = entry.state != "ok" or getattr(entry, "is_for_model", True)
+    return str(entry.state) if is_for_model else "ok, only the user calls it"
+
+
+def has_code_not_run(entry: "Entry") -> bool:
+    """Return whether it is a tool whose code was only read, or a plugin with such a tool."""
+    # Only a plugin has a contribution with tools, and only a tool has a tool.
+    tools = getattr(getattr(entry, "contribution", None), "tools", (entry,))
+    return any(getattr(tool, "tool", tool) is None for tool in tools)
 
 
 def worst_first(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

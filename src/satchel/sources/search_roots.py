@@ -8,6 +8,7 @@ from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import is_inside, real_path
 from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
+from satchel.text import shorten
 
 _OWN_PLUGINS = ".satchel/plugins"
 
@@ -88,9 +89,15 @@ def search_root(
 ) -> SearchRoot:
     """Return the search root of a path as the user wrote it; `~` is the user's home.
 
-    Raises `DefinitionError` for an empty path, which would otherwise mean the current folder.
+    Raises `DefinitionError` for an empty path, which would otherwise mean the current folder, and
+    for one that no file can have.
     """
     written = os.fspath(path)
+    if not _is_possible(written):
+        raise DefinitionError(
+            f"a folder of {holds} has a path that cannot exist: {shorten(repr(written), 100)}",
+            fix="correct the path",
+        )
     if not written.strip():
         raise DefinitionError(f"a folder of {holds} has an empty path", fix="use '.' for this one")
     source = written.rstrip("/") or "/"
@@ -102,6 +109,14 @@ def search_root(
         source=source,
         follows_links_out=_leads_out(path, holds, scope),
     )
+
+
+def _is_possible(path: str) -> bool:
+    """Return whether the system takes a path: a null byte or half a character is an error."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def skills_of_plugin(

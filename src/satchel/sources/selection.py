@@ -487,6 +487,8 @@ def _lists_fault(table: str, value: object, scope: Precedence) -> str:
             return f"has {key!r}, which is not a list of texts"
         if table == SOURCES and not all(map(str.strip, texts)):
             return f"has {key!r} with an empty name"
+        if table == SOURCES and any("\0" in text for text in texts):
+            return f"has {key!r} with a null byte"
     return ""
 
 

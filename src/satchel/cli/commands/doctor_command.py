@@ -18,7 +18,13 @@ from satchel.reports.doctor_cases import DoctorCase, doctor_cases
 from satchel.reports.listing_report import listing_report
 from satchel.reports.repair_advice import advice
 from satchel.reports.serializer import case_json, check_json
-from satchel.reports.short_texts import count, location_text, relative, status_label
+from satchel.reports.short_texts import (
+    count,
+    has_code_not_run,
+    location_text,
+    relative,
+    status_label,
+)
 from satchel.text import one_line
 
 if TYPE_CHECKING:
@@ -79,6 +85,8 @@ def command(
     found = [check.severity for check in checks]
     found += [item.severity for case in all_cases for item in case.diagnostics]
     errors, warnings = found.count(Severity.ERROR), found.count(Severity.WARNING)
+    if not run and (number := sum(map(has_code_not_run, app.catalog.plugins.values()))):
+        console.say(f"the code of {count(number, 'plugin')} was not run; --run runs it")
     console.say(f"{count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if errors or warnings else 0
 

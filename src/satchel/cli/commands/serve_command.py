@@ -178,9 +178,11 @@ class _Start:
         )
         log.know(app)
         report = served_report(app, selection)
-        for line in (*report.missing, *report.others, report.served):
+        # The first one is in the error of `--strict`.
+        missing = report.missing[1:] if self.is_strict else report.missing
+        for line in (*missing, *report.others, report.served):
             console.say(line)
-        summary(app.catalog, console)
+        summary(app.catalog, console, names_missing=False)
         if self.is_strict and report.missing:
             first, number = report.missing[0], len(report.missing)
             more = f" ({number - 1} more above)" if number > 1 else ""

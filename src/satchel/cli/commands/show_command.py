@@ -9,7 +9,7 @@ import click
 import satchel
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
-from satchel.cli.contract_lines import NOT_LOADED, contract_lines
+from satchel.cli.contract_lines import NOT_LOADABLE, NOT_LOADED, contract_lines
 from satchel.cli.rendering import COLOURS, diagnostic_line
 from satchel.errors import NotFoundError
 from satchel.names import near_misses
@@ -61,7 +61,7 @@ def command(
         console.json(records)
         return
     for (_, entry), record in zip(entries, records, strict=True):
-        _write(entry, record, console)
+        _write(entry, record, console, was_run=run)
 
 
 def _entries_named(
@@ -100,7 +100,7 @@ def _record(kind: str, entry: "Entry") -> dict[str, Any]:
     return shown(kind, entry, declared.signature if declared else None, parameters)
 
 
-def _write(entry: "Entry", record: dict[str, Any], console: Console) -> None:
+def _write(entry: "Entry", record: dict[str, Any], console: Console, *, was_run: bool) -> None:
     state = console.paint(status_label(entry), fg=COLOURS[entry.state])
     console.out(f"{record['kind']} {console.paint(one_line(entry.name), bold=True)}: {state}")
     console.labelled(_fields(record))
@@ -109,7 +109,8 @@ def _write(entry: "Entry", record: dict[str, Any], console: Console) -> None:
         # Without its code, a tool may have a contract that is not known.
         is_loaded = getattr(entry, "tool", None) is not None
         contract = contract_lines(record["contract"]) if record["contract"] else ()
-        console.labelled(contract if is_loaded else [("contract", NOT_LOADED)])
+        unknown = NOT_LOADABLE if was_run else NOT_LOADED
+        console.labelled(contract if is_loaded else [("contract", unknown)])
     for item in entry.diagnostics:
         console.out(f"  {console.paint(diagnostic_line(item), fg=COLOURS[item.severity])}")
     for text in (record.get("notes"), record.get("body")):
