@@ -204,3 +204,19 @@ def test_a_file_named_as_the_servers_of_a_plugin_counts_apart(tmp_path):
     args[0] = "${CLAUDE_PLUGIN_ROOT}/../../x"
     (bundle / ".mcp.json").write_text(json.dumps(servers))
     assert "leads out" in plugin(tmp_path).problem
+
+
+def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(tmp_path):
+    bundle = tmp_path / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "node"}}}))
+    (bundle / "skills/pdf").mkdir(parents=True)
+    (bundle / "skills/pdf/SKILL.md").write_text("1")
+    (bundle / "x.js").symlink_to("skills/pdf/SKILL.md")
+    before = plugin(tmp_path)
+    (bundle / "skills/pdf/SKILL.md").write_text("2")
+    assert plugin(tmp_path).digest != before.digest
+    (tmp_path / "lib").mkdir()
+    (bundle / "lib").symlink_to("../../lib")
+    assert "leads out" in plugin(tmp_path).problem

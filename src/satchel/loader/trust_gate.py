@@ -12,7 +12,7 @@ from satchel.catalog import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.settings import Limits, Settings
+from satchel.settings import Settings
 from satchel.sources import Precedence, RootKind, Selection, conventional_roots
 from satchel.sources.file_reader import is_inside
 from satchel.sources.projects import SERVERS_FILE, Project, TrustLevel
@@ -74,7 +74,6 @@ class TrustGate:
     """The grants of one pass, by the folder of the project."""
 
     grants: Mapping[str, Grant] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
 
     @property
     def stamps(self) -> tuple[StampedPath, ...]:
@@ -267,7 +266,7 @@ def open_gate(
         project.folder: _grant(project, settings.state_folder, known.get(project.folder))
         for project in projects
     }
-    return TrustGate(grants=grants, limits=settings.limits)
+    return TrustGate(grants=grants)
 
 
 def _grant(project: Project, state_folder: str, before: Grant | None) -> Grant:

@@ -24,6 +24,7 @@ from satchel.sources.file_reader import (
     UnitFile,
     UnreadableFileError,
     digest_of,
+    is_inside,
     real_path,
     reason_of,
 )
@@ -80,7 +81,7 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     declared = json.dumps(list(map(_declared, finding.servers)), default=_plain)
     is_local = any(server.transport == "stdio" for server in finding.servers)
     files, problem = _programs(
-        finding.path, declared, only_scripts=not is_local, with_text=with_text
+        finding.path, base, declared, only_scripts=not is_local, with_text=with_text
     )
     if not (finding.sources or finding.servers or files):
         return None
@@ -117,7 +118,7 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
     if any(table.get("command") for table in file.servers.values()):
         declared = json.dumps(parts["servers"], default=_plain)
         # What a command runs is not known: it starts in the project, and all files may be used.
-        programs, problem = _programs(base, declared, with_text=with_text)
+        programs, problem = _programs(base, base, declared, with_text=with_text)
         for path, program in programs.items():
             if path not in _OWN_FILES or path in declared:
                 files[f"./{path}" if path == name else path] = program
@@ -179,14 +180,14 @@ def server_variables(server: McpServerManifest) -> tuple[str, ...]:
 
 
 def _programs(
-    folder: str, declared: str, *, only_scripts: bool = False, with_text: bool = False
+    folder: str, base: str, declared: str, *, only_scripts: bool = False, with_text: bool = False
 ) -> tuple[dict[str, CodeFile], str]:
     """Return all files of a folder that could run, and why they cannot be compared, or `""`.
 
     Left out are Markdown in skills, `.git`, and what Python makes of sources again, unless
     `declared` names them. A link counts by what it says.
     """
-    root, files = real_path(folder), dict[str, CodeFile]()
+    root, project, files = real_path(folder), real_path(base), dict[str, CodeFile]()
     in_skill: set[str] = set()
     try:
         for above, folders, names in os.walk(root, onerror=_fail):
@@ -203,7 +204,7 @@ def _programs(
                     continue
                 if len(files) >= _MOST_PROGRAM_FILES:
                     return files, f"{folder} has more than {_MOST_PROGRAM_FILES} files"
-                files[key] = _program(path, root, with_text=with_text)
+                files[key] = _program(path, root, project, with_text=with_text)
     except (UnreadableFileError, RecursionError) as error:
         return files, str(error) or f"{folder} is too deep"
     return files, ""
@@ -224,10 +225,14 @@ def _is_cache(path: str) -> bool:
     return data[4:8] in {b"\0\0\0\0", b"\3\0\0\0"}
 
 
-def _program(path: str, root: str, *, with_text: bool) -> CodeFile:
+def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile:
     """Read a file or link. Raises `UnreadableFileError` unless it is compared completely."""
     if os.path.islink(path):
-        text = f"link to {os.readlink(path)}"
+        text, target = f"link to {os.readlink(path)}", real_path(path)
+        if is_inside(target, project) and not is_inside(target, root):
+            raise UnreadableFileError(f"{path} is a link that leads out of the plugin")
+        if is_inside(target, root) and os.path.isfile(target):
+            text += f" with digest {digest_of(_bytes(target, root))}"
         return CodeFile(digest_of(os.fsencode(text)), text)
     stamp = Stamp.at(path)
     if stamp.is_settled() and not with_text:
