@@ -9,8 +9,10 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from click.testing import CliRunner
 
 from satchel import Precedence, Project, Satchel, Settings, Status, conventional_roots
+from satchel.cli.main import cli
 from satchel.sources.projects import TrustLevel
 from satchel.sources.trust_record import TrustStore
 
@@ -246,7 +248,9 @@ def test_a_program_in_the_project_that_changes_is_held_with_its_server(clone):
     trust(clone, "code")
     with opened(clone) as app:
         assert "local" in app.declared_mcp_servers
-        (bundle / "README.md").write_text("A text.\n")
+        text = bundle / "skills/pdf/SKILL.md"
+        text.parent.mkdir(parents=True)
+        text.write_text("---\nname: pdf\ndescription: d\n---\nA text.\n")
         app.refresh()
         assert "local" in app.declared_mcp_servers
         (bundle / "server/helper.py").write_text(f"open({str(clone.marks / 'helper')!r}, 'w')\n")
@@ -402,6 +406,37 @@ def test_a_record_that_others_can_write_is_not_used(clone):
         assert {"trust-unreadable", "project-untrusted"} <= codes(app)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+@pytest.mark.parametrize("how", ["link", "folder"])
+def test_a_record_that_is_a_link_or_in_a_folder_of_others_is_not_used(clone, tmp_path, how):
+    trust(clone, "code")
+    record = Path(TrustStore().stamp(str(clone.folder))[0])
+    if how == "link":
+        record.rename(tmp_path / "elsewhere.json")
+        record.symlink_to(tmp_path / "elsewhere.json")
+    else:
+        record.parent.chmod(0o777)
+    with opened(clone) as app:
+        assert "trust-unreadable" in codes(app)
+        assert of_project(app) == []
+
+
+@pytest.mark.parametrize("change", ["program", "size"])
+def test_a_server_is_held_if_any_file_of_the_project_changed_or_cannot_be_compared(clone, change):
+    trust(clone, "code")
+    if change == "program":
+        (clone.folder / "node_modules").mkdir()
+        (clone.folder / "node_modules/x.js").touch()
+    else:
+        with (clone.folder / "big").open("wb") as file:
+            file.truncate(64 * 1024 * 1024 + 1)
+        trust(clone, "code")
+    with opened(clone) as app:
+        assert "starter" not in app.declared_mcp_servers
+        (held,) = [item for item in app.catalog.diagnostics if item.code == "code-held"]
+    assert ("64 MiB" in held.message) == (change == "size")
+
+
 def test_a_project_cannot_bring_its_own_record(clone, monkeypatch):
     trust(clone, "code")
     record = Path(TrustStore().stamp(str(clone.folder))[0])
@@ -481,3 +516,31 @@ def test_a_folder_that_the_user_names_is_trusted_code(clone):
         clone.write_plugin(2)
         app.refresh()
         assert "imported-2" in clone.happened()
+
+
+@pytest.mark.parametrize("level", ["data", "code"])
+def test_the_test_command_imports_no_code_that_is_not_trusted(clone, level, monkeypatch):
+    monkeypatch.chdir(clone.folder)
+    trust(clone, level)
+    clone.write_plugin(2)
+    for options in ([], ["--trust", "data"]):
+        result = CliRunner().invoke(cli, ["test", "bait", *options])
+        assert result.exit_code == 1
+        assert "not used" in result.stderr
+    assert clone.happened() == set()
+
+
+@pytest.mark.parametrize("option", ["--locked", "--frozen"])
+@pytest.mark.parametrize("name", ["bait", "plugins/bait"])
+def test_the_test_command_imports_no_code_that_differs_from_the_lock(
+    clone, option, name, monkeypatch
+):
+    monkeypatch.chdir(clone.folder)
+    sources = ["--plugins", "plugins"]
+    assert CliRunner().invoke(cli, ["lock", *sources]).exit_code == 0
+    clone.write_plugin(2)
+    assert CliRunner().invoke(cli, ["test", name, option, *sources]).exit_code == 1
+    assert CliRunner().invoke(cli, ["test", name, option]).exit_code == 1
+    assert "imported-2" not in clone.happened()
+    clone.write_plugin(1)
+    assert CliRunner().invoke(cli, ["test", name, option, *sources]).exit_code == 0

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from satchel.settings import Limits
-from satchel.sources import RootKind, scan_plugins, scan_skills, search_root
+from satchel.sources import RootKind, code_units, scan_plugins, scan_skills, search_root
 from satchel.sources.code_units import plugin_unit, requested_variables, settings_unit, skill_unit
 from satchel.sources.search_roots import Precedence
 from satchel.sources.selection import parse_selection
@@ -14,7 +14,7 @@ from satchel.sources.selection import parse_selection
 def plugin(folder, **options):
     scan = scan_plugins(search_root(folder / "plugins", RootKind.PLUGINS), Limits())
     (found,) = scan.findings.values()
-    return plugin_unit(found, str(folder), Limits(), **options)
+    return plugin_unit(found, str(folder), **options)
 
 
 def settings(folder, text):
@@ -65,7 +65,8 @@ def test_all_files_of_a_plugin_that_starts_a_program_count(tmp_path):
     (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
     (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "node"}}}))
     before = plugin(tmp_path)
-    (bundle / "README.md").write_text("text")
+    (bundle / "skills/pdf").mkdir(parents=True)
+    (bundle / "skills/pdf/SKILL.md").write_text("text")
     assert plugin(tmp_path).digest == before.digest
     (bundle / "server.js").write_text("x")
     assert plugin(tmp_path).digest != before.digest
@@ -122,21 +123,100 @@ def test_the_variables_of_a_declaration_are_found_wherever_they_are():
     [
         (["tools/server.py"], "tools/server.py", True),
         (["tools/server.py"], "tools/helper.py", True),
-        (["tools/server.py"], "tools/notes.md", False),
-        (["tools/server.py"], "other.py", False),
+        (["tools/server.py"], "skills/pdf/more.md", False),
+        (["tools/server.py"], "other.py", True),
         (["run", "--directory=app"], "app/deep/code.js", True),
-        (["run", "app"], "app/README.md", False),
+        (["run", "app"], "app/README.md", True),
         (["-m", "tools.helper"], "tools/helper.py", True),
         (["-m", "app"], "app/deep/code.js", True),
-        ([".", "..", "\0"], "other.py", False),
+        ([".", "..", "\0"], "other.py", True),
+        (["-c", "x"], "node_modules/a.js", True),
+        (["-c", "x"], "tools/__pycache__/a.py", True),
+        (["-c", "x"], ".git/index", False),
+        ([".git/index"], ".git/index", True),
+        (["skills/pdf/more.md"], "skills/pdf/more.md", True),
+        (["-c", "x"], "json/__init__.py", True),
     ],
 )
-def test_what_lies_beside_a_program_of_a_server_counts(tmp_path, args, changed, counts):
-    names = ("tools/server.py", "tools/helper.py", "tools/notes.md", "other.py")
-    for name in (*names, "app/deep/code.js", "app/README.md"):
+def test_all_files_of_a_project_that_starts_a_program_count(tmp_path, args, changed, counts):
+    names = ("tools/server.py", "tools/helper.py", "other.py", "skills/pdf/SKILL.md")
+    for name in (*names, "app/deep/code.js", "app/README.md", changed):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1")
     text = f"[mcp.box]\ncommand = 'python'\nargs = {json.dumps(args)}\n"
     before = settings(tmp_path, text)
     (tmp_path / changed).write_text("2")
     assert (settings(tmp_path, text).digest != before.digest) == counts
+
+
+def test_a_module_that_is_new_beside_a_server_counts(tmp_path):
+    text = "[mcp.box]\ncommand = 'python'\nargs = ['-m', 'http.server']\n"
+    before = settings(tmp_path, text)
+    (tmp_path / "http.py").touch()
+    assert settings(tmp_path, text).digest != before.digest
+
+
+@pytest.mark.parametrize(
+    ("flags", "counts"), [(b"\0\0\0\0", False), (b"\1\0\0\0", True), (b"\3\0\0\0", False)]
+)
+def test_compiled_files_count_if_python_would_not_compare_them_with_the_source(
+    tmp_path, flags, counts
+):
+    compiled = tmp_path / "__pycache__/a.cpython-311.pyc"
+    compiled.parent.mkdir()
+    text = "[mcp.box]\ncommand = 'python'\nargs = ['-m', 'a']\n"
+    before = settings(tmp_path, text)
+    compiled.write_bytes(b"magi" + flags)
+    assert (settings(tmp_path, text).digest != before.digest) == counts
+
+
+@pytest.mark.parametrize("limit", ["number", "size"])
+def test_what_cannot_be_compared_completely_is_a_problem(tmp_path, monkeypatch, limit):
+    number, size = (1, 9) if limit == "number" else (9, 1)
+    monkeypatch.setattr(code_units, "_MOST_PROGRAM_FILES", number)
+    monkeypatch.setattr(code_units, "_LARGEST_PROGRAM", size)
+    for name in "ab":
+        (tmp_path / name).write_text("12")
+    unit = settings(tmp_path, "[mcp.box]\ncommand = 'x'\n")
+    assert ("more than 1 files" if limit == "number" else "larger than") in unit.problem
+
+
+def test_a_file_that_is_named_as_the_settings_are_counts_apart(tmp_path):
+    text = "[mcp.box]\ncommand = 'sh'\nargs = ['satchel.toml']\n"
+    (tmp_path / "satchel.toml").write_text("1")
+    before = settings(tmp_path, text)
+    (tmp_path / "satchel.toml").write_text("2")
+    assert settings(tmp_path, text).digest != before.digest
+
+
+def test_a_file_named_as_the_servers_of_a_plugin_counts_apart(tmp_path):
+    bundle = tmp_path / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    args = ["${CLAUDE_PLUGIN_ROOT}/MCP servers"]
+    servers = {"mcpServers": {"a": {"command": "node", "args": args}}}
+    (bundle / ".mcp.json").write_text(json.dumps(servers))
+    (bundle / "MCP servers").write_text("1")
+    before = plugin(tmp_path)
+    (bundle / "MCP servers").write_text("2")
+    assert plugin(tmp_path).digest != before.digest
+    assert not before.problem
+    args[0] = "${CLAUDE_PLUGIN_ROOT}/../../x"
+    (bundle / ".mcp.json").write_text(json.dumps(servers))
+    assert "leads out" in plugin(tmp_path).problem
+
+
+def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(tmp_path):
+    bundle = tmp_path / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "node"}}}))
+    (bundle / "skills/pdf").mkdir(parents=True)
+    (bundle / "skills/pdf/SKILL.md").write_text("1")
+    (bundle / "x.js").symlink_to("skills/pdf/SKILL.md")
+    before = plugin(tmp_path)
+    (bundle / "skills/pdf/SKILL.md").write_text("2")
+    assert plugin(tmp_path).digest != before.digest
+    (tmp_path / "lib").mkdir()
+    (bundle / "lib").symlink_to("../../lib")
+    assert "leads out" in plugin(tmp_path).problem

@@ -36,7 +36,7 @@ _METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 
 def code_of(plugin: PluginFinding) -> CodeUnit | None:
     """Return what of a plugin's folder could run, `None` if nothing could."""
-    return plugin_unit(plugin, plugin.path, Limits())
+    return plugin_unit(plugin, plugin.path)
 
 
 def lines_of_folder(

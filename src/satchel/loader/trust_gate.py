@@ -12,7 +12,7 @@ from satchel.catalog import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.settings import Limits, Settings
+from satchel.settings import Settings
 from satchel.sources import Precedence, RootKind, Selection, conventional_roots
 from satchel.sources.file_reader import is_inside
 from satchel.sources.projects import SERVERS_FILE, Project, TrustLevel
@@ -52,14 +52,18 @@ class Grant:
         if unit is None or self.level is not TrustLevel.CODE or self.units is None:
             return unit is None or self.level is TrustLevel.CODE
         trusted = self.units.get(unit.key)
-        return trusted is not None and trusted.digest == unit.digest
+        return trusted is not None and not unit.problem and trusted.digest == unit.digest
 
-    def refusal(self, path: str, what: str) -> Diagnostic:
+    def refusal(self, path: str, what: str, unit: CodeUnit | None = None) -> Diagnostic:
         """Return the diagnostic of code that is not used; `what` ends with a verb."""
         command = f"satchel trust {quote(self.project.folder)}"
         if self.level is not TrustLevel.CODE:
             message = f"{what} not used: only the data of its project is trusted"
             return make_diagnostic("code-untrusted", Where(path), message, command)
+        if unit and unit.problem:
+            message = f"{what} not used: it cannot be compared completely: {unit.problem}"
+            fix = "make it smaller, or name it with --plugins, or start it from your own settings"
+            return make_diagnostic("code-held", Where(path), message, fix)
         message = f"{what} not used: it is new, or changed after it was trusted"
         fix = f"{command} --diff, then {command}"
         return make_diagnostic("code-held", Where(path), message, fix)
@@ -70,7 +74,6 @@ class TrustGate:
     """The grants of one pass, by the folder of the project."""
 
     grants: Mapping[str, Grant] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
 
     @property
     def stamps(self) -> tuple[StampedPath, ...]:
@@ -148,7 +151,7 @@ class TrustGate:
         name = os.path.basename(file.path)
         trusted = (grant.units or {}).get(name)
         is_kept = trusted is not None and unit is not None and keeps_programs(unit, trusted)
-        refusal = grant.refusal(file.path, f"what {name} enables, configures and starts is")
+        refusal = grant.refusal(file.path, f"what {name} enables, configures and starts is", unit)
         return replace(
             file.as_data,
             enable=file.as_data.enable | code.enable.without_skills,
@@ -164,7 +167,7 @@ class TrustGate:
             return None
         from satchel.sources.code_units import plugin_unit  # lazy: needed only with projects
 
-        return plugin_unit(finding, grant.project.folder, self.limits)
+        return plugin_unit(finding, grant.project.folder)
 
     def guarded(
         self,
@@ -183,7 +186,7 @@ class TrustGate:
         # A server starts its program from disk, so the last good one needs the trusted program.
         keeps_servers = trusted is not None and has_same_programs(unit, trusted, finding)
         servers = last_good.servers if last_good and keeps_servers else ()
-        reason = grant.refusal(finding.path, f"the code of plugin {contribution.name!r} is")
+        reason = grant.refusal(finding.path, f"the code of plugin {contribution.name!r} is", unit)
         is_held = grant.level is TrustLevel.CODE
         return replace(
             contribution,
@@ -263,7 +266,7 @@ def open_gate(
         project.folder: _grant(project, settings.state_folder, known.get(project.folder))
         for project in projects
     }
-    return TrustGate(grants=grants, limits=settings.limits)
+    return TrustGate(grants=grants)
 
 
 def _grant(project: Project, state_folder: str, before: Grant | None) -> Grant:

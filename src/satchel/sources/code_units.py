@@ -9,37 +9,44 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import KIB, MIB
 from satchel.sources.file_reader import (
+    Stamp,
     UnitFile,
     UnreadableFileError,
     digest_of,
     is_inside,
     real_path,
+    reason_of,
 )
-from satchel.sources.folder_reader import FolderReader
 from satchel.sources.open_folder import read_inside
+from satchel.sources.projects import SERVERS_FILE
+from satchel.sources.selection import SELECTION_FILE
 
 if TYPE_CHECKING:
     from satchel.formats import McpServerManifest
-    from satchel.settings import Limits
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.selection import SelectionFile
     from satchel.sources.skill_scan import SkillFinding
 
 _LARGEST_PROGRAM = 64 * MIB
-_MOST_PROGRAM_FILES = 1_000
+_MOST_PROGRAM_FILES = 20_000
 _LARGEST_TEXT = 256 * KIB
 """Texts up to this size are kept to show what changed."""
-_SERVERS = "MCP servers"
-LISTING = "entry in the marketplace"
+_SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
+LISTING = "entry in the marketplace/"
 """The name of the text about a plugin in the list of its marketplace."""
+_LEADS_OUT = re.compile(r"(?<!\.)\.\.(?![.\w])")
+_OWN_FILES = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
 _DECLARED = ("command", "args", "env", "cwd", "url", "headers")
 
 
@@ -59,6 +66,8 @@ class CodeUnit:
     """Its path inside the project, with the name in a marketplace after `#`."""
     files: Mapping[str, CodeFile]
     """Its files by their path inside the unit, and its definitions by what they define."""
+    problem: str = ""
+    """Why it cannot be compared completely, and so is not used; or `""`."""
 
     @property
     def digest(self) -> str:
@@ -67,22 +76,17 @@ class CodeUnit:
         return digest_of("".join(lines).encode("utf-8", "surrogatepass"))
 
 
-def plugin_unit(
-    finding: PluginFinding, base: str, limits: Limits, *, with_text: bool = False
-) -> CodeUnit | None:
+def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
     """Return the code of a plugin in a project, `None` if nothing of it could run."""
+    declared = json.dumps(list(map(_declared, finding.servers)), default=_plain)
     is_local = any(server.transport == "stdio" for server in finding.servers)
-    reader = FolderReader(
-        root=real_path(finding.path),
-        most_files=limits.files_per_skill,
-        largest=_LARGEST_PROGRAM,
-        wanted=lambda name: _is_script(name) or (is_local and not name.endswith(".md")),
-        keep=lambda _name: with_text,
+    files, problem = _programs(
+        finding.path, base, declared, only_scripts=not is_local, with_text=with_text
     )
-    programs = reader.read(finding.path).files
-    if not (finding.sources or finding.servers or programs):
+    if not (finding.sources or finding.servers or files):
         return None
-    files = {file.name: _code_file(file, with_text=with_text) for file in programs}
+    if is_local and _LEADS_OUT.search(declared):
+        problem = problem or "a server of it names '..', which leads out of its folder"
     # Last: these are the bytes that are imported.
     files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}
     if finding.servers:
@@ -90,7 +94,7 @@ def plugin_unit(
     if finding.listed is not None:
         text = repr(finding.listed)
         files[LISTING] = CodeFile(digest_of(text.encode("utf-8", "surrogatepass")), text)
-    return CodeUnit(plugin_key(finding, base), files)
+    return CodeUnit(plugin_key(finding, base), files, problem)
 
 
 def plugin_key(finding: PluginFinding, base: str) -> str:
@@ -99,7 +103,7 @@ def plugin_key(finding: PluginFinding, base: str) -> str:
     return f"{key}#{finding.listed.name}" if finding.listed else key
 
 
-def settings_unit(file: SelectionFile, base: str) -> CodeUnit | None:
+def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) -> CodeUnit | None:
     """Return what a project's settings enable, configure and start, `None` if that is nothing."""
     parts = {
         "enable": file.enable.beyond_skills,
@@ -110,10 +114,15 @@ def settings_unit(file: SelectionFile, base: str) -> CodeUnit | None:
     if not any(parts.values()):
         return None
     name = os.path.basename(file.path)
-    files = {name: _definition(parts)}
-    for table in file.servers.values():
-        files |= _program_files(table, base)
-    return CodeUnit(name, files)
+    files, problem = {name: _definition(parts)}, ""
+    if any(table.get("command") for table in file.servers.values()):
+        declared = json.dumps(parts["servers"], default=_plain)
+        # What a command runs is not known: it starts in the project, and all files may be used.
+        programs, problem = _programs(base, base, declared, with_text=with_text)
+        for path, program in programs.items():
+            if path not in _OWN_FILES or path in declared:
+                files[f"./{path}" if path == name else path] = program
+    return CodeUnit(name, files, problem)
 
 
 def skill_unit(finding: SkillFinding, base: str) -> CodeUnit | None:
@@ -135,6 +144,12 @@ def skill_unit_with_text(finding: SkillFinding, base: str) -> CodeUnit | None:
     return CodeUnit(unit.key, files)
 
 
+def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
+    """Return the diagnostic of a unit that cannot be compared completely, so never runs."""
+    message = f"its code cannot be compared completely, and is not used: {unit.problem}"
+    return make_diagnostic("code-held", Where(os.path.join(base, unit.key)), message)
+
+
 def has_same_programs(unit: CodeUnit, trusted: CodeUnit, finding: PluginFinding) -> bool:
     """Return whether the files that are not imported, but may be started, are the trusted ones."""
     others = {*(file.name for file in finding.folder.files), _SERVERS, LISTING}
@@ -142,14 +157,16 @@ def has_same_programs(unit: CodeUnit, trusted: CodeUnit, finding: PluginFinding)
         {name: file.digest for name, file in it.files.items() if name not in others}
         for it in (unit, trusted)
     )
-    return now == before
+    return not unit.problem and now == before
 
 
 def keeps_programs(unit: CodeUnit, trusted: CodeUnit) -> bool:
     """Return whether the files that the trusted settings start are unchanged."""
-    programs = (name for name in trusted.files if name != trusted.key)
-    now = {name: file.digest for name, file in unit.files.items()}
-    return all(now.get(name) == trusted.files[name].digest for name in programs)
+    now, before = (
+        {name: file.digest for name, file in it.files.items() if name != it.key}
+        for it in (unit, trusted)
+    )
+    return not unit.problem and now == before
 
 
 def requested_variables(texts: Iterable[object]) -> tuple[str, ...]:
@@ -162,48 +179,81 @@ def server_variables(server: McpServerManifest) -> tuple[str, ...]:
     return requested_variables([_declared(server)]) if server.of_claude else ()
 
 
-def _program_files(table: Mapping[str, Any], base: str) -> dict[str, CodeFile]:
-    """Return the files of a project that the command of a server names, with what is beside them.
+def _programs(
+    folder: str, base: str, declared: str, *, only_scripts: bool = False, with_text: bool = False
+) -> tuple[dict[str, CodeFile], str]:
+    """Return all files of a folder that could run, and why they cannot be compared, or `""`.
 
-    A script may import its neighbours, so those of the same kind count as well, and all of a folder
-    or a Python module that is named. What these use from elsewhere is not known.
+    Left out are Markdown in skills, `.git`, and what Python makes of sources again, unless
+    `declared` names them. A link counts by what it says.
     """
-    args = table.get("args", ())
-    words = [table.get("command"), *(args if isinstance(args, list | tuple) else ())]
-    folder = os.path.join(base, str(table.get("cwd") or ""))
-    root, files = real_path(base), {}
-    for before, word in pairwise(("", *(it for it in words if isinstance(it, str) and it))):
-        name = word.replace(".", "/") if before == "-m" else word.rpartition("=")[2] or word
-        for path in (os.path.join(folder, name), os.path.join(folder, f"{name}.py")):
-            if (
-                os.path.exists(path)
-                and real_path(path) != root
-                and is_inside(real_path(path), root)
-            ):
-                for used in _used_with(path, root):
-                    files[os.path.relpath(used, base)] = _read(used, root) or CodeFile("unreadable")
-    return files
-
-
-def _used_with(path: str, root: str) -> list[str]:
-    """Return the files that a program may be made of, by a file or a folder that is named."""
-    if os.path.isdir(path):
-        reader = FolderReader(
-            root=root,
-            most_files=_MOST_PROGRAM_FILES,
-            largest=_LARGEST_PROGRAM,
-            wanted=lambda name: not name.endswith(".md"),
-            keep=lambda _name: False,
-        )
-        return [os.path.join(path, *file.name.split("/")) for file in reader.read(path).files]
-    if not os.path.isfile(path):
-        return []
-    parent, ending = os.path.dirname(path), os.path.splitext(path)[1]
+    root, project, files = real_path(folder), real_path(base), dict[str, CodeFile]()
+    in_skill: set[str] = set()
     try:
-        beside = sorted(name for name in os.listdir(parent) if ending and name.endswith(ending))
-    except OSError:
-        beside = []
-    return [path, *(os.path.join(parent, name) for name in beside[:_MOST_PROGRAM_FILES])]
+        for above, folders, names in os.walk(root, onerror=_fail):
+            folders[:] = sorted(name for name in folders if name != ".git" or name in declared)
+            if "SKILL.md" in names or os.path.dirname(above) in in_skill:
+                in_skill.add(above)
+            links = [name for name in folders if os.path.islink(os.path.join(above, name))]
+            for name in sorted((*names, *links)):
+                path = os.path.join(above, name)
+                key = os.path.relpath(path, root).replace(os.sep, "/")
+                is_text = above in in_skill and name.endswith(".md") and name not in declared
+                is_cached = _is_cache(path) and "__pycache__" not in declared
+                if is_text or is_cached or (only_scripts and not _is_script(key)):
+                    continue
+                if len(files) >= _MOST_PROGRAM_FILES:
+                    return files, f"{folder} has more than {_MOST_PROGRAM_FILES} files"
+                files[key] = _program(path, root, project, with_text=with_text)
+    except (UnreadableFileError, RecursionError) as error:
+        return files, str(error) or f"{folder} is too deep"
+    return files, ""
+
+
+def _fail(error: OSError) -> None:
+    raise UnreadableFileError(f"{error.filename} cannot be listed: {reason_of(error)}")
+
+
+def _is_cache(path: str) -> bool:
+    """Return whether Python compares a compiled file with its source before it uses it."""
+    if not path.endswith(".pyc") or os.path.basename(os.path.dirname(path)) != "__pycache__":
+        return False
+    try:
+        data, _ = read_inside(path, _LARGEST_PROGRAM, real_path(os.path.dirname(path)))
+    except UnreadableFileError:
+        return False
+    return data[4:8] in {b"\0\0\0\0", b"\3\0\0\0"}
+
+
+def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile:
+    """Read a file or link. Raises `UnreadableFileError` unless it is compared completely."""
+    if os.path.islink(path):
+        text, target = f"link to {os.readlink(path)}", real_path(path)
+        if is_inside(target, project) and not is_inside(target, root):
+            raise UnreadableFileError(f"{path} is a link that leads out of the plugin")
+        if is_inside(target, root) and os.path.isfile(target):
+            text += f" with digest {digest_of(_bytes(target, root))}"
+        return CodeFile(digest_of(os.fsencode(text)), text)
+    stamp = Stamp.at(path)
+    if stamp.is_settled() and not with_text:
+        return CodeFile(_known_digest(path, root, stamp))
+    data = _bytes(path, root)
+    return CodeFile(digest_of(data), _text(data) if with_text else "")
+
+
+@lru_cache(_MOST_PROGRAM_FILES)
+def _known_digest(path: str, root: str, _stamp: Stamp) -> str:
+    return digest_of(_bytes(path, root))
+
+
+def _bytes(path: str, root: str) -> bytes:
+    try:
+        data, _ = read_inside(path, _LARGEST_PROGRAM, root)
+    except UnreadableFileError as error:
+        raise UnreadableFileError(f"{path} cannot be read: {error}") from None
+    if len(data) > _LARGEST_PROGRAM:
+        raise UnreadableFileError(f"{path} is larger than {_LARGEST_PROGRAM // MIB} MiB")
+    return data
 
 
 def _read(path: str, root: str) -> CodeFile | None:

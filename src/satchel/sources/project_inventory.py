@@ -15,6 +15,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.code_units import (
     CodeUnit,
+    incomparable,
     plugin_unit,
     requested_variables,
     server_variables,
@@ -107,8 +108,8 @@ def read_inventory(project: Project, limits: Limits | None = None) -> ProjectInv
     skill_scans = [scan_skills(root, limits) for root in skill_roots]
     skills = tuple(found for scan in skill_scans for found in scan.findings.values())
     units = [
-        *(plugin_unit(plugin, base, limits, with_text=True) for plugin in plugins),
-        *(settings_unit(file, base) for file in files),
+        *(plugin_unit(plugin, base, with_text=True) for plugin in plugins),
+        *(settings_unit(file, base, with_text=True) for file in files),
         *(
             skill_unit_with_text(found, base)
             for found in skills
@@ -133,6 +134,7 @@ def read_inventory(project: Project, limits: Limits | None = None) -> ProjectInv
             *(item for scan in skill_scans for item in scan.diagnostics),
             *(item for plugin in plugins for item in plugin.diagnostics),
             *(item for file in files for item in file.diagnostics),
+            *(incomparable(unit, base) for unit in units if unit and unit.problem),
         ),
     )
 

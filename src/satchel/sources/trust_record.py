@@ -7,6 +7,7 @@ cannot be read, or that others can write, counts as no trust.
 
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any
@@ -166,13 +167,18 @@ def _device(path: str) -> int:
 
 def _require_private(file: str, project: str) -> None:
     """Raise `UnreadableFileError` for a record that another user could have written."""
+    folder = os.path.dirname(file)
     try:
-        status = os.stat(file)
+        found = os.lstat(file), os.lstat(folder)
     except OSError:
         return  # missing; other errors are found when it is read
     if is_inside(real_path(file), project):
         raise UnreadableFileError(_WITHIN)
-    if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE):
+    if any(map(stat.S_ISLNK, (status.st_mode for status in found))):
+        raise UnreadableFileError("it is a link, or in a folder that is a link")
+    if os.name == "posix" and any(
+        status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE for status in found
+    ):
         raise UnreadableFileError("others than you can write it")
 
 

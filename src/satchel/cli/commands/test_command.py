@@ -129,8 +129,17 @@ def _find_plugin(name: str, sources: Sources) -> "PluginEntry":
     folder = _plugin_folder(name)
     if not folder and os.sep in name:
         raise SatchelError("there is no plugin", where=name)
-    if not folder:
-        return sources.open(run_code=False).catalog.plugin(name)
+    if not folder or sources.locked or sources.frozen:
+        catalog = sources.open(run_code=False).catalog
+        found = [item for item in catalog.all_plugins if item.unit == folder]
+        if folder and not found:
+            message = "is not among the plugins that are compared with the lock"
+            raise SatchelError(message, where=name, fix="name its folder with --plugins")
+        plugin = found[0] if found else catalog.plugin(name)
+        for item in plugin.diagnostics:
+            if plugin.contribution.is_untrusted or item.code.startswith("lock-"):
+                raise SatchelError(item.message, where=item.where.path, fix=item.fix)
+        return plugin
     catalog = satchel.Satchel(plugins=[folder], run_code=False).catalog
     return next(item for item in catalog.all_plugins if item.unit == folder)
 

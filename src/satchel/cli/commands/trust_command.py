@@ -126,11 +126,14 @@ def _print_diff(inventory: ProjectInventory, record: TrustRecord | None, console
     lines = diff_lines(record.units if record else {}, inventory.units)
     for line in lines:
         console.out(line)
+    problems = [it for it in inventory.diagnostics if it.code == "code-held"]
+    for item in problems:
+        console.say(diagnostic_line(item))
     if record is None or record.level is not TrustLevel.CODE:
         console.say("its code is not trusted, so all of it is shown")
-    elif not lines:
+    elif not (lines or problems):
         console.say("its code has not changed since it was trusted")
-    return 1 if lines else 0
+    return 1 if lines or problems else 0
 
 
 def _list(store: TrustStore, console: Console, *, as_json: bool) -> int:
