@@ -21,6 +21,12 @@ from satchel.provider_messages.message_parts import text_only, words_for
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block, base64_text
 
+NO_DECISION = (
+    'The value is not a decision. Resume with {"type": "approve"}, {"type": "reject", "message": '
+    '"..."} or {"type": "edit", "edited_action": {"name": "...", "args": {...}}}, alone or as the '
+    'one item of {"decisions": [...]}.'
+)
+
 
 def middleware(source: SessionSource, *, approvals: bool = False) -> "LangChainMiddleware":
     """Return middleware that adds the skills and tools of a session to an agent.
@@ -60,8 +66,10 @@ class LangChainMiddleware(AgentMiddleware):
             request.runtime.stream_writer(part)
 
         ours = self._current(request)
-        if (refusal := self._refusal(ours, call, request)) is not None:
-            return refusal
+        decided = self._decided(ours, call, request)
+        if isinstance(decided, ToolMessage):
+            return decided
+        call = decided
         result = await ours.run(
             call,
             message,
@@ -77,31 +85,34 @@ class LangChainMiddleware(AgentMiddleware):
             return handler(request)
         call, messages = _call_of(request.tool_call), request.state["messages"]
         ours, message = self._current(request), _message_of(request)
-        if (refusal := self._refusal(ours, call, request)) is not None:
-            return refusal
+        decided = self._decided(ours, call, request)
+        if isinstance(decided, ToolMessage):
+            return decided
+        call = decided
         result = ours.run_sync(call, message, approved=self._approvals, messages=messages)
         return _tool_message(call, result)
 
-    def _refusal(self, ours: ModelRequest, call: ToolCall, request: Any) -> ToolMessage | None:
-        """Interrupt the graph before a call that needs approval; return the answer of a no."""
+    def _decided(self, ours: ModelRequest, call: ToolCall, request: Any) -> ToolCall | ToolMessage:
+        """Interrupt the graph before a call that needs approval.
+
+        Returns the call to run, which a person may have edited, or the answer of a no.
+        """
         messages = request.state["messages"]
         if not self._approvals:
-            return None
+            return call
         if not ours.needs_approval(call, _message_of(request), messages=messages):
-            return None
-        decision = interrupt(
-            {
-                "type": "tool_approval",
-                "tool_call_id": call.id,
-                "name": call.name,
-                "args": call.arguments,
-                "description": f"{call.name} needs approval",
-            }
-        )
-        if decision["type"] == "approve":
-            return None
-        text = decision.get("message") or "The user refused this call. Go on without it."
-        return ToolMessage(text, tool_call_id=call.id, name=call.name, status="error")
+            return call
+        asked: dict[str, Any] = {
+            "type": "tool_approval",
+            "tool_call_id": call.id,
+            "name": call.name,
+            "args": call.arguments,
+            "description": f"{call.name} needs approval",
+        }
+        # An exception would be final: the graph keeps the value that it was resumed with.
+        while (decided := _decided_by(interrupt(asked), call)) is None:
+            asked["error"] = NO_DECISION
+        return decided
 
     def _current(self, request: Any) -> ModelRequest:
         return self._requests.current(session_of(self._source, request.runtime))
@@ -114,6 +125,25 @@ class LangChainMiddleware(AgentMiddleware):
         return request.override(
             tools=[*request.tools, *tools], system_message=SystemMessage(ours.prompt(before))
         )
+
+
+def _decided_by(value: Any, call: ToolCall) -> ToolCall | ToolMessage | None:
+    """Return the call to run or the answer of a no; `None` if the value is no decision.
+
+    The forms are those of `HumanInTheLoopMiddleware`.
+    """
+    match value:
+        case {"decisions": [decision]}:
+            value = decision
+    match value:
+        case {"type": "approve"}:
+            return call
+        case {"type": "edit", "edited_action": {"name": str(name), "args": dict(arguments)}}:
+            return call.changed(name=name, arguments=arguments)
+        case {"type": "reject", **others}:
+            text = others.get("message") or "The user refused this call. Go on without it."
+            return ToolMessage(text, tool_call_id=call.id, name=call.name, status="error")
+    return None
 
 
 def _function(tool: OfferedTool) -> dict[str, Any]:
