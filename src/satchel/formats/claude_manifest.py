@@ -134,8 +134,8 @@ def _servers(
         line = document.line(("mcpServers", name)) or document.line((name,))
         try:
             if isinstance(entry, dict) and _is_disabled(entry):
-                message = f"server {quoted(name)} is disabled in this file"
-                collector.add("mcp-disabled", message, "Remove 'disabled' to use it.", line)
+                off = f"server {quoted(name)} is disabled in this file"
+                collector.add("mcp-disabled", off, "Remove 'disabled' to use it.", line)
                 continue
             yield _server(name, entry)
         except _InvalidServerError as fault:
