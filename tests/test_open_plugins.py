@@ -738,12 +738,31 @@ def test_numbers_and_booleans_of_servers_become_text(catalog, bundle):
     assert (local.env, remote.headers) == ({"PORT": "3000", "ON": "false"}, {"N": "1"})
 
 
-@pytest.mark.parametrize("wrong", [{"args": [[]]}, {"args": {}}, {"env": 3}, {"env": {"A": {}}}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"args": [[]]},
+        {"args": {}},
+        {"args": "-y"},
+        {"env": 3},
+        {"env": {"A": {}}},
+        {"disabled": "no"},
+    ],
+)
 def test_a_value_that_cannot_become_text_disables_its_server(catalog, bundle, wrong):
     bundle({"bad": {"command": "x"} | wrong, "good": {"command": "x"}})
     entry = catalog().plugins["demo"]
     assert server_names(entry) == ["good"]
     assert codes(entry) == ["mcp-server-invalid", "mcp-not-started"]
+
+
+def test_a_server_that_its_file_disables_is_named_and_not_used(catalog, bundle):
+    bundle({"off": {"command": "x", "disabled": True}, "on": {"command": "x", "disabled": False}})
+    entry = catalog().plugins["demo"]
+    assert server_names(entry) == ["on"]
+    assert codes(entry) == ["mcp-disabled", "mcp-not-started"]
+    assert entry.diagnostics[0].message == "server 'off' is disabled in this file"
+    assert entry.diagnostics[0].where.line
 
 
 def test_fields_of_a_bundle_without_target_are_reported(catalog, bundle):

@@ -215,6 +215,7 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "mcp-server-invalid": DiagnosticRule(
             "An MCP server's entry is invalid; the server is not used.", _W, _E
         ),
+        "mcp-disabled": DiagnosticRule("An MCP server's entry says that it is disabled.", _I, _I),
         "mcp-not-started": DiagnosticRule("MCP servers are declared but not started.", _I, _I),
         "mcp-login-needed": DiagnosticRule(
             "A connected MCP server does not accept requests without a login.", _E, _E

@@ -83,6 +83,21 @@ def test_what_is_wrong_in_the_file_is_told(run, here, text, told):
     assert told in missing.stderr
 
 
+def test_servers_of_another_clients_file_that_are_disabled_or_wrong_are_told(run, here):
+    servers = {
+        "wrong": {"command": "x", "args": "notalist"},
+        "off": {"command": "x", "disabled": True},
+        "on": {"command": "x"},
+    }
+    (here / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    listed = run("mcp", "list", "--trust", "code")
+    assert listed.stdout.split()[0] == "on"
+    assert "server 'off' is disabled in this file" in listed.stderr
+    assert "server 'wrong' has text for 'args', not a list" in listed.stderr
+    missing = run("mcp", "tools", "off", "--trust", "code")
+    assert (missing.exit_code, "is disabled in this file" in missing.stderr) == (1, True)
+
+
 def test_a_file_of_the_folder_that_is_not_read_is_pointed_at(run, here):
     assert "satchel mcp list" in run("mcp", "tools", "box").stderr
     (here / "satchel.toml").write_text('[mcp.box]\ncommand = "x"\n')

@@ -100,6 +100,20 @@ def test_a_secret_has_no_default_and_it_is_neither_used_nor_shown():
     assert CANARY not in repr(reading)
 
 
+@pytest.mark.parametrize("given", ["secret: true", "secret: yes", "secret: 1, type: integer"])
+def test_a_field_that_is_called_secret_otherwise_is_one_and_the_right_form_is_named(given):
+    reading = read(f"config: {{key: {{{given}}}}}\n")
+    assert reading.value.config == (ConfigField(name="key", type="secret"),)
+    (warning,) = reading.diagnostics
+    assert (warning.code, warning.severity) == ("plugin-field-unknown", "warning")
+    assert "Write 'type: secret'" in warning.fix
+
+
+def test_a_field_that_is_not_called_secret_is_none():
+    reading = read("config: {key: {secret: false}, other: {secret: }}\n")
+    assert [field.type for field in reading.value.config] == ["string", "string"]
+
+
 def test_a_bound_that_means_nothing_for_the_type_is_a_warning():
     reading = read("config: {a: {type: boolean, min: 1, options: [x]}, b: {must_exist: true}}\n")
     assert reading.value

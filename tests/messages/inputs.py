@@ -188,6 +188,7 @@ PLUGINS: dict[str, dict[str, str]] = {
         "hooks/hooks.json": "{}",
         "commands/do.md": "Do it.",
         "commands/empty.md": "",
+        ".mcp.json": '{"off": {"command": "run", "disabled": true}}',
     },
     "isolated": {
         "toolkit.yaml": "name: isolated\nactive: true\nisolation: process\n",

@@ -138,6 +138,23 @@ def test_a_broken_call_is_kept_so_that_the_model_learns_of_it():
     assert (call.name, call.arguments, call.id) == ("", {}, "c1")
 
 
+def test_a_whole_response_of_openai_is_read_as_its_message_is():
+    response = {"choices": [{"index": 0, "message": WITH_CALL["openai"]}], "usage": {}}
+    for message in (response, Model(response)):
+        assert calls_in(message) == calls_in(WITH_CALL["openai"])
+    assert calls_in({"choices": [{"message": {"content": "Done."}}]}) == []
+    assert calls_in({"choices": []}) == []
+
+
+def test_a_custom_call_of_openai_keeps_its_name_and_its_text():
+    custom = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}
+    assert calls_in({"tool_calls": [custom]}) == [
+        ToolCall(name="sql", arguments="select 1", id="c1")
+    ]
+    broken = {"id": "c1", "function": "forecast", "custom": 3}
+    assert calls_in({"tool_calls": [broken]}) == [ToolCall(name="", id="c1")]
+
+
 def test_a_text_is_sent_as_each_provider_wants_it():
     assert answer("openai") == [{"role": "tool", "tool_call_id": "c1", "content": "Sunny."}]
     assert answer("openai-responses") == [
@@ -230,7 +247,7 @@ def test_structured_values_are_kept_for_mcp():
 
 
 def test_each_call_needs_its_result():
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="calls and results are not as many: 1 and 0"):
         result_messages([CALL], [])
     assert result_messages([], [], "anthropic") == []
 

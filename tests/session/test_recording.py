@@ -10,6 +10,10 @@ from satchel import DefinitionError, Recording, Satchel, ToolCall, ToolError, re
 
 SKILL = "---\nname: fares\ndescription: Fares of trains.\n---\n{}\n"
 GREET = ToolCall(name="greet", arguments={"name": "Ada"}, id="1")
+STEP = (
+    '{"satchel-recording": 1}\n'
+    '{"kind": "step", "groups": [], "prompt": "", "tools": [], "switched": {"on": [1]}}\n'
+)
 LOAD = ToolCall(name="load_skill", arguments={"name": "fares"}, id="2")
 
 
@@ -70,6 +74,14 @@ def test_a_call_with_a_broken_json_text_is_recorded_as_the_model_wrote_it(folder
         '{"name":'
     )
     assert replayed(recording, opened(folder)) == ([], ())
+
+
+def test_calls_without_a_result_are_refused_and_nothing_is_recorded(folder):
+    results = asyncio.run(opened(folder).session().execute([GREET]))
+    recording = Recording()
+    with pytest.raises(ValueError, match="2 and 1"):
+        recording.add_calls([GREET, LOAD], results)
+    assert len(recording) == 0
 
 
 @pytest.mark.parametrize("run", [False, True])
@@ -148,6 +160,68 @@ def test_groups_that_the_model_chose_are_chosen_again(folder):
     assert (2, "groups", "active groups were basic, maps, and are basic, web") in told
 
 
+def with_maps(folder, description="Where?"):
+    app = opened(folder)
+    app.create_group("maps", notes="Be exact.")
+    app.create_group("web", active=True)
+    app.register_tool(lambda: "here", name="where", description=description, group="maps")
+    app.register_tool(lambda: "x", name="fetch", description="Fetch.", group="web")
+    return app
+
+
+def test_what_the_host_switched_at_the_start_and_between_steps_is_switched_again(folder):
+    session, recording = with_maps(folder).session(), Recording()
+    session.deactivate("web")
+    recording.add_step(session.step())
+    session.activate("maps")
+    recording.add_step(step := session.step())
+    calls = [ToolCall(name="where")]
+    recording.add_calls(calls, asyncio.run(step.execute(calls)))
+    session.activate_tools("fetch")
+    recording.add_step(session.step())
+    saved = Recording.loads(recording.dumps())
+    assert replayed(saved, with_maps(folder), run=True) == ([], ())
+    told, _ = replayed(saved, with_maps(folder, "Another place?"))
+    assert told == [
+        (1, "tools", "tool 'where' is described differently"),
+        (3, "tools", "tool 'where' is described differently"),
+    ]
+
+
+def test_a_group_of_the_host_that_is_gone_is_found(folder):
+    session, recording = with_maps(folder).session(), Recording()
+    session.activate("maps")
+    recording.add_step(session.step())
+    told, _ = replayed(recording, opened(folder))
+    assert (0, "groups", "active groups were basic, maps, web, and are basic") in told
+    assert (0, "tools", "tool 'where' is gone") in told
+
+
+def test_a_group_that_is_active_by_itself_now_is_found(folder):
+    recording = Recording()
+    recording.add_step(with_maps(folder).session().step())
+    app = opened(folder)
+    app.create_group("maps", active=True)
+    app.create_group("web")
+    told, _ = replayed(recording, app)
+    assert told[0] == (0, "groups", "active groups were basic, web, and are basic, maps")
+
+
+def test_a_group_that_a_skill_no_longer_switches_on_is_found(folder):
+    skill = folder / "fares" / "SKILL.md"
+    plain = skill.read_text()
+    skill.write_text(plain.replace("---\n599", "metadata:\n  groups: maps\n---\n599"))
+    session, recording = with_maps(folder).session(), Recording()
+    recording.add_step(step := session.step())
+    recording.add_calls([LOAD], asyncio.run(step.execute([LOAD])))
+    recording.add_step(session.step())
+    assert "maps" in session.step().active_groups
+    assert replayed(recording, with_maps(folder)) == ([], ())
+    skill.write_text(plain)
+    told, _ = replayed(recording, with_maps(folder))
+    assert (2, "groups", "active groups were basic, maps, web, and are basic, web") in told
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -157,6 +231,8 @@ def test_groups_that_the_model_chose_are_chosen_again(folder):
         ('{"satchel-recording": 1}\n{"kind": "dream"}\n', "line 2"),
         ('{"satchel-recording": 1}\n\n{"kind": "dream"}\n', "line 3"),
         ('{"satchel-recording": 1}\n{"kind": "step", "groups": []}\n', "line 2"),
+        (STEP.replace("[1]", '"maps"'), "line 2"),
+        (STEP, "line 2"),
         ('{"satchel-recording": 1}\n{"kind": "call", "call": {}, "result": {}}\n', "line 2"),
         ('{"satchel-recording": 1}\n[' + "\n", "line 2"),
         ("[" * 100_000, "line 1"),

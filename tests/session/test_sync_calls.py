@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from satchel import ConflictError, Satchel, ToolCall, ToolError
+from satchel import ConflictError, Satchel, SatchelError, ToolCall, ToolError
 
 PATIENCE = 60
 USER = contextvars.ContextVar("user", default="nobody")
@@ -159,7 +159,17 @@ def test_waiting_where_a_loop_runs_is_refused_at_once(app):
     assert result.is_error
 
 
-def test_closing_the_satchel_ends_what_still_runs():
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda session: session.call_sync("forever"),
+        lambda session: session.execute_sync([ToolCall(name="forever")]),
+        lambda session: session.step().plan([ToolCall(name="forever")]).run_sync(0),
+        lambda session: list(session.stream_sync("forever")),
+    ],
+    ids=["call", "execute", "plan", "stream"],
+)
+def test_closing_the_satchel_ends_what_still_runs_with_an_error_that_says_so(ask):
     started = threading.Event()
     app = Satchel()
 
@@ -170,21 +180,12 @@ def test_closing_the_satchel_ends_what_still_runs():
         await asyncio.Event().wait()
         return ""
 
-    outcome = []
-
-    def wait():
-        try:
-            outcome.append(app.session().call_sync("forever"))
-        except BaseException as problem:
-            outcome.append(problem)
-
-    thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
-    assert started.wait(PATIENCE)
-    app.close()
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
-    assert len(outcome) == 1
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, app.session())
+        assert started.wait(PATIENCE)
+        app.close()
+        with pytest.raises(SatchelError, match="the satchel was closed while the call ran"):
+            asked.result(PATIENCE)
 
 
 def test_one_loop_is_used_however_many_sessions_there_are(app):

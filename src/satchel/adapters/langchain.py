@@ -11,7 +11,6 @@ from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.types import interrupt
 
 from satchel.adapters.model_request import (
-    REFUSED,
     ModelRequest,
     ModelRequests,
     OfferedTool,
@@ -21,6 +20,12 @@ from satchel.adapters.model_request import (
 from satchel.provider_messages.message_parts import text_only, words_for
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block, base64_text
+
+NO_DECISION = (
+    'The value is not a decision. Resume with {"type": "approve"}, {"type": "reject", "message": '
+    '"..."} or {"type": "edit", "edited_action": {"name": "...", "args": {...}}}, alone or as the '
+    'one item of {"decisions": [...]}.'
+)
 
 
 def middleware(source: SessionSource, *, approvals: bool = False) -> "LangChainMiddleware":
@@ -54,46 +59,60 @@ class LangChainMiddleware(AgentMiddleware):
         """Run a call of the step; the host's own tools run as they did."""
         if request.tool is not None:
             return await handler(request)
-        ours, call, about = self._current(request), _call_of(request.tool_call), _about(request)
+        call, message = _call_of(request.tool_call), _message_of(request)
 
         def write(chunk: Any) -> None:
             part = {"tool": call.name, "call_id": call.id, "text": chunk.text}
             request.runtime.stream_writer(part)
 
-        if (refusal := self._refusal(ours, call, about)) is not None:
-            return refusal
-        result = await ours.run(call, **about, on_chunk=write, approved=self._approvals)
+        ours = self._current(request)
+        decided = self._decided(ours, call, request)
+        if isinstance(decided, ToolMessage):
+            return decided
+        call = decided
+        result = await ours.run(
+            call,
+            message,
+            on_chunk=write,
+            approved=self._approvals,
+            messages=request.state["messages"],
+        )
         return _tool_message(call, result)
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Run a call of the step; the host's own tools run as they did."""
         if request.tool is not None:
             return handler(request)
-        ours, call, about = self._current(request), _call_of(request.tool_call), _about(request)
-        if (refusal := self._refusal(ours, call, about)) is not None:
-            return refusal
-        result = ours.run_sync(call, **about, approved=self._approvals)
+        call, messages = _call_of(request.tool_call), request.state["messages"]
+        ours, message = self._current(request), _message_of(request)
+        decided = self._decided(ours, call, request)
+        if isinstance(decided, ToolMessage):
+            return decided
+        call = decided
+        result = ours.run_sync(call, message, approved=self._approvals, messages=messages)
         return _tool_message(call, result)
 
-    def _refusal(
-        self, ours: ModelRequest, call: ToolCall, about: dict[str, Any]
-    ) -> ToolMessage | None:
-        """Interrupt the graph before a call that needs approval; return the answer of a no."""
-        if not self._approvals or not ours.needs_approval(call, **about):
-            return None
-        decision = interrupt(
-            {
-                "type": "tool_approval",
-                "tool_call_id": call.id,
-                "name": call.name,
-                "args": call.arguments,
-                "description": f"{call.name} needs approval",
-            }
-        )
-        if decision["type"] == "approve":
-            return None
-        text = decision.get("message") or REFUSED
-        return ToolMessage(text, tool_call_id=call.id, name=call.name, status="error")
+    def _decided(self, ours: ModelRequest, call: ToolCall, request: Any) -> ToolCall | ToolMessage:
+        """Interrupt the graph before a call that needs approval.
+
+        Returns the call to run, which a person may have edited, or the answer of a no.
+        """
+        messages = request.state["messages"]
+        if not self._approvals:
+            return call
+        if not ours.needs_approval(call, _message_of(request), messages=messages):
+            return call
+        asked: dict[str, Any] = {
+            "type": "tool_approval",
+            "tool_call_id": call.id,
+            "name": call.name,
+            "args": call.arguments,
+            "description": f"{call.name} needs approval",
+        }
+        # An exception would be final: the graph keeps the value that it was resumed with.
+        while (decided := _decided_by(interrupt(asked), call)) is None:
+            asked["error"] = NO_DECISION
+        return decided
 
     def _current(self, request: Any) -> ModelRequest:
         return self._requests.current(session_of(self._source, request.runtime))
@@ -108,9 +127,32 @@ class LangChainMiddleware(AgentMiddleware):
         )
 
 
+def _decided_by(value: Any, call: ToolCall) -> ToolCall | ToolMessage | None:
+    """Return the call to run or the answer of a no; `None` if the value is no decision.
+
+    The forms are those of `HumanInTheLoopMiddleware`.
+    """
+    match value:
+        case {"decisions": [decision]}:
+            value = decision
+    match value:
+        case {"type": "approve"}:
+            return call
+        case {"type": "edit", "edited_action": {"name": str(name), "args": dict(arguments)}}:
+            return call.changed(name=name, arguments=arguments)
+        case {"type": "reject", **others}:
+            text = others.get("message") or "The user refused this call. Go on without it."
+            return ToolMessage(text, tool_call_id=call.id, name=call.name, status="error")
+    return None
+
+
 def _function(tool: OfferedTool) -> dict[str, Any]:
-    told = {"description": tool.description, "parameters": dict(tool.parameters)}
-    return {"type": "function", "function": {"name": tool.name, **told}}
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+    return {"type": "function", "function": function}
 
 
 def _name_of(tool: Any) -> str:
@@ -124,11 +166,10 @@ def _call_of(call: Any) -> ToolCall:
     return ToolCall(name=call["name"], arguments=call["args"], id=call["id"] or "")
 
 
-def _about(request: Any) -> dict[str, Any]:
-    """Return the calls of the model's last message, and all messages."""
-    messages = request.state["messages"]
-    calls = [_call_of(call) for call in getattr(messages[-1], "tool_calls", ())]
-    return {"message": calls, "messages": messages}
+def _message_of(request: Any) -> list[ToolCall]:
+    """Return the calls of the model's last message."""
+    last = request.state["messages"][-1]
+    return [_call_of(call) for call in getattr(last, "tool_calls", ())]
 
 
 def _tool_message(call: ToolCall, result: ToolResult) -> ToolMessage:

@@ -201,8 +201,10 @@ class ModelRequests:
 
 
 def _is_changed(sent: ToolCall, call: ToolCall) -> bool:
-    """Return whether a call of a message was sent with other arguments."""
-    return _is_same(sent, call) and _arguments(sent) != _arguments(call)
+    """Return whether a call of a message was sent with another name or other arguments."""
+    if not _is_same(sent, call):
+        return False
+    return sent.name != call.name or _arguments(sent) != _arguments(call)
 
 
 def _arguments(call: ToolCall) -> Any:

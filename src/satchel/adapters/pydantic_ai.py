@@ -1,5 +1,6 @@
 """Skills and tools for agents of pydantic-ai: `Agent(model, toolsets=[toolset(session)])`."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +79,8 @@ class PydanticAIToolset(AbstractToolset[Any]):
         """Run a call of the step that offered the tool. Raises `ToolFailed` for a failure."""
         assert isinstance(tool, PydanticAITool)
         call = ToolCall(name=name, arguments=tool_args, id=ctx.tool_call_id or "")
-        request, message, approved = tool.request, _calls_in(ctx), ctx.tool_call_approved
+        request, approved = tool.request, ctx.tool_call_approved
+        message = _calls_in(ctx, call, {item.name for item in request.tools()})
         must_ask = self._approvals and not approved
         if must_ask and request.needs_approval(call, message, messages=ctx.messages):
             raise ApprovalRequired
@@ -97,15 +99,28 @@ class PydanticAITool(ToolsetTool[Any]):
     request: ModelRequest
 
 
-def _calls_in(ctx: RunContext[Any]) -> list[ToolCall]:
-    """Return the calls of the message that a call is in; a resumed run has others after it."""
+def _calls_in(ctx: RunContext[Any], call: ToolCall, ours: Collection[str]) -> list[ToolCall]:
+    """Return the calls of the message that a call is in; a resumed run has others after it.
+
+    The model's names have the prefix of a `prefixed()` toolset, and `ours` do not.
+    """
     for message in reversed(ctx.messages):
-        calls = [part for part in message.parts if part.part_kind == "tool-call"]
-        if any(part.tool_call_id == ctx.tool_call_id for part in calls):
-            return [
-                ToolCall(name=part.tool_name, arguments=part.args or {}, id=part.tool_call_id)
-                for part in calls
-            ]
+        parts = [part for part in message.parts if part.part_kind == "tool-call"]
+        given = next((part.tool_name for part in parts if part.tool_call_id == call.id), None)
+        if given is None:
+            continue
+        prefix = given.removesuffix(call.name) if given.endswith(call.name) else ""
+        names = [part.tool_name.removeprefix(prefix) for part in parts]
+        calls = [
+            ToolCall(
+                name=name if name in ours else part.tool_name,
+                arguments=part.args or {},
+                id=part.tool_call_id,
+            )
+            for name, part in zip(names, parts, strict=True)
+        ]
+        # A `renamed()` toolset may give any name.
+        return [item.changed(name=call.name) if item.id == call.id else item for item in calls]
     return []
 
 

@@ -131,10 +131,14 @@ def _servers(
 ) -> Iterable[McpServerManifest]:
     """Yield the servers that can be used; the others become diagnostics."""
     for name, entry in values.items():
+        line = document.line(("mcpServers", name)) or document.line((name,))
         try:
+            if isinstance(entry, dict) and _is_disabled(entry):
+                off = f"server {quoted(name)} is disabled in this file"
+                collector.add("mcp-disabled", off, "Remove 'disabled' to use it.", line)
+                continue
             yield _server(name, entry)
         except _InvalidServerError as fault:
-            line = document.line(("mcpServers", name)) or document.line((name,))
             message = f"server {quoted(name)} has {fault}"
             collector.add("mcp-server-invalid", message, "Fix or remove it.", line)
 
@@ -143,12 +147,22 @@ class _InvalidServerError(Exception):
     """A server cannot be used; the message follows "server NAME has"."""
 
 
+def _is_disabled(entry: Mapping[str, JsonValue]) -> bool:
+    value = entry.get("disabled") or False
+    if not isinstance(value, bool):
+        raise _InvalidServerError(f"{json_type_name(value)} for 'disabled', not true or false")
+    return value
+
+
 def _server(name: str, entry: JsonValue) -> McpServerManifest:
     fields = entry if isinstance(entry, dict) else {}
     command, url = _text(fields.get("command")), _text(fields.get("url"))
     kind = _text(fields.get("type")) or ("stdio" if command else "http")
     if kind == "stdio" and command:
-        args = tuple(_as_text("args", item) for item in _listed(fields.get("args")))
+        given = fields.get("args")
+        if not isinstance(given, list | None):
+            raise _InvalidServerError(f"{json_type_name(given)} for 'args', not a list")
+        args = tuple(_as_text("args", item) for item in given or ())
         env, cwd = _pairs(fields, "env"), _text(fields.get("cwd"))
         return McpServerManifest(
             name=name,

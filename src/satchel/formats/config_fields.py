@@ -18,6 +18,7 @@ FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _KEYS = ("name", "type", "description", "default", "required", "min", "max", "options")
 _ALL_KEYS = (*_KEYS, "must_exist")
+_SPECIAL = {"secret": ("is not a known field", "Write 'type: secret' for a secret.")}
 _TEXTS = frozenset({"string", "secret"})
 _BOUNDED = _TEXTS | {"integer", "float"}
 _BOOLEANS = {
@@ -128,7 +129,7 @@ def _field(key: str, block: ManifestBlock) -> ConfigField:
         block.report_invalid(
             "name", message, "Use letters, digits and '_', and do not begin with a digit."
         )
-    block.report_unknown(_ALL_KEYS)
+    block.report_unknown(_ALL_KEYS, _SPECIAL)
     kind = _type(block)
     field = ConfigField(
         name=name,
@@ -146,6 +147,8 @@ def _field(key: str, block: ManifestBlock) -> ConfigField:
 
 def _type(block: ManifestBlock) -> str:
     kind = block.text("type", default="string")
+    if block.values.get("secret") is not None and not block.is_off("secret"):
+        return "secret"  # to show one is the worse mistake
     if kind in TYPES:
         return kind
     near = near_misses(kind, TYPES, most=1)

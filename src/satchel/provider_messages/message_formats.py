@@ -15,6 +15,7 @@ from satchel.provider_messages import (
 )
 from satchel.provider_messages.message_parts import Message
 from satchel.tools import ToolCall, ToolResult
+from satchel.tools.tool_call import pairs_of
 
 Pair = tuple[ToolCall, ToolResult]
 
@@ -61,7 +62,7 @@ def result_messages(
     provider cannot take becomes words that say so. Raises `NotFoundError` for an unknown dialect,
     and `ValueError` unless there is one result for each call.
     """
-    return _format_of(dialect).write_results(list(zip(calls, results, strict=True)))
+    return _format_of(dialect).write_results(pairs_of(calls, results))
 
 
 def _format_of(dialect: str) -> MessageFormat:

@@ -1,6 +1,6 @@
 """What the messages of all providers are made of."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from satchel.tools import Audio, Image, Resource, ResourceLink, Text, ToolCall, ToolResult
@@ -20,7 +20,7 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def items_of(message: Any, *keys: str) -> Iterable[Message]:
+def items_of(message: Any, *keys: str) -> list[Message]:
     """Return the dicts in a list below a message, or in the message itself if it is a list."""
     value = plain(message)
     for key in keys:

@@ -9,6 +9,7 @@ from satchel.provider_messages.message_parts import (
     data_url,
     file_of,
     items_of,
+    plain,
     text_only,
     words_for,
 )
@@ -22,12 +23,22 @@ _SOUNDS = {
 
 
 def read_calls(message: Any) -> list[ToolCall]:
-    """Return the calls of an assistant's message."""
-    calls = []
-    for item in items_of(message, "tool_calls"):
-        function = item.get("function") or {}
-        calls.append(call_of(function.get("name"), function.get("arguments"), item.get("id")))
-    return calls
+    """Return the calls of a response, of its message, or of the list of its calls.
+
+    A call of type `custom` has its text as arguments; a tool that takes JSON says what is wrong.
+    """
+    value = plain(message)
+    if isinstance(value, dict) and (choices := items_of(value, "choices")):
+        value = choices[0].get("message") or {}
+    return [_call(item) for item in items_of(value, "tool_calls")]
+
+
+def _call(item: Message) -> ToolCall:
+    parts, key = item.get("function"), "arguments"
+    if not isinstance(parts, dict):
+        parts, key = item.get("custom"), "input"
+    parts = parts if isinstance(parts, dict) else {}
+    return call_of(parts.get("name"), parts.get(key), item.get("id"))
 
 
 def write_results(pairs: Iterable[tuple[ToolCall, ToolResult]]) -> list[Message]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from difflib import unified_diff
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import SESSION_TOOLS
 from satchel.session.recording import describe_step
@@ -40,23 +43,54 @@ async def replay(
 ) -> tuple[ReplayDifference, ...]:
     """Go through a recording with a new session, and return what is not as it was.
 
-    Steps are taken again and compared. Calls of the session's own tools, such as `load_skill`, are
+    Steps are taken again and compared; what the host activated or deactivated for them is switched
+    first. Calls of the session's own tools, such as `load_skill`, are
     made again. Any other call is only checked: whether its tool is there and takes its arguments.
     With `run`, these calls are made again too, with all their effects, and their results compared.
     """
     step, differences = session.step(), list[ReplayDifference]()
+    switched: Mapping[str, list[str]] = {}
+    said = ""
     for kind, group in groupby(enumerate(recording), lambda item: item[1]["kind"]):
         if kind == "call":
             # The calls of one message are judged together.
-            differences += await _replay_calls(
-                [_RecordedCall.of(*item) for item in group], step, run
-            )
+            calls = [_RecordedCall.of(*item) for item in group]
+            said += "".join(_told(item) for item in calls)
+            differences += await _replay_calls(calls, step, run)
             continue
         for place, entry in group:
             if kind == "step":
+                _switch_as_host(session, switched, entry.get("switched", {}), said)
+                switched, said = entry.get("switched", {}), ""
                 step = session.step()
                 differences += _step_differences(place, entry, describe_step(step))
     return tuple(differences)
+
+
+def _switch_as_host(
+    session: Session,
+    before: Mapping[str, list[str]],
+    now: Mapping[str, list[str]],
+    said: str,
+) -> None:
+    """Switch what was switched since the step before, but not by the model's calls.
+
+    Those are made again. Their answers, `said`, name what they switched.
+    """
+    changes = {"on": session.activate, "off": session.deactivate, "tools": session.activate_tools}
+    for key, change in changes.items():
+        for name in now.get(key, ()):
+            if name in before.get(key, ()) or re.search(rf"\b{re.escape(name)}\b", said):
+                continue
+            with suppress(SatchelError):  # it is gone, which the step shows
+                change(name)
+
+
+def _told(item: _RecordedCall) -> str:
+    """Return what a call of the session's own tools asks for and answers, `""` for another."""
+    if item.call.name not in SESSION_TOOLS:
+        return ""
+    return f"{item.call.arguments}\n{item.result.text}\n"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.errors import DefinitionError
 from satchel.sources.atomic_write import write_atomic
 from satchel.tools import ToolCall, ToolResult
+from satchel.tools.tool_call import pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _FORMAT = {"satchel-recording": 1}
 """The first line of a file."""
+SWITCHED = ("on", "off", "tools")
+"""What a step says of its activation: groups switched on and off, and single tools."""
 _KINDS = ("message", "step", "call")
 
 
@@ -49,10 +52,14 @@ class Recording:
         self._entries.append({"kind": "step", **describe_step(step)})
 
     def add_calls(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
-        """Add the calls of one message with their results, in the same order."""
-        for call, result in zip(calls, results, strict=True):
-            entry = {"kind": "call", "call": call.to_dict(), "result": result.to_dict()}
-            self._entries.append(entry)
+        """Add the calls of one message with their results, in the same order.
+
+        Raises `ValueError`, and adds nothing, unless there is one result for each call.
+        """
+        self._entries += [
+            {"kind": "call", "call": call.to_dict(), "result": result.to_dict()}
+            for call, result in pairs_of(calls, results)
+        ]
 
     def dumps(self) -> str:
         """Return the recording as JSON lines."""
@@ -92,8 +99,10 @@ class Recording:
 
 
 def describe_step(step: Step) -> dict[str, Any]:
-    """Return what the model sees in a step."""
+    """Return what the model sees in a step, and what the host and the model switched for it."""
+    activation = step.activation
     return {
+        "switched": {key: sorted(getattr(activation, key)) for key in SWITCHED},
         "groups": list(step.active_groups),
         "prompt": step.prompt(),
         "tools": step.schemas("mcp"),
@@ -107,7 +116,7 @@ def _checked(entry: Any, number: int) -> dict[str, Any]:
             return dict(entry)
         case {"kind": "step", "groups": list(), "prompt": str(), "tools": list() as tools} if all(
             isinstance(tool, dict) and isinstance(tool.get("name"), str) for tool in tools
-        ):
+        ) and _are_names(entry.get("switched", {})):
             return dict(entry)
         case {"kind": "call", "call": dict() as call, "result": dict() as result}:
             try:
@@ -117,6 +126,14 @@ def _checked(entry: Any, number: int) -> dict[str, Any]:
                 raise _invalid(number, error.message) from None
             return dict(entry)
     raise _invalid(number, f"it is none of {', '.join(_KINDS)}, or a part of it is missing")
+
+
+def _are_names(switched: Any) -> bool:
+    """Return whether all values are lists of names; files of earlier versions have none."""
+    return isinstance(switched, dict) and all(
+        isinstance(names, list) and all(isinstance(name, str) for name in names)
+        for names in switched.values()
+    )
 
 
 def _invalid(number: int, reason: str) -> DefinitionError:

@@ -40,7 +40,14 @@ class Step(CallApi):
     `Session.step()` returns it. Groups that are activated later are visible from the next step on.
     """
 
-    __slots__ = ("_content", "_conversation", "_frozen_view", "_last_digest", "_values")
+    __slots__ = (
+        "_content",
+        "_conversation",
+        "_frozen_view",
+        "_last_digest",
+        "_values",
+        "activation",
+    )
 
     def __init__(
         self,
@@ -54,6 +61,7 @@ class Step(CallApi):
         self._conversation = conversation
         self._frozen_view, self._content = shared_view, content
         self._last_digest = last_digest
+        self.activation = conversation.activation
         # The current state: what the calls of this step write counts from the next step on.
         self._values = conversation.values_of(content.rendered.variables, shared_view.catalog)
 

@@ -6,11 +6,12 @@ or hang in the next.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError, Future
 from contextlib import aclosing, suppress
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from satchel.errors import ConflictError
+from satchel.errors import ConflictError, SatchelError
 from satchel.runtime.event_loop_thread import EventLoopThread
 
 T = TypeVar("T")
@@ -25,10 +26,20 @@ def run_sync(loop: EventLoopThread, work: Coroutine[Any, Any, T]) -> T:
         raise
     future = loop.begin(work)
     try:
-        return future.result()
+        return _result_of(future)
     except BaseException:
         future.cancel()
         raise
+
+
+def _result_of(future: "Future[T]") -> T:
+    """Return the result; a call that nobody here cancelled was ended with its loop."""
+    try:
+        return future.result()
+    except CancelledError:
+        raise SatchelError(
+            "the satchel was closed while the call ran", fix="close it after the last call"
+        ) from None
 
 
 def stream_sync(loop: EventLoopThread, items: AsyncIterator[T]) -> Iterator[T]:
@@ -57,7 +68,7 @@ def _drain(
     try:
         while (item := queue.get()) is not None:
             yield item
-        future.result()
+        _result_of(future)
     finally:
         if future.cancel():
             with suppress(BaseException):

@@ -1,14 +1,16 @@
 """The model's wish to run a tool."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeVar
 
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.tools.base_tool import Tool
 from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.tool_context import ToolContext
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,3 +66,14 @@ class ToolCall:
     def group(self) -> str:
         """Return the first of the tool's groups."""
         return self.groups[0] if self.groups else ""
+
+
+def pairs_of(calls: Iterable[ToolCall], results: Iterable[R]) -> list[tuple[ToolCall, R]]:
+    """Return each call with its result. Raises `ValueError` unless there is one for each."""
+    calls, results = list(calls), list(results)
+    if len(calls) != len(results):
+        raise ValueError(
+            f"calls and results are not as many: {len(calls)} and {len(results)} "
+            "(pass one result for each call, in the same order)"
+        )
+    return list(zip(calls, results, strict=True))
