@@ -7,7 +7,7 @@
 #   make check                     format, lint, types, layers and the other rules
 #   make snapshots                 write the snapshots of all messages again, to be reviewed
 #   make adapters                  the checks of the adapters, in an environment for each framework
-#   make remote                    the tests of calls on other machines; install redis-server for all of them
+#   make remote                    a demo and the tests of calls on other machines; install redis-server for all of them
 #   make screenshots               the pictures of the dev page; needs Chromium
 #   make docs                      the documentation site, in site/;   make docs-serve   while you write
 #   make oldest                    the tests with the oldest dependencies that are allowed; needs uv
@@ -88,7 +88,8 @@ package: $(DEVELOPING)
 	$(BIN)/check-wheel-contents dist/*.whl
 
 remote: $(DEVELOPING)
-	@command -v redis-server >/dev/null || echo "Without redis-server, only the tests in memory run." >&2
+	@if command -v redis-server >/dev/null; then $(BIN)/python tests/remote/demo.py; \
+	else echo "Without redis-server (a package of your system), only the tests in memory run." >&2; fi
 	$(BIN)/python -m pytest tests/remote $(ARGS)
 
 # Without the snapshots of schemas, which pydantic writes a little differently in each version.

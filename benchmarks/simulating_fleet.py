@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -112,6 +112,14 @@ class FakeRedis:
     def exists(self, key: str) -> int:
         """Return 1 if there is a value."""
         return int(key in self.values)
+
+    def sadd(self, key: str, member: bytes) -> None:
+        """Add a member to a set."""
+        self.values.setdefault(key, set()).add(member)
+
+    def scard(self, key: str) -> int:
+        """Return the size of a set."""
+        return len(self.values.get(key, ()))
 
     def expire(self, key: str, seconds: int) -> int:
         """Keep it: no run takes that long."""
@@ -362,6 +370,7 @@ class Fleet:
         self.events: Counter[str] = Counter()
         self.results: list[tuple[int, int, ToolResult]] = []
         self.version_of_host = [0] * options.hosts
+        self.under_way: Counter[int] = Counter()  # calls of each version
         host_line.open_docket = lambda url, name, digest: FakeDocket(  # type: ignore[assignment]
             self.redis, f"{name}:{digest}", lambda: self.cut_hosts[int(url)] > 0
         )
@@ -417,7 +426,9 @@ class Fleet:
             context = ToolContext(metadata={"session": number})
             token = CURRENT_HOST.set(self.runners[host])
             arguments = {"number": call, "seconds": random.uniform(0.1, 3)}  # noqa: S311
+            self.under_way[version] += 1
             result = await session.call(tool, arguments, context=context)
+            self.under_way[version] -= 1
             CURRENT_HOST.reset(token)
             self.results.append((call, version, result))
 
@@ -457,17 +468,12 @@ class Fleet:
             await asyncio.sleep(1)
         while set(await roster.hosts(client)) != {published.digest}:
             await asyncio.sleep(1)
-        while any(key.endswith(":stream") and len(value) for key, value in self._old_streams()):
+        while self.under_way[0]:  # also calls of hosts that redis does not hear of yet
             await asyncio.sleep(1)
-        await asyncio.sleep(20)  # the longest call, and its redelivery
         for worker in [it for it in self.workers if self._app_of(it) is self.apps[0]]:
             self.workers.remove(worker)
             await worker.stop()
         self.events["workers replaced"] = len(old)
-
-    def _old_streams(self) -> Iterator[tuple[str, Any]]:
-        digest = next(iter(plugins_of(self.apps[0].catalog).values()))
-        return ((key, it) for key, it in self.redis.values.items() if f":{digest}:stream" in key)
 
     def report(self, runs: Counter[int]) -> bool:
         """Print what became of the calls; return whether all invariants held."""

@@ -412,6 +412,7 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "remote-unreachable": DiagnosticRule("The redis of the workers does not answer.", _W, _W),
         "remote-message-refused": DiagnosticRule("A message of a worker was not accepted.", _W, _W),
         "remote-call-lost": DiagnosticRule("Redis does not have a call any more.", _W, _W),
+        "remote-may-have-run": DiagnosticRule("The answer of a remote call is lost.", _W, _W),
     }
 )
 """Every code that Satchel reports."""

@@ -425,6 +425,7 @@ def runners(world):
     faults.no_worker(call)
     faults.refused("a message that is not signed with our key")
     faults.lost(call)
+    faults.may_have_run(call)
     return [*faults.diagnostics, unknown_runner("gpu", "draw")]
 
 

@@ -52,6 +52,12 @@ async def brief(folder: str, name: str, seconds: float = 0.0) -> str:
     "Work for a second at most."
     return await work(folder, name, seconds)
 
+@tool(idempotent=True)
+async def die(folder: str, name: str, seconds: float = 0.0) -> str:
+    "End the process."
+    await work(folder, name, seconds)
+    os._exit(9)
+
 @tool
 async def large(size: int) -> str:
     "Return a large text."
@@ -366,17 +372,59 @@ def test_a_worker_with_another_key_runs_nothing_and_the_model_hears_of_it(
     folder, marks, redis_server, start_worker
 ):
     redis = redis_server()
-    start_worker(folder, redis.url, key="another key of 16 characters")
+    worker = start_worker(folder, redis.url, key="another key of 16 characters")
 
     async def main():
         async with hosting(folder, redis.url) as (session, runner):
-            result = await begin(session, "once", marks, "never")
-            return result, codes(runner)
+            calls = [begin(session, "once", marks, "never") for _ in range(3)]
+            results = await asyncio.gather(*calls)
+            assert any("the same key" in item.fix for item in runner.diagnostics)
+            return results, codes(runner)
+
+    results, now = asyncio.run(main())
+    worker.send_signal(signal.SIGTERM)
+    assert worker.stderr.read().count("not signed with our key") == 1
+    assert {result.error_code for result in results} == {"may_have_run"}
+    assert now == {"remote-call-lost", "remote-may-have-run"}
+    assert not runs(marks / "never")
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_a_call_that_ends_its_workers_is_given_up_after_three(
+    folder, marks, redis_server, start_worker, count
+):
+    redis = redis_server()
+    workers = [start_worker(folder, redis.url) for _ in range(count)]
+
+    async def main():
+        async with hosting(folder, redis.url, wait=120.0) as (session, runner):
+            return await begin(session, "die", marks, "die"), codes(runner)
 
     result, now = asyncio.run(main())
-    assert result.error_code == "may_have_run"
-    assert now == {"remote-call-lost"}
-    assert not runs(marks / "never")
+    assert result.error_code == "may_have_run", result.text
+    assert now == {"remote-may-have-run"}
+    assert len(runs(marks / "die")) == 3
+    assert sum(worker.poll() is None for worker in workers) == count - 3
+
+
+def test_a_begun_call_of_the_last_worker_is_answered_soon_after_it_is_killed(
+    folder, marks, redis_server, start_worker
+):
+    redis = redis_server()
+    worker = start_worker(folder, redis.url)
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, runner):
+            call = begin(session, "once", marks, "lone", 50.0)
+            await until(lambda: runs(marks / "lone"))
+            worker.kill()
+            async with asyncio.timeout(40):
+                return await call, codes(runner)
+
+    result, now = asyncio.run(main())
+    assert result.error_code == "may_have_run", result.text
+    assert now == {"remote-may-have-run"}
+    assert len(runs(marks / "lone")) == 1
 
 
 def test_stopping_a_worker_gives_its_waiting_calls_to_another(

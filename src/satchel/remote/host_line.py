@@ -18,12 +18,21 @@ from satchel.remote.remote_keys import (
     ITEM,
     RESULT_TTL,
     TASK,
+    TRIES,
     UNREACHABLE,
     RemoteKeys,
     loop_time,
 )
 from satchel.remote.roster import RedisClock, Roster
-from satchel.remote.sent_call import BUSY, NO_WORKER, SentCall, arguments_of, doubt, may_run_again
+from satchel.remote.sent_call import (
+    BUSY,
+    MAY_HAVE_RUN,
+    NO_WORKER,
+    SentCall,
+    arguments_of,
+    doubt,
+    may_run_again,
+)
 from satchel.remote.signed_envelope import EnvelopeError, open_sealed, seal
 from satchel.tools import ToolCall, failure
 from satchel.tools.tool_results import FinalResult
@@ -160,7 +169,10 @@ class HostLine:
             await self._add(queue, sent)
             while not is_over:
                 item = await sent.next()
-                is_over = isinstance(item, FinalResult)
+                if isinstance(item, FinalResult):
+                    is_over = True
+                    if item.error_code == MAY_HAVE_RUN:
+                        self._faults.may_have_run(sent.call)
                 yield item
         finally:
             timer.cancel()
@@ -266,11 +278,21 @@ class HostLine:
                 async with self._places, queue.docket.redis() as redis, redis.pipeline() as asked:
                     asked.get(self._keys.result(sent.id))
                     asked.hget(queue.docket.runs_key(sent.id), "state")
-                    message, state = await asked.execute()
+                    asked.scard(self._keys.tries(sent.id))
+                    message, state, tries = await asked.execute()
+                is_last = tries >= TRIES or not may_run_again(sent.call.tool)
                 if message is not None:
                     self._take(message)
+                elif sent.is_started and is_last and await self._is_alone(sent):
+                    sent.end(doubt(sent.call))
                 elif state not in {b"queued", b"running", b"scheduled"}:
                     await self._look_into(queue, sent, is_known=state is not None)
+
+    async def _is_alone(self, sent: SentCall) -> bool:
+        """Return whether no worker is left, twice in a row: redis itself may have been away."""
+        queue = await self.queue_of(sent.call.plugin_digest)
+        was_alone, sent.is_alone = sent.is_alone, not queue.places
+        return was_alone and sent.is_alone
 
     async def _look_into(self, queue: VersionQueue, sent: SentCall, *, is_known: bool) -> None:
         """Decide on a call that redis has neither waiting nor running nor ended."""

@@ -38,7 +38,7 @@ class RemoteFaults:
         self._report(
             "remote-no-worker",
             f"no worker runs {call.name} of version {call.plugin_digest[:12]}",
-            "Start a worker with the same files, or reload this host.",
+            "Start a worker with the same files, key and name as this host, or reload the host.",
         )
 
     def refused(self, reason: str) -> None:
@@ -54,7 +54,15 @@ class RemoteFaults:
         self._report(
             "remote-call-lost",
             f"redis has lost a call of {call.name}",
-            "Let redis keep its data: appendonly yes, and no eviction.",
+            "Give hosts and workers the same key; let redis keep its data, without eviction.",
+        )
+
+    def may_have_run(self, call: ToolCall) -> None:
+        """Report a call of which nobody knows whether it ran."""
+        self._report(
+            "remote-may-have-run",
+            f"the answer of a call of {call.name} is lost; it may have run",
+            "Find out why its workers end or hang: their logs, memory, and the tool itself.",
         )
 
     def _report(self, code: str, message: str, fix: str) -> None:

@@ -25,6 +25,10 @@ class RemoteKeys:
         """Return the mark that a worker has begun to run a call."""
         return f"satchel:{self.name}:started:{call}"
 
+    def tries(self, call: str) -> str:
+        """Return the set of the runs of a call that were begun."""
+        return f"satchel:{self.name}:tries:{call}"
+
     def workers(self, digest: str) -> str:
         """Return the set of the workers that have a version of a plugin."""
         return f"satchel:{self.name}:workers:{digest}"
@@ -52,6 +56,8 @@ INBOX_LENGTH = 10_000
 """Messages that wait for a host; older ones are dropped, and the result has all chunks."""
 UNREACHABLE = (RedisError, OSError)
 """What is raised while redis does not answer."""
+TRIES = 3
+"""How often a call is begun: after that many lost workers, the call itself may end them."""
 BACKOFF = 0.5
 """Seconds between two tries to reach redis."""
 

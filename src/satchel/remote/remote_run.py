@@ -14,6 +14,7 @@ from satchel.remote.remote_keys import (
     INBOX_LENGTH,
     ITEM,
     RESULT_TTL,
+    TRIES,
     UNREACHABLE,
     RemoteKeys,
     loop_time,
@@ -44,22 +45,32 @@ class RemoteRun:
         self._run = uuid4().hex
 
     async def begin(self) -> str | bytes:
-        """Mark a call as begun: `"first"`, `"again"`, `"cancelled"`, or the result that it has."""
+        """Mark a call as begun, and return what it is.
+
+        That is `"first"`, `"again"`, `"spent"` after all its tries, `"cancelled"`, or its result.
+        """
         mark, run = self._keys.started(self._id), self._run.encode()
-        state = self._queue.runs_key(self._id)
+        state, tries = self._queue.runs_key(self._id), self._keys.tries(self._id)
 
         def write(to: Any) -> None:
             to.set(mark, run, nx=True, ex=RESULT_TTL)
             to.get(mark)
             to.get(self._keys.result(self._id))
             to.hget(state, "state")
+            to.sadd(tries, run)  # a set, since this may be written twice
+            to.scard(tries)
+            to.expire(tries, RESULT_TTL)
             self._enqueue(to, self._sealed({"started": self._run}))
             to.expire(self._inbox, RESULT_TTL)
 
-        _, by, result, state_now, *_ = await self._written(write)
+        _, by, result, state_now, _, count, *_ = await self._written(write)
         if state_now == b"cancelled":
             return "cancelled"
-        return result or ("first" if by == run else "again")
+        if result:
+            return bytes(result)
+        if by == run:
+            return "first"
+        return "spent" if count > TRIES else "again"
 
     async def chunk(self, count: int, chunk: str) -> None:
         """Send a chunk."""

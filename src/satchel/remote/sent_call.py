@@ -17,6 +17,8 @@ NO_WORKER = "no_worker"
 """The `error_code` of a call that no worker could run."""
 BUSY = "busy"
 """The `error_code` of a call for which there was no room in the queue."""
+MAY_HAVE_RUN = "may_have_run"
+"""The `error_code` of a call of which nobody knows whether it ran."""
 WORKER_FAILED = "worker_failed"
 """The `error_code` of a call that a worker took and could not run."""
 
@@ -31,6 +33,8 @@ class SentCall:
         self.is_started = self.has_ended = False
         self.news_at = loop_time()
         """When it was last heard of."""
+        self.is_alone = False
+        """Whether no worker was left when it was last looked at."""
         self.doubts = 0
         """How often in a row redis knew neither its result nor that it waits or runs."""
         self._items: deque[dict[str, Any] | FinalResult] = deque(maxlen=INBOX_LENGTH)
@@ -45,7 +49,7 @@ class SentCall:
             if item["run"] != self._run or item["count"] <= self._count:
                 return
             self._count = item["count"]
-        self.news_at, self.doubts = loop_time(), 0
+        self.news_at, self.doubts, self.is_alone = loop_time(), 0, False
         self._keep(item)
 
     def end(self, result: FinalResult) -> None:
@@ -103,5 +107,5 @@ def doubt(call: ToolCall) -> FinalResult:
     """Return the result of a call of which nobody knows whether it ran."""
     text = f"{call.name} may have run: its answer is lost"
     return FinalResult(
-        **vars(failure("may_have_run", f"{text}; find out whether it did before you call it again"))
+        **vars(failure(MAY_HAVE_RUN, f"{text}; find out whether it did before you call it again"))
     )

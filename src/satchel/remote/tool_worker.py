@@ -122,6 +122,7 @@ class PluginService:
         self._limits, self._key, self._keys = limits, key, keys
         self._roster = Roster(keys, key, RedisClock())
         self._running: dict[str, asyncio.Event] = {}
+        self._refused = ""
 
     async def serve(self, queue: Docket, concurrency: int, started: "asyncio.Future[None]") -> None:
         """Run calls of the queue until cancelled; calls that run are then ended in order."""
@@ -178,7 +179,9 @@ class PluginService:
         except (EnvelopeError, KeyError, TypeError, ValueError) as problem:
             reason = str(problem)
         if reason:
-            _log.warning("a call was refused: %s", reason)
+            if reason != self._refused:  # else a wrong key would fill the log
+                _log.warning("a call was refused: %s", reason)
+            self._refused = reason
             return
         if (end := self._running.get(address.call)) is not None:
             await end.wait()  # redis was away, and delivers again what runs here
@@ -201,14 +204,16 @@ class PluginService:
         begun = await run.begin()
         if begun == "cancelled":
             return
-        if begun == "again" and tool is not None and not may_run_again(tool):
+        is_over = begun == "spent" or not (tool is None or may_run_again(tool))
+        if begun in {"again", "spent"} and is_over:
             # The first worker may only have been slow, or without redis.
             begun = await run.kept_within(_GRACE)
         if isinstance(begun, bytes):
             await run.send(begun)
         elif entry is None or tool is None:
             await run.finish(_failed(NO_WORKER, f"the workers have no tool {call.name}"))
-        elif begun == "again" and not may_run_again(tool):
+        elif begun != "first" and is_over:
+            _log.warning("a call of %s is not run again: its worker has ended", call.name)
             await run.finish({"result": doubt(call).to_dict()})
         else:
             await run.finish(await self._answer(call.changed(tool=tool, groups=entry.groups), run))
