@@ -154,8 +154,8 @@ def test_a_refresh_loads_an_edit(edited):
 
 
 def test_the_folder_of_an_edited_package_is_watched_only_while_it_is_enabled(edited):
-    assert str(edited) in Satchel(entry_points=["acme"])._watch_targets().roots
-    assert str(edited) not in Satchel()._watch_targets().roots
+    assert str(edited) in Satchel(entry_points=["acme"])._reconciler.cache.watch_targets().roots
+    assert str(edited) not in Satchel()._reconciler.cache.watch_targets().roots
 
 
 OPENED = """

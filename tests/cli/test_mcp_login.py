@@ -95,7 +95,7 @@ def test_an_authorization_server_that_cannot_end_a_login_is_named(run, box, decl
     run("mcp", "login", "box")
     box.stop()
     gone = run("mcp", "logout", "box")
-    assert gone.stdout == "logged out of box; its authorization server was not told\n"
+    assert gone.stdout == "logged out of box; its authorization server was not informed\n"
 
 
 def test_the_file_names_the_client(run, here, monkeypatch):

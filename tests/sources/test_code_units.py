@@ -220,3 +220,35 @@ def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(
     (tmp_path / "lib").mkdir()
     (bundle / "lib").symlink_to("../../lib")
     assert "leads out" in plugin(tmp_path).problem
+
+
+@pytest.mark.parametrize(
+    ("table", "is_fetched"),
+    [
+        ("command = 'uvx'\nargs = ['mcp-server-time']", True),
+        ("command = 'npx'\nargs = ['-y', '@acme/server@1.0', '--port=80']", True),
+        ("command = 'uvx'\nargs = ['--from', 'my tool', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--with=here.txt', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--from', '.', 'serve']", False),
+        ("command = 'uvx'\nargs = ['${NAME:-x}']", False),
+        ("command = 'uvx'\nargs = ['serve']\nenv = { A = 'b' }", False),
+        ("command = './uvx'\nargs = ['serve']", False),
+        ("command = 'python3'\nargs = ['-m', 'serve']", False),
+    ],
+)
+def test_a_server_that_is_fetched_by_name_does_not_count_the_files_of_the_project(
+    folder, table, is_fetched
+):
+    (folder / "my tool").mkdir()
+    (folder / "here.txt").write_text("serve")
+    text = f"[mcp.box]\n{table}\n"
+    before = settings(folder, text)
+    (folder / "new.py").write_text("")
+    assert (settings(folder, text).digest == before.digest) is is_fetched
+
+
+def test_what_npx_would_run_in_a_project_counts(folder):
+    text = "[mcp.box]\ncommand = 'npx'\nargs = ['serve']\n"
+    before = settings(folder, text)
+    (folder / ".npmrc").write_text("registry=https://registry.example.org")
+    assert settings(folder, text).digest != before.digest

@@ -11,6 +11,7 @@ from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.types import interrupt
 
 from satchel.adapters.model_request import (
+    REFUSED,
     ModelRequest,
     ModelRequests,
     OfferedTool,
@@ -141,7 +142,7 @@ def _decided_by(value: Any, call: ToolCall) -> ToolCall | ToolMessage | None:
         case {"type": "edit", "edited_action": {"name": str(name), "args": dict(arguments)}}:
             return call.changed(name=name, arguments=arguments)
         case {"type": "reject", **others}:
-            text = others.get("message") or "The user refused this call. Go on without it."
+            text = others.get("message") or REFUSED
             return ToolMessage(text, tool_call_id=call.id, name=call.name, status="error")
     return None
 

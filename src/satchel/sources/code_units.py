@@ -12,7 +12,8 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.formats.lock_file import LOCK_FILE
@@ -46,6 +47,10 @@ _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
 LISTING = "entry in the marketplace/"
 """The name of the text about a plugin in the list of its marketplace."""
 _LEADS_OUT = re.compile(r"(?<!\.)\.\.(?![.\w])")
+_FETCHERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"uvx": (), "npx": ("package.json", ".npmrc", "node_modules")}
+)
+"""Commands that run a package by its name -> files of a project that change what they run."""
 _OWN_FILES = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
 _DECLARED = ("command", "args", "env", "cwd", "url", "headers")
 
@@ -115,7 +120,7 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
         return None
     name = os.path.basename(file.path)
     files, problem = {name: _definition(parts)}, ""
-    if any(table.get("command") for table in file.servers.values()):
+    if any(_may_use_project(table, base) for table in file.servers.values()):
         declared = json.dumps(parts["servers"], default=_plain)
         # What a command runs is not known: it starts in the project, and all files may be used.
         programs, problem = _programs(base, base, declared, with_text=with_text)
@@ -123,6 +128,23 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
             if path not in _OWN_FILES or path in declared:
                 files[f"./{path}" if path == name else path] = program
     return CodeUnit(name, files, problem)
+
+
+def _may_use_project(table: Mapping[str, Any], base: str) -> bool:
+    """Return whether the command of a server may run files of the project.
+
+    A few commands fetch what they run by its name. They use the project only if a word names
+    something in it, or if it has settings for them.
+    """
+    if not (command := table.get("command")):
+        return False
+    settings, args = _FETCHERS.get(str(command)), table.get("args") or []
+    if settings is None or table.get("cwd") or table.get("env") or not isinstance(args, list | tuple):
+        return True
+    words = [part for word in args for part in (str(word), *re.split("[=:,]", str(word)))]
+    is_unsure = any(mark in word for word in words for mark in "$\0")
+    names = (*settings, *filter(None, words))
+    return is_unsure or any(os.path.lexists(os.path.join(base, name)) for name in names)
 
 
 def skill_unit(finding: SkillFinding, base: str) -> CodeUnit | None:
