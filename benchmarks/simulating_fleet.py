@@ -113,11 +113,7 @@ class FakeRedis:
         """Return 1 if there is a value."""
         return int(key in self.values)
 
-    def sadd(self, key: str, member: bytes) -> None:
-        """Add a member to a set."""
-        self.values.setdefault(key, set()).add(member)
-
-    def scard(self, key: str) -> int:
+    def zcard(self, key: str) -> int:
         """Return the size of a set."""
         return len(self.values.get(key, ()))
 

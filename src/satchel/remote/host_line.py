@@ -278,7 +278,7 @@ class HostLine:
                 async with self._places, queue.docket.redis() as redis, redis.pipeline() as asked:
                     asked.get(self._keys.result(sent.id))
                     asked.hget(queue.docket.runs_key(sent.id), "state")
-                    asked.scard(self._keys.tries(sent.id))
+                    asked.zcard(self._keys.tries(sent.id))
                     message, state, tries = await asked.execute()
                 is_last = tries >= TRIES or not may_run_again(sent.call.tool)
                 if message is not None:

@@ -57,8 +57,8 @@ class RemoteRun:
             to.get(mark)
             to.get(self._keys.result(self._id))
             to.hget(state, "state")
-            to.sadd(tries, run)  # a set, since this may be written twice
-            to.scard(tries)
+            to.zadd(tries, {self._run: 0})  # a set, since this may be written twice
+            to.zcard(tries)
             to.expire(tries, RESULT_TTL)
             self._enqueue(to, self._sealed({"started": self._run}))
             to.expire(self._inbox, RESULT_TTL)
