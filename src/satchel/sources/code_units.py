@@ -139,7 +139,12 @@ def _may_use_project(table: Mapping[str, Any], base: str) -> bool:
     if not (command := table.get("command")):
         return False
     settings, args = _FETCHERS.get(str(command)), table.get("args") or []
-    if settings is None or table.get("cwd") or table.get("env") or not isinstance(args, list | tuple):
+    if (
+        settings is None
+        or table.get("cwd")
+        or table.get("env")
+        or not isinstance(args, list | tuple)
+    ):
         return True
     words = [part for word in args for part in (str(word), *re.split("[=:,]", str(word)))]
     is_unsure = any(mark in word for word in words for mark in "$\0")
