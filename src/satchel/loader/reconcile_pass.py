@@ -47,7 +47,7 @@ def reconcile(
     inputs = _inputs(config, cache, previous, options, written)
     providers = pass_providers(inputs)
     now = ScanCache(selection=inputs.selection, written=written, gate=inputs.gate)
-    # Those that give way to the names of others are asked when these are known.
+    # MCP servers give way to the names of plugins, so they are asked last.
     for gives_way in (False, True):
         asked = [provider for provider in providers if provider.gives_way is gives_way]
         now = _with_plugins(inputs, now, asked)

@@ -238,7 +238,7 @@ class CallTask:
         if self._grace_timer is not None:
             self.stop_grace()
         if isinstance(item, ToolResult) and item.exception is not None:
-            # Its traceback would keep alive everything that the tool had in its hands.
+            # Its traceback would keep the tool's local variables alive.
             item = replace(item, exception=None)
         self._item = item
         self._wake()

@@ -185,7 +185,7 @@ class FunctionRun:
             self._seconds, self._clock = self._clock.stop(self, loop), None
 
     def _function_starts(self) -> None:
-        """Begin to count its time: a runner elsewhere has started it, perhaps once more."""
+        """Restart the time limit: a runner elsewhere starts the function, perhaps once more."""
         loop = asyncio.get_running_loop()
         self._stop_clock(loop)
         self._is_waiting, self._seconds = False, self._limit

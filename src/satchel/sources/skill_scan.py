@@ -201,7 +201,7 @@ def scan_skills(
 
 
 def _scan_everything(place: SearchRoot, limits: Limits, before: SkillScan | None) -> SkillScan:
-    """Scan a search root; again if a link was replaced meanwhile, to mix no two of its targets."""
+    """Scan a search root, and again if a link was replaced meanwhile, so that no targets mix."""
     scan = _Walk(place, limits, before).everything()
     for _ in range(_MOST_RESCANS):
         if all(real_path(path) == target for path, target in scan.links):
