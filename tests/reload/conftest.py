@@ -32,6 +32,12 @@ def picture(catalog: Catalog) -> Any:
     )
 
 
+def shown(app) -> tuple:
+    """Return what is compared: the catalog, and what a new session sends to a model."""
+    session = app.session()
+    return picture(app.catalog), session.prompt(), json.dumps(session.schemas())
+
+
 @dataclass
 class Watched:
     """A satchel under watch, with the changes it told so far."""
@@ -70,10 +76,7 @@ class Watched:
 
     def until_as_cold(self) -> None:
         """Wait until the live catalog is that of a fresh load, to the byte."""
-        self.until(lambda: picture(self.app.catalog) == picture(self.cold().catalog))
-        hot, cold = self.app.session(), self.cold().session()
-        assert hot.prompt() == cold.prompt()
-        assert json.dumps(hot.schemas()) == json.dumps(cold.schemas())
+        self.until(lambda: shown(self.app) == shown(self.cold()))
 
     def cold(self) -> Satchel:
         return Satchel(**self.arguments)

@@ -4,6 +4,7 @@ import importlib.util
 import subprocess
 import sys
 import threading
+import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -88,6 +89,10 @@ def test_axe_finds_nothing_serious_in_the_site(site_address, chromium, scheme, w
 
 def test_the_search_of_the_site_finds_a_page(site_address, site_page):
     site_page.goto(site_address, wait_until="networkidle")
-    site_page.keyboard.press("/")
-    site_page.keyboard.type("last good", delay=20)
+    box = site_page.get_by_role("combobox")
+    deadline = time.monotonic() + 60
+    while not box.is_visible() and time.monotonic() < deadline:  # its script may still be loading
+        site_page.keyboard.press("/")
+        site_page.wait_for_timeout(200)
+    box.fill("last good")
     site_page.get_by_text("Why the last good version stays").wait_for()
