@@ -23,9 +23,13 @@ IMAGES = ROOT / "docs" / "images"
 WIDE = {"width": 1280, "height": 760}
 NARROW = {"width": 400, "height": 800}
 COLOURS = 128
-KINDS = (("", WIDE, "light"), ("-dark", WIDE, "dark"), ("-narrow", NARROW, "light"))
+KINDS = (
+    ("", WIDE, "light"),
+    ("-dark", WIDE, "dark"),
+    ("-narrow", NARROW, "light"),
+    ("-narrow-dark", NARROW, "dark"),
+)
 """How the name of a picture ends, its size and its colours."""
-ON_A_PHONE = ("catalog", "tool", "problems", "session")
 
 SERVER = """
 import sys
@@ -66,11 +70,8 @@ PLAN = """[
 def main() -> None:
     """Take all pictures, or those of the pages that are named."""
     names = sys.argv[1:] or [*PAGES]
-    # A fixed place: the pages show the paths of skills.
-    folder = Path(tempfile.gettempdir()) / "satchel-pictures"
-    shutil.rmtree(folder, ignore_errors=True)
-    with sync_playwright() as playwright:
-        world = folder / "agent"
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        world = Path(folder) / "agent"
         prepare(world)
         program = shutil.which("chromium") or shutil.which("google-chrome")
         flags = ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb"]
@@ -78,10 +79,9 @@ def main() -> None:
         with serving(world) as entrance:
             rehearse(browser, entrance, world)
             for name in names:
-                for kind in KINDS if name in ON_A_PHONE else KINDS[:2]:
-                    take(browser, entrance, name, kind)
+                for kind in KINDS:
+                    take(browser, entrance, world, name, kind)
         browser.close()
-    shutil.rmtree(folder)
 
 
 def prepare(world: Path) -> None:
@@ -105,7 +105,7 @@ def write(world: Path, name: str, text: str) -> None:
 
 def environment(world: Path) -> dict[str, str]:
     """Return an environment without the settings of this machine."""
-    home = str(world.parent / "home")
+    home = str(world.parent)  # the pages show its paths with `~`
     own = {"HOME": home, "SATCHEL_CONFIG_DIR": home, "SATCHEL_STATE_DIR": home}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return {**os.environ, **own, "PATH": path}
@@ -198,7 +198,20 @@ PAGES: dict[str, tuple[str, Callable[[Page], Any]]] = {
 """The address of each page, and what is done there before its picture is taken."""
 
 
-def take(browser: Browser, entrance: str, name: str, kind: tuple[str, dict[str, int], str]) -> None:
+NEUTRAL = """(home) => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(home, "~");
+}"""
+"""The prompt has whole paths, also of this machine."""
+
+
+def take(
+    browser: Browser,
+    entrance: str,
+    world: Path,
+    name: str,
+    kind: tuple[str, dict[str, int], str],
+) -> None:
     """Take one picture."""
     suffix, size, scheme = kind
     path, show = PAGES[name]
@@ -208,6 +221,7 @@ def take(browser: Browser, entrance: str, name: str, kind: tuple[str, dict[str, 
     visit(page, path)
     show(page)
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    page.evaluate(NEUTRAL, str(world.parent))
     target = IMAGES / f"dev-{name}{suffix}.png"
     data = page.screenshot(animations="disabled", caret="hide")
     # Few colours make a small file.

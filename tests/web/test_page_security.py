@@ -78,7 +78,10 @@ def test_the_token_itself_is_no_cookie(visit):
     assert client.get("/", headers=cookie).status_code == 401
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:7317", "127.0.0.1.evil.example"])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:7317", "127.0.0.1.evil.example", "127.0.0.1:7318", "localhost"],
+)
 def test_another_host_is_refused(pages, host):
     assert pages.get("/", headers={"host": host}).status_code == 421
 

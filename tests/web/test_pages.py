@@ -34,6 +34,18 @@ def result_of(answer) -> dict:
 # ---- every page ---------------------------------------------------------------------------------
 
 
+def test_an_unknown_address_is_answered_as_its_page_would_be(pages):
+    answer = pages.get("/nothing.json")
+    assert (answer.status_code, answer.json()["error"]) == (404, "there is no page /nothing.json")
+    answer = pages.get("/nothing")
+    assert (answer.status_code, "there is no page /nothing" in answer.text) == (404, True)
+
+
+def test_the_front_page_has_a_name_too(pages):
+    answer = pages.get("/catalog")
+    assert (answer.status_code, answer.headers["location"]) == (307, "/")
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_has_its_data_as_json(pages, path):
     assert record(pages, f"{path}.json")

@@ -5,7 +5,8 @@ from urllib.parse import urlsplit
 
 from satchel.lazy_dataclass import dataclass
 
-_USUAL_PORTS = {"http": 80, "https": 443}
+HTTP_PORT = 80
+_USUAL_PORTS = {"http": HTTP_PORT, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)

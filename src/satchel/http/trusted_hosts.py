@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from satchel.http.listen_address import Address, is_number, origin_of
+from satchel.http.listen_address import HTTP_PORT, Address, is_number, origin_of
 
 _HOST = re.compile(
     r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(?P<port>[0-9]{1,5}))?", re.ASCII | re.IGNORECASE
@@ -20,7 +20,8 @@ class TrustedHosts:
     """Accept requests with a trusted Host header and, from a browser, a trusted Origin.
 
     Otherwise a web page could reach a server on this machine through a host name of its own (DNS
-    rebinding). `hosts` are further names of this server, `origins` web pages that may use it.
+    rebinding). `hosts` are further names of this server, `origins` web pages that may use it. With
+    `port`, a Host header needs that port; a proxy or a tunnel may use another one.
     """
 
     def __init__(
@@ -30,8 +31,9 @@ class TrustedHosts:
         *,
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
+        port: int | None = None,
     ) -> None:
-        self._app = app
+        self._app, self._port = app, port
         added = frozenset(host.lower() for host in hosts)
         self._hosts = _HERE | {address.host.lower()} | added
         # DNS rebinding needs a host name, so an IP address is safe.
@@ -52,7 +54,9 @@ class TrustedHosts:
         host, origin = headers.get("host", ""), headers.get("origin")
         if len(headers.getlist("host")) > 1:
             return PlainTextResponse("More than one Host header", 400)
-        name = _name_of(host)
+        name, port = _parts_of(host)
+        if self._port not in {None, port}:
+            return PlainTextResponse("Invalid port in the Host header", 421)
         if name not in self._hosts and not (self._lets_numbers and is_number(name)):
             return PlainTextResponse("Invalid Host header", 421)
         if origin is not None and not self._is_known(origin, host):
@@ -68,9 +72,10 @@ class TrustedHosts:
             return False
 
 
-def _name_of(host: str) -> str:
-    """Return the name in a Host header; `""` for none, and for all but a name with a port."""
+def _parts_of(host: str) -> tuple[str, int]:
+    """Return name and port of a Host header; `""` for all but a name with a port."""
     match = _HOST.fullmatch(host)
     if match is None or int(match["port"] or 0) >= 1 << 16:
-        return ""
-    return match["name"].removeprefix("[").removesuffix("]").lower()
+        return "", 0
+    name = match["name"].removeprefix("[").removesuffix("]").lower()
+    return name, int(match["port"] or HTTP_PORT)

@@ -1,6 +1,7 @@
 """The application behind `satchel dev`: all routes, and the checks before them."""
 
 from starlette.applications import Starlette
+from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -66,10 +67,12 @@ def dev_app(workbench: Workbench, keys: PageKeys, address: Address) -> ASGIApp:
         routes=[
             Mount("/static", StaticFiles(packages=[("satchel.web", "static")])),
             Route("/events", workbench.stream),
+            Route("/catalog", RedirectResponse("/")),
             *(route for path, make in _PAGES.items() for route in pages.page(path, make)),
             *(pages.file(path, make) for path, make in _FILES.items()),
             *(pages.action(path, act) for path, act in _ACTIONS.items()),
-        ]
+        ],
+        exception_handlers={404: pages.not_found},
     )
     app.router.redirect_slashes = False
     return secured(app, keys, address, read_only=workbench.options.read_only)

@@ -1,7 +1,7 @@
 """What the modules of the pages have in common: how a page and an action become routes."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -72,15 +72,18 @@ class PageRoutes:
         return Route(path, endpoint)
 
     def _respond(self, request: Request, make: MakePage) -> Response:
-        is_json = request.url.path.endswith(_JSON)
         try:
             page = make(self._workbench, request)
         except NotFoundError as problem:
-            record = {"error": problem.message, "near": list(problem.near)}
-            page = Page(
-                template="missing.html", title="Not found", record=record, extra={}, status=404
-            )
-        if is_json:
+            page = _missing(problem.message, problem.near)
+        return self._rendered(request, page)
+
+    async def not_found(self, request: Request, _problem: Exception) -> Response:
+        """Answer a request for an address that does not exist."""
+        return self._rendered(request, _missing(f"there is no page {request.url.path}"))
+
+    def _rendered(self, request: Request, page: Page) -> Response:
+        if request.url.path.endswith(_JSON):
             return json_response(page.record, page.status)
         return self._renderer.html(page, self._shared(request))
 
@@ -94,6 +97,11 @@ class PageRoutes:
             "generation_now": catalog.generation,
             "problems_now": self._workbench.derived("counts", lambda: problem_counts(catalog)),
         }
+
+
+def _missing(message: str, near: Iterable[str] = ()) -> Page:
+    record = {"error": message, "near": list(near)}
+    return Page(template="missing.html", title="Not found", record=record, extra={}, status=404)
 
 
 def name_in(request: Request) -> str:

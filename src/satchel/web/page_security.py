@@ -59,7 +59,9 @@ class PageKeys:
 
 def secured(app: ASGIApp, keys: PageKeys, address: Address, *, read_only: bool = False) -> ASGIApp:
     """Return the application behind all checks; every response limits what the page may load."""
-    guarded = TrustedHosts(PageGuard(app, keys, read_only=read_only), address)
+    guard = PageGuard(app, keys, read_only=read_only)
+    # Nothing between this machine's browser and its loopback address changes the port.
+    guarded = TrustedHosts(guard, address, port=address.port if address.is_loopback else None)
     return SecurityHeaders(guarded)
 
 

@@ -735,7 +735,7 @@ function skillPage(area) {
   };
   const showLint = (diagnostics) => $("#lint").replaceChildren(...diagnostics.map((one) => make("div", { class: `diagnostic ${one.severity}` },
     make("p", {}, make("span", { class: `chip ${one.severity}` }, one.severity), ` ${one.message} `, one.line ? make("button", { type: "button", class: "quiet mini", onclick: () => goTo(one.line) }, `line ${one.line}`) : null),
-    one.fix ? make("p", { class: "fix" }, make("span", { class: "muted" }, "fix "), one.fix) : null)));
+    one.fix ? make("p", { class: "fix" }, make("span", { class: "muted" }, "→ "), one.fix) : null)));
   const goTo = (line) => {
     const lines = area.value.split("\n"), start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
     area.focus();
