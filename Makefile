@@ -23,7 +23,9 @@
 PYTHON ?= python3
 UV ?= uv
 VENV := .venv
-BIN := $(VENV)/bin
+# Windows, with a POSIX shell such as that of Git.
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(SCRIPTS)
 
 # A Python that somebody chose has stamps of its own, so another choice builds anew.
 ifneq ($(origin PYTHON),file)
@@ -95,9 +97,9 @@ remote: $(DEVELOPING)
 # Without the snapshots of schemas, which pydantic writes a little differently in each version.
 oldest:
 	"$(UV)" venv --quiet --clear --seed --python "$(PYTHON)" $(VENV)-oldest
-	"$(UV)" pip install --quiet --python $(VENV)-oldest/bin/python --resolution lowest-direct \
+	"$(UV)" pip install --quiet --python $(VENV)-oldest/$(SCRIPTS)/python --resolution lowest-direct \
 		--editable '.[mcp,otel]' --group dev
-	$(VENV)-oldest/bin/python -m pytest --numprocesses=3 -m "not slow" --ignore=tests/rules \
+	$(VENV)-oldest/$(SCRIPTS)/python -m pytest --numprocesses=3 -m "not slow" --ignore=tests/rules \
 		-k "not sixty_signatures and not gives_its_schema" $(ARGS)
 
 snapshots: $(DEVELOPING)
@@ -110,9 +112,9 @@ adapters: $(DEVELOPING)
 OLDEST_SDK = $(shell sed -n 's/^mcp = \["mcp>=\([0-9.]*\),.*/\1/p' pyproject.toml)
 oldest-sdk: $(DEVELOPING)
 	"$(PYTHON)" -m venv build/oldest-sdk
-	build/oldest-sdk/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	build/oldest-sdk/bin/python -m pip install --quiet --editable . --group dev "mcp==$(OLDEST_SDK)" "mcp-types==$(OLDEST_SDK)"
-	build/oldest-sdk/bin/python -m pytest --numprocesses=3 -m "not slow" tests/mcp tests/mcp_servers tests/workers $(ARGS)
+	build/oldest-sdk/$(SCRIPTS)/python -m pip install --quiet --upgrade "pip>=25.1"
+	build/oldest-sdk/$(SCRIPTS)/python -m pip install --quiet --editable . --group dev "mcp==$(OLDEST_SDK)" "mcp-types==$(OLDEST_SDK)"
+	build/oldest-sdk/$(SCRIPTS)/python -m pytest --numprocesses=3 -m "not slow" tests/mcp tests/mcp_servers tests/workers $(ARGS)
 
 peers: $(DEVELOPING)
 	$(BIN)/python tests/peers/run.py $(ARGS)

@@ -1,11 +1,15 @@
 """A server of the pages in a thread, and the browser that visits it."""
 
 import asyncio
+import importlib.util
 import shutil
 import threading
 import urllib.parse
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from satchel.http.listen_address import Address
 from satchel.http.quiet_server import listen
@@ -17,6 +21,9 @@ PATIENCE = 60.0
 TOKEN = "a-token-of-some-length"
 LOOPBACK = Address("127.0.0.1", 7317)
 HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(1)> "quoted" \u202egnitrever'
+
+LOOKS = [("light", 1280), ("dark", 400), ("dark", 1280), ("light", 400)]
+"""Every colour scheme in every width."""
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -61,3 +68,18 @@ class DevServer:
             self._loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
+
+
+def serious_faults(page) -> list[tuple]:
+    """Return what axe-core finds serious on the open page, and whether it is too wide."""
+    axe = importlib.util.find_spec("axe_playwright_python")
+    if axe is None:
+        pytest.skip("axe-playwright-python, which has axe-core, is not installed")
+    page.evaluate((Path(axe.submodule_search_locations[0]) / "axe.min.js").read_text())
+    found = [
+        (item["id"], [node["html"][:200] for node in item["nodes"]][:3])
+        for item in page.evaluate("axe.run(document)")["violations"]
+        if item["impact"] in {"serious", "critical"}
+    ]
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return [*found, ("too wide", wide)] if wide > 0 else found

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from dev_servers import HOSTILE, PATIENCE
+from dev_servers import HOSTILE, LOOKS, PATIENCE, serious_faults
 
 SIGNATURES = Path(__file__).parents[1] / "tools/dialects/signatures.py"
 EVERY_PAGE = ["/", "/prompt", "/problems", "/tools/add", "/sessions/1", "/timeline", "/servers"]
-EVERY_PAGE += ["/plugins", "/skills/pdf?q=form"]
+EVERY_PAGE += ["/plugins", "/skills/pdf?q=form", "/?q=pdf", "/tools/none"]
 
 # Without the timers of the test runner between: what a person sees happen.
 SEEN_AFTER = """([selector, text]) => new Promise((resolve) => {
@@ -362,36 +362,15 @@ def many_states(folders, write_skill, write_plugin):
     write_plugin(folders / "plugins", "broken", tools="import nothing_of_that_name")
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width"),
-    [
-        ("light", 1280),
-        ("dark", 400),
-        pytest.param("dark", 1280, marks=pytest.mark.slow),
-        pytest.param("light", 400, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
 def test_axe_finds_nothing_serious(many_states, start_server, open_page, scheme, width):
-    axe = importlib.util.find_spec("axe_playwright_python")
-    if axe is None:
-        pytest.skip("axe-playwright-python, which has axe-core, is not installed")
-    script = (Path(axe.submodule_search_locations[0]) / "axe.min.js").read_text()
     server = start_server()
-    viewport = {"width": width, "height": 900}
-    page = open_page(server, color_scheme=scheme, viewport=viewport)
+    page = open_page(server, color_scheme=scheme, viewport={"width": width, "height": 900})
     faults = []
     for path in EVERY_PAGE:
         page.goto(server.url + path)
         page.wait_for_selector(".live.on")
-        page.evaluate(script)
-        found = page.evaluate("axe.run(document)")["violations"]
-        faults += [
-            (path, item["id"], [node["html"][:200] for node in item["nodes"]][:3])
-            for item in found
-            if item["impact"] in {"serious", "critical"}
-        ]
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, (path, wide)
+        faults += [(path, *fault) for fault in serious_faults(page)]
     assert faults == []
 
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from dev_servers import DevServer
+from dev_servers import LOOKS, DevServer, serious_faults
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "mcp_servers"))  # `authorized.py` is there
 
@@ -61,3 +61,15 @@ def test_a_login_that_waits_can_be_left(server, open_page):
     page.click("text=Log in to box")
     page.click("text=Cancel")
     page.wait_for_selector("text=Log in to box")
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+def test_axe_finds_nothing_serious_about_a_login(server, open_page, scheme, width):
+    look = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}}
+    page = open_page(server, "/servers", **look)
+    page.wait_for_selector("text=Log in to box")
+    faults = serious_faults(page)
+    page.click("text=Log in to box")
+    page.wait_for_selector("text=Open the login page of box")
+    page.wait_for_selector("[name=address]")
+    assert faults + serious_faults(page) == []
