@@ -286,8 +286,11 @@ def test_five_thousand_skills_scroll_and_filter(many_skills, start_server, open_
     page.wait_for_function("() => document.querySelectorAll('#results a.row').length >= 200")
     page.fill("#q", "number 4321")  # the index is made by now
     wait_for_text(page, "#results a.row", "skill-4321")
-    times = [1_000.0]
     # The best of many: other tests run at the same time.
+    fetched = "async () => { const start = performance.now(); await (await fetch('/')).text();"
+    firsts = [page.evaluate(f"{fetched} return performance.now() - start; }}") for _ in range(20)]
+    assert min(firsts) < 150, firsts
+    times = [1_000.0]
     for number in range(1_000, 1_040):
         if min(times) < 100:
             break

@@ -111,6 +111,8 @@ def _search(workbench: Workbench, entry: SkillEntry, words: str) -> dict[str, An
         # As it is written; stems may find more.
         places = [part for part, text in parts.items() if term in text.casefold()]
         own = next((hit.score for hit in found if hit.name == entry.name), None)
+        if own is None and term not in words.casefold():
+            continue  # a spelling that the search tries, such as all words in one
         terms.append(
             {
                 "term": term,
