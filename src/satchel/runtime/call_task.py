@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from satchel.runtime.call_messages import interruption, too_slow
@@ -30,8 +31,10 @@ from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure
 if TYPE_CHECKING:
     from satchel.runtime.scoped_runner import Route
 
-
-_EAGERLY: Any = {"eager_start": True} if sys.version_info >= (3, 12) else {}
+if sys.version_info < (3, 12):
+    _new_task = asyncio.Task
+else:
+    _new_task = partial(asyncio.Task, eager_start=True)
 
 
 class EndReason(StrEnum):
@@ -178,7 +181,7 @@ class CallTask:
             self._finish(self.early_result(self.reason))
             return
         self._work = Droppable(self._main())
-        self._task = asyncio.Task(self._work, loop=loop, **_EAGERLY)
+        self._task = _new_task(self._work, loop=loop)
 
     # ---- inside the task ------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
 from satchel.runtime.scoped_runner import runner_for, unknown_runner
-from satchel.runtime.tool_run import validated
+from satchel.runtime.tool_run import FunctionRun, validated
 from satchel.session.call_middleware import contract_middleware, middleware_of
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
 from satchel.session.planning import PlannedCalls
@@ -276,7 +276,7 @@ class CallDispatcher:
         if middleware or tool.idempotent or tool.background or tool.postprocess:
             run = self._prepare_inside(middleware, shared_view, call, tool)
         else:  # nearly all calls
-            run = prepare_call(call, tool, self._shared.limits, errors=self._shared.errors)
+            run = CallTask(call, tool, self._shared.limits, FunctionRun, errors=self._shared.errors)
         if self._shared.runners or tool.runner_name or shared_view.cache.names_runners:
             run.route = partial(self._route, shared_view)
         return run
