@@ -73,6 +73,7 @@ class CatalogCache(Memo):
     __slots__ = (
         "_previous_digest",
         "catalog",
+        "has_contracts",
         "last_listings",
         "listings",
         "middleware",
@@ -92,6 +93,8 @@ class CatalogCache(Memo):
             plugin.contribution.runner for plugin in catalog.plugins.values()
         )
         """Whether a group or a plugin names a runner of the host; tools may do so, too."""
+        self.has_contracts = any(entry.contract for entry in catalog.all_tools)
+        """Whether any tool has a contract."""
         self._previous_digest = before.known_digest if before else None
         self.listings: dict[Hashable, tuple[Sequence[SkillEntry], PromptListing]] = {}
         """The skill listings that were made, with the skills that they list."""

@@ -8,7 +8,7 @@ import stage
 
 from satchel.runtime import prepare_call
 from satchel.settings import Limits
-from satchel.tools import FunctionTool, Tool, ToolCall
+from satchel.tools import FunctionTool, Tool, ToolCall, ToolResult
 
 LIMITS = Limits(tool_call=60.0, cancel_grace=1.0)
 
@@ -44,6 +44,16 @@ def a_run(
         tasks=tasks,
         errors=errors,
     )
+
+
+async def each_item(run):
+    """Yield every chunk of a run, and last the result; closing the iterator ends the call."""
+    try:
+        while not isinstance(item := await run.next(), ToolResult):
+            yield item
+        yield item
+    finally:
+        await run.close()
 
 
 async def _watched(main):

@@ -2,7 +2,7 @@ import asyncio
 from dataclasses import dataclass
 
 import pytest
-from runs import a_run, a_tool, begun, now, play, play_for_real, turns
+from runs import a_run, a_tool, begun, each_item, now, play, play_for_real, turns
 
 from satchel.errors import ToolError
 from satchel.runtime import answer_memory as module
@@ -167,7 +167,7 @@ def test_a_stream_that_is_left_early_is_not_kept():
         run = a_run(tool, answers=answers)
         await run.next()
         await run.close()
-        assert [item.text async for item in a_run(tool, answers=answers).items()][-1] == "ab"
+        assert [item.text async for item in each_item(a_run(tool, answers=answers))][-1] == "ab"
 
     play(main())
 

@@ -49,11 +49,11 @@ def test_what_is_timed_ends_at_its_limit_and_not_before():
     assert slow.ended.is_set()
 
 
-def test_what_was_stopped_in_time_is_not_ended_and_knows_what_it_has_left():
+def test_what_was_stopped_in_time_is_not_ended_and_knows_when_its_limit_was():
     loop, clock, timed = ManualLoop(), CallClock(), Timed()
     clock.start(timed, 5, loop)
     loop.move_to(2)
-    assert clock.stop(timed, loop) == 3
+    assert clock.stop(timed) == 5
     loop.move_to(100)
     assert not timed.ended.is_set()
 
@@ -64,7 +64,7 @@ def test_however_many_are_timed_there_is_one_timer_and_none_after_the_last_limit
     for seconds, timed in enumerate(every, 1):
         clock.start(timed, seconds, loop)
     for timed in every[1:]:
-        clock.stop(timed, loop)
+        clock.stop(timed)
     assert len(loop.timers) == 1
     loop.move_to(1)
     assert (every[0].ended.is_set(), loop.timers) == (True, [])

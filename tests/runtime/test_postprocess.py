@@ -2,7 +2,7 @@ import asyncio
 import threading
 
 import pytest
-from runs import a_run, begun, forever, play, play_for_real
+from runs import a_run, begun, each_item, forever, play, play_for_real
 
 from satchel.tools import Text, ToolChunk, ToolResult
 
@@ -51,7 +51,7 @@ def test_chunks_pass_through():
 
     async def main():
         run = a_run(stream, postprocess=lambda call, result: result.text.upper())
-        return [item async for item in run.items()]
+        return [item async for item in each_item(run)]
 
     *chunks, result = play_for_real(main())
     assert [chunk.text for chunk in chunks] == ["a", "b"]

@@ -2,7 +2,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from runs import a_run, a_tool, begun, now, play
+from runs import a_run, a_tool, begun, each_item, now, play
 
 from satchel import Satchel, ToolContext
 from satchel.errors import DefinitionError
@@ -57,7 +57,7 @@ def test_a_runner_stands_in_place_of_the_function(layers):
 def test_a_runner_may_stream():
     async def main():
         run = a_run(a_remote_tool(), {"stream": True}, layers=[passing])
-        return [item async for item in run.items()]
+        return [item async for item in each_item(run)]
 
     chunk, result = play(main())
     assert (chunk.text, result.text) == ("one", "one, and all of it")

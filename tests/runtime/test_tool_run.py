@@ -16,6 +16,7 @@ from runs import (
     Unraisable,
     a_run,
     begun,
+    each_item,
     forever,
     ignoring,
     now,
@@ -36,7 +37,7 @@ def call(fn, arguments=None, **options):
 
 
 async def items_of(run):
-    return [item async for item in run.items()]
+    return [item async for item in each_item(run)]
 
 
 # ---- one call -------------------------------------------------------------------------------
@@ -305,7 +306,7 @@ def test_the_time_that_a_reader_takes_between_chunks_is_the_readers():
     async def main():
         run = a_run(fn, timeout=35)
         got = []
-        async for item in run.items():
+        async for item in each_item(run):
             got.append(item.structured)
             await asyncio.sleep(100)
         assert got[:-1] == [0, 1, 2]
@@ -424,7 +425,7 @@ def test_a_plain_generator_that_fails_keeps_what_it_told():
 
 
 async def by_aclose(run):
-    async with aclosing(run.items()) as items:
+    async with aclosing(each_item(run)) as items:
         await anext(items)
 
 
@@ -435,7 +436,7 @@ async def by_close(run):
 
 async def by_cancelling_between(run):
     async def read():
-        async with aclosing(run.items()) as items:
+        async with aclosing(each_item(run)) as items:
             async for _ in items:
                 await forever()
 
@@ -454,7 +455,7 @@ async def by_cancelling_inside(run):
 
 async def by_an_exception(run):
     with pytest.raises(ZeroDivisionError):
-        async with aclosing(run.items()) as items:
+        async with aclosing(each_item(run)) as items:
             async for _ in items:
                 raise ZeroDivisionError
 
@@ -1428,7 +1429,7 @@ def kind_of(result):
 
 
 async def read(run, told, most=None):
-    async with aclosing(run.items()) as items:
+    async with aclosing(each_item(run)) as items:
         async for item in items:
             assert not any(isinstance(old, ToolResult) for old in told)
             told.append(item)

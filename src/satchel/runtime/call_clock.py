@@ -34,9 +34,9 @@ class CallClock:
                 self._timer.cancel()
             self._look_at(limit, loop)
 
-    def stop(self, timed: Timed, loop: asyncio.AbstractEventLoop) -> float:
-        """Stop timing something, and return the seconds that it has left."""
-        return self._limits.pop(timed, 0.0) - loop.time()
+    def stop(self, timed: Timed) -> float:
+        """Stop timing something, and return when it would have ended, by the clock of the loop."""
+        return self._limits.pop(timed, 0.0)
 
     def _look_at(self, when: float, loop: asyncio.AbstractEventLoop) -> None:
         self._next_look, self._timer = when, loop.call_at(when, self._look, loop)

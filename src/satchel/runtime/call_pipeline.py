@@ -76,9 +76,7 @@ def prepare_call(
         or (tool.background and tasks is not None)
     )
     if not needs_middleware:  # as for most calls
-        return CallTask(
-            call, tool, limits, lambda owner: FunctionRun(owner, call, tool), errors=errors
-        )
+        return CallTask(call, tool, limits, FunctionRun, errors=errors)
     scope = CallScope(middleware, middleware_of, find, answers, tasks)
     source = partial(MiddlewareRun, scope)
     return CallTask(call, tool, limits, source, has_middleware=True, errors=errors)
@@ -98,7 +96,7 @@ class MiddlewareRun:
     _has_been_interrupted = False
     _items: AsyncIterator[Item] | None = None
 
-    def __init__(self, scope: CallScope, owner: CallTask) -> None:
+    def __init__(self, scope: CallScope, owner: CallTask, _call: ToolCall, _tool: Tool) -> None:
         self._scope, self._owner = scope, owner
         self._frame = MiddlewareFrame(scope.find, [])
 
@@ -118,8 +116,8 @@ class MiddlewareRun:
             self._result = item
         if (result := self._result) is not None:
             if result is not self._function_result:  # middleware may return any value
-                result = to_result(result, owner.call_id)
-            return limit_result(self._mark_interrupted(result), owner.limits)
+                result = limit_result(to_result(result, owner.call_id), owner.limits)
+            return self._mark_interrupted(result)
         if self.so_far is None:
             raise TypeError("the middleware yielded nothing")
         return self._mark_interrupted(self.so_far.result(owner.call_id))
@@ -142,7 +140,7 @@ class MiddlewareRun:
         call = redirected(call, self._scope.find)
         tool = call.tool
         if tool is None:  # the result will be the error `tool_not_found`
-            return self._track(self._run_function(call))
+            return self._run_function(call)
         inside: list[Middleware] = []
         if tool.name != self._owner.tool.name:
             # A redirected call must not bypass the middleware of the tool that it reaches.
@@ -154,7 +152,7 @@ class MiddlewareRun:
             inside.append(answer_from(self._scope.answers))
         if tool.postprocess is not None:
             inside.append(postprocess(tool.postprocess))
-        return wrap(lambda call: self._track(self._run_function(call)), inside)(call)
+        return wrap(self._run_function, inside)(call)
 
     async def _start_in_background(self, call: ToolCall) -> AsyncIterator[Item]:
         tool, tasks, limits = call.tool, self._scope.tasks, self._owner.limits
@@ -173,11 +171,12 @@ class MiddlewareRun:
         async for item in tasks.start(run):
             yield item
 
-    def _track(self, items: AsyncIterator[Item]) -> AsyncIterator[Item]:
+    def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
+        items = self._items_of_function(call)
         self._frame.opened.append(items)
         return items
 
-    async def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
+    async def _items_of_function(self, call: ToolCall) -> AsyncIterator[Item]:
         owner, call = self._owner, redirected(call, self._scope.find)
         if call.tool is None:
             yield failure("tool_not_found", f"there is no tool {call.name!r}", owner.call_id)

@@ -13,10 +13,11 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from satchel.runtime.call_messages import interruption, too_slow
@@ -29,6 +30,11 @@ from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure
 
 if TYPE_CHECKING:
     from satchel.runtime.scoped_runner import Route
+
+if sys.version_info < (3, 12):
+    _new_task = asyncio.Task
+else:
+    _new_task = partial(asyncio.Task, eager_start=True)
 
 
 class EndReason(StrEnum):
@@ -86,16 +92,18 @@ class CallTask:
         call: ToolCall,
         tool: Tool,
         limits: Limits,
-        source: "Callable[[CallTask], ItemSource]",
+        source: "Callable[[CallTask, ToolCall, Tool], ItemSource]",
         *,
         has_middleware: bool = False,
         errors: ErrorText = "summary",
     ) -> None:
         self.call, self.tool, self.limits, self.errors = call, tool, limits, errors
+        self.call_id = call.id or None
+        """The id of the call, or `None` if it has none."""
         self._has_middleware = has_middleware
         self.running: set[Cancellable] = set()
         """The functions that run now; middleware may run several at once."""
-        self._source: ItemSource | None = source(self)
+        self._source: ItemSource | None = source(self, call, tool)
 
     # ---- for the reader -------------------------------------------------------------------
 
@@ -109,15 +117,6 @@ class CallTask:
         """Return the next chunk, or the result. Only the caller's own cancellation is raised."""
         self._reads_chunks = True
         return self._next()
-
-    async def items(self) -> AsyncIterator[Item]:
-        """Yield every chunk, and last the result; closing the iterator ends the call."""
-        try:
-            while not isinstance(item := await self.next(), ToolResult):
-                yield item
-            yield item
-        finally:
-            await self.close()
 
     async def close(self) -> None:
         """End the call, and wait until it has ended."""
@@ -138,11 +137,6 @@ class CallTask:
                 loop.call_soon_threadsafe(self._interrupt_in_loop)
 
     @property
-    def call_id(self) -> str | None:
-        """The id of the call, or `None` if it has none."""
-        return self.call.id or None
-
-    @property
     def so_far(self) -> ToolResult:
         """The chunks so far, as a result."""
         chunks = self._all_chunks
@@ -151,6 +145,11 @@ class CallTask:
     @property
     def _all_chunks(self) -> ChunkAccumulator | None:
         return self._source.so_far if self._source else self._chunks
+
+    @property
+    def wants_chunks(self) -> bool:
+        """Whether each chunk goes to middleware or to the reader; or only into the result."""
+        return self._reads_chunks or self._has_middleware or self.reason is not None
 
     async def _next(self) -> Item:
         if self._task is None:
@@ -182,10 +181,7 @@ class CallTask:
             self._finish(self.early_result(self.reason))
             return
         self._work = Droppable(self._main())
-        if sys.version_info < (3, 12):
-            self._task = loop.create_task(self._work)
-        else:
-            self._task = asyncio.Task(self._work, loop=loop, eager_start=True)
+        self._task = _new_task(self._work, loop=loop)
 
     # ---- inside the task ------------------------------------------------------------------
 

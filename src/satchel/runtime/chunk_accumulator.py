@@ -30,7 +30,7 @@ class ChunkAccumulator:
         The blocks of a whole result (`is_whole`) are not joined with others.
         """
         self.count += 1
-        content = tuple(block for raw in item.content if (block := self._budget.take(raw)))
+        content = tuple([block for raw in item.content if (block := self._budget.take(raw))])
         # Pieces of running text are joined; the text of structured values is not.
         is_running_text = item.structured is None and not is_whole
         for block in content:
@@ -47,7 +47,8 @@ class ChunkAccumulator:
                 self._is_running_text = is_running_text
         if item.structured is not None:
             self._structured.append(item.structured)
-        self._metadata |= item.metadata
+        if item.metadata:
+            self._metadata |= item.metadata
         if isinstance(item, ToolResult) and item.is_error:
             self._is_error, self._error_code = True, item.error_code
         return construct_fast(

@@ -88,6 +88,8 @@ class FunctionRun:
 
     async def close(self) -> None:
         """Close the stream of the function, if one is open."""
+        if self._stream is None:
+            return
         stream, self._stream = self._stream, None
         if aclose := getattr(stream, "aclose", None):
             try:
@@ -153,7 +155,8 @@ class FunctionRun:
             if item.error_code == "invalid_result":
                 return await self._close_and_append(replace(item, call_id=call_id))
             chunk = chunks.add(item, call_id, is_whole=isinstance(value, ToolResult))
-            if chunk.content or chunk.structured is not None or chunk.metadata:
+            is_empty = not chunk.content and chunk.structured is None and not chunk.metadata
+            if self._owner.wants_chunks and not is_empty:
                 return chunk
 
     async def _result_of_cancelled(self, reason: EndReason, task: asyncio.Task[Any]) -> ToolResult:
@@ -181,8 +184,11 @@ class FunctionRun:
 
     def _stop_clock(self, loop: asyncio.AbstractEventLoop) -> None:
         """Stop the clock; what is left is for the next chunk."""
-        if self._clock is not None:
-            self._seconds, self._clock = self._clock.stop(self, loop), None
+        clock, self._clock = self._clock, None
+        if clock is not None:
+            limit = clock.stop(self)
+            if self._stream is not None:
+                self._seconds = limit - loop.time()
 
     def _function_starts(self) -> None:
         """Restart the time limit: a runner elsewhere starts the function, perhaps once more."""

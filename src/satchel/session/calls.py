@@ -20,7 +20,7 @@ from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
 from satchel.runtime.scoped_runner import runner_for, unknown_runner
-from satchel.runtime.tool_run import validated
+from satchel.runtime.tool_run import FunctionRun, validated
 from satchel.session.call_middleware import contract_middleware, middleware_of
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
 from satchel.session.planning import PlannedCalls
@@ -29,7 +29,7 @@ from satchel.session.session_state import SessionState
 from satchel.session.session_tasks import SessionTasks
 from satchel.session.tool_resolver import ToolResolver, contract_of
 from satchel.shared import SharedView
-from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
+from satchel.tools import Item, Tool, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.argument_errors import ArgumentError
 from satchel.tools.fast_construction import construct_fast
 from satchel.tools.runner import Runner
@@ -273,19 +273,21 @@ class CallDispatcher:
                 tool=name,
             )
         call = call.changed(tool=tool, groups=groups, context=context)
-        run = self._prepared(shared_view, call, middleware)
+        if middleware or tool.idempotent or tool.background or tool.postprocess:
+            run = self._prepare_inside(middleware, shared_view, call, tool)
+        else:  # nearly all calls
+            run = CallTask(call, tool, self._shared.limits, FunctionRun, errors=self._shared.errors)
         if self._shared.runners or tool.runner_name or shared_view.cache.names_runners:
             run.route = partial(self._route, shared_view)
         return run
 
-    def _prepared(
-        self, shared_view: SharedView, call: ToolCall, middleware: Sequence[Middleware]
+    def _prepare_inside(
+        self,
+        middleware: Sequence[Middleware],
+        shared_view: SharedView,
+        call: ToolCall,
+        tool: Tool,
     ) -> CallTask:
-        tool = call.tool
-        assert tool is not None
-        if not (middleware or tool.idempotent or tool.background or tool.postprocess):
-            # Nearly all calls.
-            return prepare_call(call, tool, self._shared.limits, errors=self._shared.errors)
         if tool.idempotent and self._answers is None:
             self._answers = AnswerMemory()
         return prepare_call(

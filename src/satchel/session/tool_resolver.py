@@ -143,5 +143,7 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
 
 def contract_of(shared_view: SharedView, name: str) -> ToolContract | None:
     """Return the contract of a tool in a view, or `None`."""
-    entry = shared_view.view.by_name.get(name) if isinstance(name, str) else None
+    if not (shared_view.cache.has_contracts and isinstance(name, str)):
+        return None
+    entry = shared_view.view.by_name.get(name)
     return entry.contract if entry is not None else None
