@@ -22,10 +22,10 @@ _LONGEST_NAME = 80
 class ToolResolver:
     """Finds the tools of one session."""
 
-    __slots__ = ("_conversation", "_tasks")
+    __slots__ = ("_session_state", "_tasks")
 
     def __init__(self, conversation: SessionState) -> None:
-        self._conversation = conversation
+        self._session_state = conversation
         self._tasks: BackgroundTasks | None = None
 
     @property
@@ -97,10 +97,10 @@ class ToolResolver:
         return tool.with_injected({"tasks": self.task_registry})
 
     def _rendered(self, shared_view: SharedView) -> RenderedStep:
-        return render_step(shared_view, self._conversation, self._tasks is not None)
+        return render_step(shared_view, self._session_state, self._tasks is not None)
 
     def _context(self, shared_view: SharedView) -> BuiltinContext:
-        return BuiltinContext(self._conversation, shared_view)
+        return BuiltinContext(self._session_state, shared_view)
 
 
 _REASONS = {
