@@ -120,13 +120,13 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
     if entry is not None and entry.is_served and entry.tool is None:
         return (
             f"Tool {name!r} cannot be used now: its plugin was read and not run. "
-            "Go on without it if you can."
+            "Continue without it if you can."
         )
     if entry is not None and entry.state is Status.REVOKED:
         server = entry.source.partition(":")[2]
         return (
             f"Tool {name!r} cannot be used now: server {server!r} is restarting. Try again later, "
-            "or go on without it."
+            "or continue without it."
         )
     if entry is None or entry.state not in states or not entry.diagnostics:
         return ""
@@ -137,7 +137,7 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
         command = "satchel doctor --run"
     return (
         f"Tool {name!r} cannot be used now: {reason}. Ask the user to run: {one_line(command)}. "
-        "Go on without it if you can."
+        "Continue without it if you can."
     )
 
 
