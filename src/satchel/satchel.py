@@ -81,8 +81,8 @@ class Satchel:
     servers that ask for input of the user, or for a message of a model: each gets the server's name
     and the parameters of `elicitation/create` or `sampling/createMessage`, and returns the result.
     `runner` starts the scripts of skills and the commands of the built-in tools. `locked` is the
-    path of a lock file: raises `SatchelError` if anything differs from it, and never serves what differs
-    later. With `frozen` as well, only something missing raises, and nothing is watched.
+    path of a lock file: raises `SatchelError` if anything differs from it, and never serves what
+    differs later. With `frozen` as well, only something missing raises, and nothing is watched.
 
     Problems on disk never raise; they are in `catalog.diagnostics`.
     """
