@@ -141,7 +141,7 @@ def test_a_tool_without_its_value_is_refused_and_the_others_serve(plugins, tmp_p
     told = asyncio.run(app.session().call("fetch", {"city": "a"})).text
     assert told == (
         "Tool 'fetch' cannot be used now: a value that it needs is not configured. "
-        "Ask the user to run: satchel config set demo api_key. Go on without it if you can."
+        "Ask the user to run: satchel config set demo api_key. Continue without it if you can."
     )
 
 

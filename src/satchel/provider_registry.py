@@ -41,7 +41,7 @@ class ProviderRegistry:
     def add(self, provider: Provider) -> None:
         """Add a provider of the host.
 
-        Raises `DefinitionError` if it is none, and `ConflictError` for a name that is taken.
+        Raises `DefinitionError` if it is invalid, and `ConflictError` for a name that is taken.
         """
         from satchel.providers import provider_fault  # lazy: needed only with providers
 

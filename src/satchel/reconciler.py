@@ -190,7 +190,7 @@ class Reconciler:
                 self.shared.publish(new)
                 self._record_names(old, new)
                 notify_catalog_built(new)
-                # Nobody can listen to the first one.
+                # No listener can exist before the first one.
                 changes = diff(old, new) if old.generation else ()
                 for change in changes:
                     self._notify(change)

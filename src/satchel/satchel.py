@@ -74,14 +74,15 @@ class Satchel:
     and `.mcp.json`, as far as it is trusted: by the user's record, or by a `Project` with
     `trust="data"` or `trust="code"`. `config` has values for the state
     fields of tools, by plugin; they win over the environment and all files. With `run_code=False`
-    no plugin is imported: everything is listed, nothing can be called. `errors` says what the model
-    reads of an unexpected exception: an id of the log, its type and text without secrets, or what a
-    function of the tool's name and the exception returns. `on_elicit` and `on_sample` answer MCP
+    no plugin is imported: everything is listed, nothing can be called. `errors` is the text
+    that the model gets for an unexpected exception: "summary" gives only an id to find it in the
+    log, "message" its type and text without secrets, and a function gets the tool's name and the
+    exception and returns the text. `on_elicit` and `on_sample` answer MCP
     servers that ask for input of the user, or for a message of a model: each gets the server's name
     and the parameters of `elicitation/create` or `sampling/createMessage`, and returns the result.
-    `runner` runs scripts of skills and commands of the built-in tools. `locked` is the path of a
-    lock file: raises `SatchelError` if anything differs from it, and never serves what differs
-    later. With `frozen` as well, only something missing raises, and nothing is watched.
+    `runner` starts the scripts of skills and the commands of the built-in tools. `locked` is the
+    path of a lock file: raises `SatchelError` if anything differs from it, and never serves what
+    differs later. With `frozen` as well, only something missing raises, and nothing is watched.
 
     Problems on disk never raise; they are in `catalog.diagnostics`.
     """

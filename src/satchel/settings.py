@@ -133,7 +133,7 @@ class Settings:
     state_folder: str = ""
     """The folder of approved MCP tools, logins and owners of names; `""` for the user's own."""
     plugin_wait: float | None = None
-    """How long the start waits for slow imports, which then go on in the background of a watch.
+    """How long the start waits for slow imports, which then continue in the background of a watch.
 
     `None` waits for all.
     """

@@ -59,7 +59,7 @@ def one_line(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Quote a text with escapes for all but ASCII, so that look-alike letters can be told apart."""
+    """Quote a text with escapes for all but ASCII, so that look-alike letters differ."""
     return ascii(shorten(text, 200))
 
 

@@ -280,7 +280,7 @@ def test_a_login_that_nobody_completes_ends(running, folder):
         def _visit(self, address):
             """Do nothing: the window was closed."""
 
-    with pytest.raises(SatchelError, match="nobody logged in within 1 s"):
+    with pytest.raises(SatchelError, match="no login within 1 s"):
         logged_in(HttpServer(running().url), folder, Closed(), seconds=1)
 
 

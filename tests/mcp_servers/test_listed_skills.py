@@ -624,7 +624,7 @@ def test_a_skill_of_a_server_gets_no_leave_and_switches_nothing_on(app, book, ca
     session = app.session()
     call(session, "load_skill", name="refunds")
     content = session.load_skill("refunds")
-    assert (content.allowed_tools, content.activated, session._conversation.preapproved) == (
+    assert (content.allowed_tools, content.activated, session._session_state.preapproved) == (
         (),
         (),
         (),

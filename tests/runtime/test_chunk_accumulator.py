@@ -7,16 +7,16 @@ from satchel.tools import Image, Text, ToolChunk, ToolResult, failure, to_result
 
 
 def collected(*values, limits=None):
-    so_far = ChunkAccumulator(limits or Limits())
+    chunks = ChunkAccumulator(limits or Limits())
     for value in values:
-        so_far.add(value if isinstance(value, ToolChunk | ToolResult) else to_result(value))
-    return so_far
+        chunks.add(value if isinstance(value, ToolChunk | ToolResult) else to_result(value))
+    return chunks
 
 
 def test_nothing_told_is_an_empty_result():
-    so_far = collected()
-    assert so_far.result("call-1") == ToolResult(call_id="call-1")
-    assert so_far.count == 0
+    chunks = collected()
+    assert chunks.result("call-1") == ToolResult(call_id="call-1")
+    assert chunks.count == 0
 
 
 def test_pieces_of_running_text_join():
@@ -40,37 +40,37 @@ def test_text_after_a_value_or_a_picture_begins_anew():
 
 
 def test_metadata_joins_and_the_last_word_counts():
-    so_far = collected(ToolChunk(metadata={"a": 1, "b": 1}), ToolChunk(metadata={"b": 2}))
-    assert so_far.result().metadata == {"a": 1, "b": 2}
+    chunks = collected(ToolChunk(metadata={"a": 1, "b": 1}), ToolChunk(metadata={"b": 2}))
+    assert chunks.result().metadata == {"a": 1, "b": 2}
 
 
 def test_an_error_among_the_items_is_an_error():
-    so_far = collected("a", failure("tool_error", "b"), "c")
-    result = so_far.result()
+    chunks = collected("a", failure("tool_error", "b"), "c")
+    result = chunks.result()
     assert (result.is_error, result.error_code) == (True, "tool_error")
     assert result.text == "abc"
 
 
 def test_each_item_comes_back_as_the_chunk_that_fits():
-    so_far = ChunkAccumulator(Limits(result_text=4))
-    assert so_far.add(ToolChunk(content=(Text("abc"),))).text == "abc"
-    assert so_far.add(
+    chunks = ChunkAccumulator(Limits(result_text=4))
+    assert chunks.add(ToolChunk(content=(Text("abc"),))).text == "abc"
+    assert chunks.add(
         ToolResult(content=(Text("def"),), structured={"x": 1}, metadata={"m": 1})
     ) == ToolChunk(content=(Text("d"),), structured={"x": 1}, metadata={"m": 1})
-    assert so_far.add(ToolChunk(content=(Text("ghi"),))).content == ()
-    assert so_far.count == 3
-    result = so_far.result()
+    assert chunks.add(ToolChunk(content=(Text("ghi"),))).content == ()
+    assert chunks.count == 3
+    result = chunks.result()
     assert [block.text for block in result.content[-1:]] == [
         "[cut: 5 of 9 bytes left out, limit result_text]"
     ]
 
 
 def test_what_ended_a_call_stands_below_what_it_told():
-    so_far = collected("half", ToolChunk(structured=[1], metadata={"a": 1}))
+    chunks = collected("half", ToolChunk(structured=[1], metadata={"a": 1}))
     last = ToolResult(
         content=(Text("over"),), is_error=True, call_id="1", metadata={"leaked": True}
     )
-    ended = so_far.followed_by(last)
+    ended = chunks.followed_by(last)
     assert ended.content == (Text("half"), Text("over"))
     assert ended.structured == [1]
     assert ended.metadata == {"a": 1, "leaked": True}
@@ -84,16 +84,16 @@ def test_what_ended_a_call_that_told_nothing_stands_alone():
 
 @given(st.lists(st.text()), st.integers(0, 30))
 def test_the_chunks_that_were_told_make_up_the_result(texts, limit):
-    so_far = ChunkAccumulator(Limits(result_text=limit))
-    told = "".join(so_far.add(ToolChunk(content=(Text(text),))).text for text in texts)
-    kept = "".join(block.text for block in so_far.result().content)
+    chunks = ChunkAccumulator(Limits(result_text=limit))
+    told = "".join(chunks.add(ToolChunk(content=(Text(text),))).text for text in texts)
+    kept = "".join(block.text for block in chunks.result().content)
     assert kept.startswith(told)
     assert len(told.encode()) <= limit
     assert "".join(texts).startswith(told)
 
 
 def test_the_blocks_of_a_whole_result_stay_apart():
-    so_far = ChunkAccumulator(Limits())
-    so_far.add(ToolChunk(metadata={"progress": 1}))
-    so_far.add(ToolResult(content=(Text("one"), Text("two"))), is_whole=True)
-    assert so_far.result().content == (Text("one"), Text("two"))
+    chunks = ChunkAccumulator(Limits())
+    chunks.add(ToolChunk(metadata={"progress": 1}))
+    chunks.add(ToolResult(content=(Text("one"), Text("two"))), is_whole=True)
+    assert chunks.result().content == (Text("one"), Text("two"))

@@ -597,9 +597,9 @@ def test_who_is_cancelled_while_a_stream_is_closed_is_cancelled():
 def test_what_was_told_until_now_can_be_seen():
     async def main():
         run = a_run(counting)
-        assert run.so_far == ToolResult()
+        assert run.partial_result == ToolResult()
         await run.next()
-        assert run.so_far == ToolResult(content=(Text("one "),), call_id="call-1")
+        assert run.partial_result == ToolResult(content=(Text("one "),), call_id="call-1")
         await run.close()
 
     play(main())

@@ -763,7 +763,7 @@ def test_a_skill_that_is_switched_off_serves_runs_and_approves_nothing_more(tmp_
     app = Satchel(skills=[tmp_path])
     session = app.session(scripts=True)
     session.load_skill("way")
-    conversation = session._conversation
+    conversation = session._session_state
     assert conversation.preapproved == ("wipe",)
     shutil.rmtree(folder)
     app.refresh()
@@ -784,9 +784,9 @@ def test_a_saved_skill_approves_nothing_once_it_is_another_version(tmp_path, wri
     app.refresh()
     later = app.session()
     assert later.load_state_dict(saved) == ()
-    assert later._conversation.preapproved == ()
+    assert later._session_state.preapproved == ()
     later.load_skill("way")
-    assert later._conversation.preapproved == ("wipe",)
+    assert later._session_state.preapproved == ("wipe",)
 
 
 def test_names_of_files_are_told_without_what_could_forge_a_tag_or_hide(tmp_path, write_skill):
@@ -863,13 +863,13 @@ def test_a_skill_that_was_renamed_or_asks_for_less_has_no_more_rights(tmp_path, 
     app = Satchel(skills=[tmp_path])
     session = app.session()
     session.load_skill("way")
-    assert session._conversation.preapproved == ("wipe", "look")
+    assert session._session_state.preapproved == ("wipe", "look")
     (folder / "SKILL.md").write_text(ALLOWING.format("way", "look more"))
     app.refresh()
-    assert session._conversation.preapproved == ("look",)
+    assert session._session_state.preapproved == ("look",)
     (folder / "SKILL.md").write_text(ALLOWING.format("other", "look"))
     app.refresh()
-    assert session._conversation.preapproved == ()
+    assert session._session_state.preapproved == ()
     assert answer(session, "read_skill_file", skill="way", path="SKILL.md").is_error
 
 

@@ -76,12 +76,12 @@ class AgentScopeMiddleware(MiddlewareBase):
         # Of a message in which some calls wait for the user, the others are answered before.
         request.message = request.message or _message_of(agent)
         items: Any = request.stream(_call_of(sent), approved=self._approvals)
-        has_told = False
+        has_sent = False
         async with aclosing(items):
             async for item in items:
                 is_last = isinstance(item, ToolResult)
-                chunk = _chunk(item, is_repeated=is_last and has_told)
-                has_told = has_told or not is_last
+                chunk = _chunk(item, is_repeated=is_last and has_sent)
+                has_sent = has_sent or not is_last
                 yield chunk
                 response.append_chunk(chunk)
         yield response
@@ -134,8 +134,8 @@ def _chunk(item: Any, *, is_repeated: bool) -> ToolChunk:
     else:
         state = ToolResultState.ERROR if item.is_error else ToolResultState.SUCCESS
     content = [_block(block) for block in item.content] or [TextBlock(text=NOTHING_SAID)]
-    is_told = is_repeated and state is ToolResultState.SUCCESS
-    return ToolChunk(content=[] if is_told else content, state=state)
+    is_sent = is_repeated and state is ToolResultState.SUCCESS
+    return ToolChunk(content=[] if is_sent else content, state=state)
 
 
 def _block(block: Block) -> Any:

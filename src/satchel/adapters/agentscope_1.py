@@ -75,8 +75,8 @@ async def _responses(request: ModelRequest, call: ToolCall) -> AsyncGenerator[An
             async for item in items:
                 content = [_block(block) for block in item.content]
                 if isinstance(item, ToolResult):
-                    told = content or [TextBlock(type="text", text=NOTHING_SAID)]
-                    yield ToolResponse(told, is_interrupted=item.is_interrupted)
+                    blocks = content or [TextBlock(type="text", text=NOTHING_SAID)]
+                    yield ToolResponse(blocks, is_interrupted=item.is_interrupted)
                 else:
                     parts += content
                     yield ToolResponse([*parts], stream=True, is_last=False)

@@ -14,7 +14,7 @@ from satchel.tools import ToolCall, ToolChunk, ToolContext, ToolResult
 
 _log = logging.getLogger("satchel.adapters")
 
-REFUSED = "The user refused this call. Go on without it."
+REFUSED = "The user refused this call. Continue without it."
 """What the model reads of a call that the user did not approve."""
 
 SessionSource = Session | Callable[[Any], Session]

@@ -20,7 +20,7 @@ _UNKNOWN = {Status.FAILED, Status.SETTLING, Status.REVOKED}
 _REMOTE = "mcp:"
 
 
-def _nobody(_kind: str, _name: str) -> tuple[str, ...]:
+def _no_owners(_kind: str, _name: str) -> tuple[str, ...]:
     return ()
 
 
@@ -32,7 +32,7 @@ def _nothing(_entry: ToolEntry) -> bool:
 class NameRules:
     """Who owns a contested name."""
 
-    owners: Callable[[str, str], tuple[str, ...]] = _nobody
+    owners: Callable[[str, str], tuple[str, ...]] = _no_owners
     """Takes a kind and a name; returns the keys of those that served it, the oldest first."""
     is_chosen: Callable[[ToolEntry], bool] = _nothing
     """Returns whether the user named a tool by its address, to serve it."""

@@ -1,4 +1,4 @@
-"""Ask the user whether to go on; without a terminal the answer is no."""
+"""Ask the user whether to continue; without a terminal the answer is no."""
 
 import click
 

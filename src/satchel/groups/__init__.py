@@ -28,17 +28,3 @@ else:
             "view_digest": "CatalogDigest ViewDigest changes_between digest_catalog digest_view",
         },
     )
-
-__all__ = [
-    "Activation",
-    "CatalogDigest",
-    "View",
-    "ViewDigest",
-    "active_in",
-    "changes_between",
-    "digest_catalog",
-    "digest_view",
-    "stable_order",
-    "view_of",
-    "visible_skills",
-]

@@ -1,4 +1,4 @@
-"""A server of HTTP that runs inside an event loop of ours."""
+"""An HTTP server that runs inside our event loop."""
 
 import socket
 from collections.abc import Iterator

@@ -99,7 +99,7 @@ class _GivenCode(PassProvider):
 class _McpServers(PassProvider):
     """The connected MCP servers; each is a plugin."""
 
-    gives_way = True
+    renamed_on_conflict = True
 
     def plugins(self, inputs: PassInputs, now: ScanCache) -> ProviderAnswer:
         if not inputs.config.servers:

@@ -54,10 +54,10 @@ class LockGuard:
         contribution, found = candidate.contribution, candidate.finding
         if found is not None:
 
-            def judge(_: object) -> Diagnostic | None:
+            def check(_: object) -> Diagnostic | None:
                 return self._drift(plugin_entries(candidate, self._places), contribution.path)
 
-            reason = self._once("plugin", contribution.unit, found, judge)
+            reason = self._once("plugin", contribution.unit, found, check)
             if reason is None:
                 return contribution
             return replace(failed_contribution(contribution, reason), state=Status.FAILED)
@@ -111,10 +111,10 @@ class LockGuard:
             if item.now is not None and item.now.kind in {"plugin", "group"}:
                 yield item.now.name if item.now.kind == "plugin" else item.now.place
 
-    def _once(self, kind: str, path: str, found: Any, judge: Any) -> Any:
+    def _once(self, kind: str, path: str, found: Any, check: Any) -> Any:
         before = self._seen.get((kind, path))
         if before is None or before[0] is not found:
-            self._seen[kind, path] = before = found, judge(found)
+            self._seen[kind, path] = before = found, check(found)
         return before[1]
 
     def _judge_skill(self, found: SkillFinding) -> SkillFinding:

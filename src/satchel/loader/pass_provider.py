@@ -56,7 +56,7 @@ class PassProvider(Protocol):
     `inputs.cache` has the results of the last pass, and `now` those of this one so far.
     """
 
-    gives_way: bool = False
+    renamed_on_conflict: bool = False
     """Whether its tools and skills are renamed on a conflict; such a provider is asked last."""
 
     def plugins(self, inputs: PassInputs, now: ScanCache) -> ProviderAnswer:

@@ -47,9 +47,13 @@ def reconcile(
     inputs = _inputs(config, cache, previous, options, written)
     providers = pass_providers(inputs)
     now = ScanCache(selection=inputs.selection, written=written, gate=inputs.gate)
-    # MCP servers give way to the names of plugins, so they are asked last.
-    for gives_way in (False, True):
-        asked = [provider for provider in providers if provider.gives_way is gives_way]
+    # Names of plugins win over those of MCP servers, so servers are asked last.
+    for renamed_on_conflict in (False, True):
+        asked = [
+            provider
+            for provider in providers
+            if provider.renamed_on_conflict is renamed_on_conflict
+        ]
         now = _with_plugins(inputs, now, asked)
     plugins = build_plugins(
         (plugin.contribution for plugin in now.bound.plugins.values()),

@@ -103,7 +103,7 @@ class TrustGate:
         files = (file for file in selection.files if file.scope is Precedence.PROJECT)
         of_files = (root for file in files for root in file.roots)
         of_projects = (root for it in self.grants.values() for root in project_roots(it.project))
-        # Not those of a folder that a link has just replaced: nobody trusted its target.
+        # Not those of a folder that a link has just replaced: its target is not trusted.
         theirs = (root for root in (*of_files, *of_projects) if self.of_root(root))
         unique: dict[tuple[str, RootKind], SearchRoot] = {}
         for root in (*given, *theirs):

@@ -42,25 +42,3 @@ else:
             "tool_definitions": "ServerSnapshot ToolDefinition",
         },
     )
-
-__all__ = [
-    "HttpServer",
-    "OAuthClient",
-    "Pin",
-    "RemoteClient",
-    "RemoteServer",
-    "RemoteSkillReader",
-    "RemoteTool",
-    "ServerConfig",
-    "ServerContribution",
-    "ServerHandle",
-    "ServerOffer",
-    "ServerOptions",
-    "ServerPool",
-    "ServerSnapshot",
-    "SseServer",
-    "StdioServer",
-    "ToolDefinition",
-    "WorkerServer",
-    "collect_server_skills",
-]

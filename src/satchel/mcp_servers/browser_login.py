@@ -75,7 +75,7 @@ async def log_in(
             error = first_error(problem, SatchelError)
             why, fix = (error.message, error.fix) if error else (reason(problem), "")
             if redirect.is_awaited:
-                why, fix = f"has no login: nobody logged in within {seconds:g} s", ""
+                why, fix = f"has no login: no login within {seconds:g} s", ""
             raise SatchelError(f"MCP server {name!r} {why}", where=str(server), fix=fix) from None
 
 
@@ -90,7 +90,7 @@ def require_login(name: str, server: RemoteServer) -> HttpServer | SseServer:
             fix="remove them to log in",
         )
     if server.oauth is not None and server.oauth.grant == "client-credentials":
-        raise SatchelError(f"MCP server {name!r} uses client credentials; nobody logs in to it")
+        raise SatchelError(f"MCP server {name!r} uses client credentials; there is no login for it")
     if not may_carry_tokens(server.url):
         raise SatchelError(
             f"MCP server {name!r} is not reached over https, so its tokens would be readable",

@@ -264,7 +264,7 @@ async def send_answering(
 ) -> dict[str, Any]:
     """Send a request, answer what the server asks in the newer protocol, and return its response.
 
-    Raises `ToolError` if nobody can answer, or if the call has to end so that its client can.
+    Raises `ToolError` if there is no answer, or if the call has to end so that its client can.
     """
     if caller is not None and caller.log_level is not None:
         meta = {**(request.params.meta or {}), _LOG_LEVEL: caller.log_level}
@@ -305,7 +305,7 @@ async def _answers(
         answer = await callbacks.answer(server, key, question, caller)
         if answer is None:
             raise ToolError(
-                f"the server {server!r} asks what nobody here can answer; continue without it"
+                f"the server {server!r} asks what cannot be answered here; continue without it"
             )
         answers[key] = dict(answer)
     return answers

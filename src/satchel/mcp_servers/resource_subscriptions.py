@@ -1,4 +1,4 @@
-"""Follow resources of one server: whoever follows one hears of its changes."""
+"""Subscribe to resources of one server, and report their changes to the subscribers."""
 
 from collections import Counter
 from collections.abc import Callable

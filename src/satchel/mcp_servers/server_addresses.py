@@ -23,7 +23,7 @@ NESTED = "SATCHEL_NESTED"
 class StdioServer:
     """A program that speaks MCP on its standard input and output.
 
-    Its environment is a small safe part of ours, and `env`.
+    Its environment is a small safe part of this process's, and `env`.
     """
 
     transport: ClassVar[str] = "stdio"

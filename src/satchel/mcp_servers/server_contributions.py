@@ -122,7 +122,7 @@ class ServerContribution:
     offered: ServerOffer
     naming: ToolNames
     contribution: PluginContribution
-    given: frozenset[str] = frozenset()
+    reserved_names: frozenset[str] = frozenset()
     """Names of its tools, now or earlier, that tools of other servers would like to have."""
 
 
@@ -147,13 +147,13 @@ def server_contributions(
     }
     tools = {item.config.name: item.wanted_names for item in offered}
     serials = {item.config.serial for item in offered}
-    given = {
-        name: previous.given
+    reserved_names = {
+        name: previous.reserved_names
         for name, previous in before.items()
         if previous.offered.config.serial in serials
     }
-    names = names_for(tools.items(), taken, given, tools)
-    holders = _holders(names, taken, given)
+    names = names_for(tools.items(), taken, reserved_names, tools)
+    holders = _holders(names, taken, reserved_names)
     contributions = {}
     for order, item in enumerate(offered):
         name = item.config.name
@@ -164,7 +164,7 @@ def server_contributions(
             if other != name
             for tool in own.values()
         }
-        reserved = other_names & {*given.get(name, ()), *names[name].values()}
+        reserved = other_names & {*reserved_names.get(name, ()), *names[name].values()}
         owners = {
             tool: "" if used == fit_tool_name(wanted) else holders.get(fit_tool_name(wanted), "")
             for tool, wanted in tools[name].items()
@@ -176,7 +176,10 @@ def server_contributions(
         else:
             contribution = _contribution(item, naming, (rank, order))
         contributions[name] = ServerContribution(
-            offered=item, naming=naming, contribution=contribution, given=frozenset(reserved)
+            offered=item,
+            naming=naming,
+            contribution=contribution,
+            reserved_names=frozenset(reserved),
         )
     return contributions
 
@@ -184,11 +187,11 @@ def server_contributions(
 def _holders(
     names: Mapping[str, Mapping[str, str]],
     taken: Mapping[str, str],
-    given: Mapping[str, Iterable[str]],
+    reserved_names: Mapping[str, Iterable[str]],
 ) -> dict[str, str]:
     """Return who has each name; a name may also be kept for a server that had it before."""
     holders = dict.fromkeys(SESSION_TOOLS, "every session")
-    for server, own in given.items():
+    for server, own in reserved_names.items():
         holders |= dict.fromkeys(own, f"MCP server {server!r}")
     for server, used in names.items():
         holders |= dict.fromkeys(used.values(), f"MCP server {server!r}")

@@ -14,14 +14,14 @@ _MAX_LENGTH = 64
 def names_for(
     servers: Iterable[tuple[str, Collection[str]]],
     taken: Iterable[str],
-    given: Mapping[str, Collection[str]] = NOTHING,
+    reserved_names: Mapping[str, Collection[str]] = NOTHING,
     wanted: Mapping[str, Mapping[str, str]] = NOTHING,
 ) -> dict[str, Mapping[str, str]]:
     """Return for each server a mapping from its own tool names to the names used here.
 
     A name that is taken, or reserved for sessions, gets the server's name as a prefix. `servers`
     choose in their order, and tools have their own names unless `wanted` has others for a server.
-    Names that were `given` to a server before stay reserved for it: a call
+    `reserved_names` are the names that a server had before. They stay reserved for it: a call
     that is meant for one server must not reach another.
     """
     taken_names, named = {*taken, *SESSION_TOOLS}, dict[str, Mapping[str, str]]()
@@ -37,7 +37,7 @@ def names_for(
             tool_names[tool] = name = _unique_name(server, name, taken_names)  # noqa: PLW2901
             taken_names.add(name)
         named[server] = tool_names
-        taken_names.update(given.get(server, ()))
+        taken_names.update(reserved_names.get(server, ()))
     return named
 
 

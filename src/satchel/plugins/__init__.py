@@ -33,23 +33,3 @@ else:
             "value_fingerprint": "fingerprint",
         },
     )
-
-__all__ = [
-    "BoundPlugin",
-    "HostContract",
-    "bind_config",
-    "bind_state",
-    "contract_without_tool",
-    "failed_contribution",
-    "fingerprint",
-    "hookimpl",
-    "is_isolated",
-    "load_folder",
-    "load_package",
-    "needs_no_binding",
-    "not_isolated",
-    "notify_catalog_built",
-    "read_folder",
-    "read_package",
-    "started",
-]

@@ -27,19 +27,3 @@ else:
             "tool_guide": "ToolGuideEntry render_guide",
         },
     )
-
-__all__ = [
-    "DEFAULT_BUDGET",
-    "ListingForm",
-    "PromptListing",
-    "SkillPrompt",
-    "SkillTexts",
-    "ToolGuideEntry",
-    "about_tokens",
-    "render_changes",
-    "render_content",
-    "render_guide",
-    "render_notes",
-    "render_sections",
-    "render_skills",
-]

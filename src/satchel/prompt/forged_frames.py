@@ -15,7 +15,7 @@ _LOOKALIKES = str.maketrans("аоеτтɡցԁӏοαսυвуρрⅼɩı", "aoettg
 
 
 def defused(text: str) -> str:
-    """Return a text in which no line can pose as our heading, and no tag as one of ours."""
+    """Return a text in which no line can pose as our heading, and no tag as our tag."""
     text = _TAG.sub("&lt;", text)
     if "\n" not in text and not _poses_as_heading(text):
         return text

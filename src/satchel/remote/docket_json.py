@@ -25,7 +25,7 @@ _is_ours: ContextVar[bool] = ContextVar("satchel_json_only", default=False)
 
 
 class _Listed(tuple[Any, ...]):
-    """Positional arguments; as named ones they are none. Docket looks at both unprotected."""
+    """Positional arguments, which are invalid as named ones. Docket looks at both unprotected."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ class _Listed(tuple[Any, ...]):
 
 
 class _Named(dict[str, Any]):
-    """Named arguments; as positional ones they are none."""
+    """Named arguments, which are invalid as positional ones."""
 
     def __getitem__(self, key: Any) -> Any:
         return () if isinstance(key, slice) else super().__getitem__(key)

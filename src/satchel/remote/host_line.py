@@ -52,7 +52,7 @@ _CONNECTIONS = 16
 _QUEUES = 32
 """Versions with an open queue; beyond that, idle ones are closed."""
 _PATIENCE = 0.5
-"""Seconds that a cancelled call waits for redis to hear of it; then that goes on by itself."""
+"""Seconds that a cancelled call waits for redis to hear of it; then that continues by itself."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -58,7 +58,7 @@ class RemoteFaults:
         )
 
     def may_have_run(self, call: ToolCall) -> None:
-        """Report a call of which nobody knows whether it ran."""
+        """Report a call that may or may not have run."""
         self._report(
             "remote-may-have-run",
             f"the answer of a call of {call.name} is lost; it may have run",

@@ -18,7 +18,7 @@ NO_WORKER = "no_worker"
 BUSY = "busy"
 """The `error_code` of a call for which there was no room in the queue."""
 MAY_HAVE_RUN = "may_have_run"
-"""The `error_code` of a call of which nobody knows whether it ran."""
+"""The `error_code` of a call that may or may not have run."""
 WORKER_FAILED = "worker_failed"
 """The `error_code` of a call that a worker took and could not run."""
 
@@ -104,7 +104,7 @@ def may_run_again(tool: Any) -> bool:
 
 
 def doubt(call: ToolCall) -> FinalResult:
-    """Return the result of a call of which nobody knows whether it ran."""
+    """Return the result of a call that may or may not have run."""
     text = f"{call.name} may have run: its answer is lost"
     return FinalResult(
         **vars(failure(MAY_HAVE_RUN, f"{text}; find out whether it did before you call it again"))

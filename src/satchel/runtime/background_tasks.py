@@ -59,7 +59,7 @@ class BackgroundTask:
 
     def view(self) -> ToolResult:
         """Return its status and its output so far, or its result."""
-        output = self.result or (self.run.so_far if self.run else ToolResult())
+        output = self.result or (self.run.partial_result if self.run else ToolResult())
         head = Text(f"task {self.id} ({self.tool}): {self.status}")
         return ToolResult(
             content=(head, *output.content),

@@ -90,7 +90,7 @@ async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
 class MiddlewareRun:
     """One run of a function inside its middleware, in the task of a call."""
 
-    so_far: ChunkAccumulator | None = None
+    accumulator: ChunkAccumulator | None = None
     _result: ToolResult | None = None
     _function_result: ToolResult | None = None
     _has_been_interrupted = False
@@ -110,17 +110,17 @@ class MiddlewareRun:
             self._items = wrap(self._run_tool, self._scope.middleware)(owner.call)
         async for item in self._items:
             if isinstance(item, ToolChunk):
-                self.so_far = self.so_far or ChunkAccumulator(owner.limits)
-                return self.so_far.add(item, owner.call_id)
+                self.accumulator = self.accumulator or ChunkAccumulator(owner.limits)
+                return self.accumulator.add(item, owner.call_id)
             # Not returned yet: middleware may run code after its last item.
             self._result = item
         if (result := self._result) is not None:
             if result is not self._function_result:  # middleware may return any value
                 result = limit_result(to_result(result, owner.call_id), owner.limits)
             return self._mark_interrupted(result)
-        if self.so_far is None:
+        if self.accumulator is None:
             raise TypeError("the middleware yielded nothing")
-        return self._mark_interrupted(self.so_far.result(owner.call_id))
+        return self._mark_interrupted(self.accumulator.result(owner.call_id))
 
     async def close(self) -> None:
         """Close what the middleware opened, the outermost first."""

@@ -54,7 +54,7 @@ class Cancellable(Protocol):
 class ItemSource(Protocol):
     """Yields the items of a call, inside its task."""
 
-    so_far: ChunkAccumulator | None
+    accumulator: ChunkAccumulator | None
 
     async def next(self) -> Item:
         """Return the next chunk, or the result."""
@@ -137,14 +137,14 @@ class CallTask:
                 loop.call_soon_threadsafe(self._interrupt_in_loop)
 
     @property
-    def so_far(self) -> ToolResult:
-        """The chunks so far, as a result."""
+    def partial_result(self) -> ToolResult:
+        """The chunks that arrived, as a result."""
         chunks = self._all_chunks
         return chunks.result(self.call_id) if chunks else ToolResult()
 
     @property
     def _all_chunks(self) -> ChunkAccumulator | None:
-        return self._source.so_far if self._source else self._chunks
+        return self._source.accumulator if self._source else self._chunks
 
     @property
     def wants_chunks(self) -> bool:
@@ -229,7 +229,7 @@ class CallTask:
             return  # it was abandoned, and the reader has a result
         self._is_over = True
         if self._source is not None:
-            self._chunks = self._source.so_far
+            self._chunks = self._source.accumulator
             self._source = None  # breaks the cycle, so that no garbage collection is needed
         if self._grace_timer is not None:
             self.stop_grace()

@@ -77,10 +77,10 @@ class ChunkAccumulator:
         """Return the last result of the call, with the chunks before it."""
         if not self.count:
             return last
-        so_far = self.result(last.call_id)
+        partial = self.result(last.call_id)
         return replace(
             last,
-            content=(*so_far.content, *last.content),
-            structured=so_far.structured,
-            metadata={**so_far.metadata, **last.metadata},
+            content=(*partial.content, *last.content),
+            structured=partial.structured,
+            metadata={**partial.metadata, **last.metadata},
         )

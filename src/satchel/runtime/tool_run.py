@@ -26,14 +26,14 @@ def validated(call: ToolCall, tool: Tool) -> ToolCall:
 class FunctionRun:
     """One run of one function by its runner, inside the task of a call."""
 
-    so_far: ChunkAccumulator | None = None
+    accumulator: ChunkAccumulator | None = None
     _reason: EndReason | None = None
     _stream: AsyncIterator[Any] | None = None
     _task: asyncio.Task[Any] | None = None  # set while the function runs
     _clock: CallClock | None = None  # set while it is timed
     _is_ending = False
     _is_waiting = False  # a runner elsewhere has not started the function
-    _may_continue = False  # the function is in a thread, which cancelling does not end
+    _survives_cancel = False  # the function is in a thread, which cancelling does not end
 
     def __init__(
         self, owner: CallTask, call: ToolCall, tool: Tool, *, is_validated: bool = False
@@ -81,7 +81,7 @@ class FunctionRun:
             isinstance(problem, asyncio.CancelledError) and task.cancelling() > cancels_before
         )
         if is_cancelled or owner.reader_has_left:
-            if self._may_continue:
+            if self._survives_cancel:
                 owner.log_leak()
             raise problem
         return await self._close_and_append(owner.result_of_error(problem))
@@ -113,18 +113,18 @@ class FunctionRun:
             outcome = await self._run_elsewhere(runner, call)
         if outcome is RunnerSignal.HERE:
             runner = tool.runner if runner.waits else runner
-            self._may_continue = not runner.ends_when_cancelled
+            self._survives_cancel = not runner.ends_when_cancelled
             if runner.ends_when_cancelled and self._task is not None:
                 watch_loop(self._task.get_loop(), owner.limits.loop_blocked)
             outcome = await runner.run(call)
-            self._may_continue = False
+            self._survives_cancel = False
         if isinstance(outcome, FinalResult):
             return outcome.with_id(owner.call_id)
         if outcome is None:
             return result_of_nothing(owner.call_id)
         if not hasattr(outcome, "__anext__"):
             return limit_result(to_result(outcome, owner.call_id), owner.limits)
-        self.so_far = ChunkAccumulator(owner.limits)
+        self.accumulator = ChunkAccumulator(owner.limits)
         stream = self._stream = aiter(outcome)
         return await self._next_chunk(stream, first_of(stream))
 
@@ -138,7 +138,7 @@ class FunctionRun:
 
     async def _next_chunk(self, stream: AsyncIterator[Any], first: Awaitable[Any] | None) -> Item:
         call_id = self._owner.call_id
-        chunks = self.so_far or ChunkAccumulator(self._owner.limits)
+        chunks = self.accumulator or ChunkAccumulator(self._owner.limits)
         while True:
             try:
                 value = await (first or stream.__anext__())
@@ -163,7 +163,7 @@ class FunctionRun:
         if self._is_ending:
             task.uncancel()
         result = self._owner.early_result(reason)
-        if self._may_continue:
+        if self._survives_cancel:
             self._owner.log_leak()
             result = replace(result, metadata={"leaked": True})
         result = await self._close_and_append(result)
@@ -173,7 +173,7 @@ class FunctionRun:
 
     async def _close_and_append(self, last: ToolResult) -> ToolResult:
         await self.close()
-        return self.so_far.followed_by(last) if self.so_far else last
+        return self.accumulator.followed_by(last) if self.accumulator else last
 
     # ---- the time limit ---------------------------------------------------------------------
 

@@ -312,7 +312,7 @@ def _nearest(of_kind: list[_Place], anchor: _Place, begin: int, end: int) -> _Pl
 
 
 def _sentence_ends(text: str) -> list[int]:
-    """Return where sentences end; a line that goes on with a small letter is no end."""
+    """Return where sentences end; a line that continues with a small letter is no end."""
     wrapped = {it.start() for it in _WRAPPED.finditer(text)}
     return [
         0,

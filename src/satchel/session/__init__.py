@@ -25,15 +25,3 @@ else:
             "step_plan": "StepPlan",
         },
     )
-
-__all__ = [
-    "Recording",
-    "ReplayDifference",
-    "Session",
-    "SessionOptions",
-    "SkillContent",
-    "Step",
-    "StepChanges",
-    "StepPlan",
-    "replay",
-]

@@ -47,15 +47,15 @@ class CallDispatcher:
 
     __slots__ = (
         "_answers",
-        "_conversation",
         "_plans",
         "_resolver",
         "_running",
+        "_session_state",
         "_shared",
     )
 
     def __init__(self, conversation: SessionState) -> None:
-        self._conversation, self._shared = conversation, conversation.shared
+        self._session_state, self._shared = conversation, conversation.shared
         self._resolver = ToolResolver(conversation)
         self._running: dict[int, CallTask] = {}
         self._answers: AnswerMemory | None = None
@@ -64,7 +64,7 @@ class CallDispatcher:
     @property
     def _validator(self) -> PlanValidator:
         # Not kept: sessions are many, and most calls have no contract.
-        return PlanValidator(self._conversation, self._resolver)
+        return PlanValidator(self._session_state, self._resolver)
 
     @property
     def has_tasks(self) -> bool:
@@ -125,18 +125,18 @@ class CallDispatcher:
             del self._running[key]
             await run.close()
 
-    def judge(self, shared_view: SharedView, calls: Sequence[ToolCall]) -> PlannedCalls:
-        """Judge a plan; return the calls that may run, and the answers to the others."""
+    def validate_plan(self, shared_view: SharedView, calls: Sequence[ToolCall]) -> PlannedCalls:
+        """Validate a plan; return the calls that may run, and the answers to the others."""
         return self._validator.plan_calls_with_policy(shared_view, calls)
 
     def needs_approval(self, shared_view: SharedView, call: ToolCall) -> bool:
-        """Return whether middleware would ask for approval before a call that was judged."""
+        """Return whether middleware would ask for approval before a call of a validated plan."""
         from satchel.runtime.middleware.approval import ApprovalMiddleware  # lazy: few hosts ask
 
         run = self.prepare(shared_view, call)
         if isinstance(run, ToolResult):
             return False
-        middleware = middleware_of(self._conversation, shared_view, call.name, run.call.groups)
+        middleware = middleware_of(self._session_state, shared_view, call.name, run.call.groups)
         asking = [item for item in middleware if isinstance(item, ApprovalMiddleware)]
         try:
             checked = validated(run.call, run.tool) if asking else run.call
@@ -193,7 +193,7 @@ class CallDispatcher:
 
     def _prepare_validated(self, shared_view: SharedView, call: ToolCall) -> CallTask | ToolResult:
         """Return a single call that is ready to run, or the result of a refused call."""
-        if needs_validation(shared_view, call.name, self._conversation.plan_policy):
+        if needs_validation(shared_view, call.name, self._session_state.plan_policy):
             planned = self._validator.plan_calls_with_policy(shared_view, [call])
             if not planned.calls:
                 return planned.answers[0]
@@ -255,7 +255,7 @@ class CallDispatcher:
             text = self._resolver.unavailable(name, shared_view)
             return failure("tool_not_found", text, call.id or None)
         tool, groups = entry
-        middleware = middleware_of(self._conversation, shared_view, name, groups)
+        middleware = middleware_of(self._session_state, shared_view, name, groups)
         context = call.context
         # Create a full context only for code that can read it: a small tool runs faster than that.
         if middleware or tool.wants_context or tool.postprocess:
@@ -263,8 +263,8 @@ class CallDispatcher:
                 metadata=context.metadata,
                 config=context.config,
                 messages=context.messages,
-                state=self._conversation.state,
-                preapproved=self._conversation.preapproved,
+                state=self._session_state.state,
+                preapproved=self._session_state.preapproved,
                 agent_id=context.agent_id,
                 run_id=context.run_id,
                 iteration=context.iteration,
@@ -306,13 +306,13 @@ class CallDispatcher:
         self, shared_view: SharedView, tool: str, groups: Collection[str]
     ) -> tuple[Middleware, ...]:
         """Return the middleware of a tool that other middleware sends a call to."""
-        middleware = middleware_of(self._conversation, shared_view, tool, groups)
+        middleware = middleware_of(self._session_state, shared_view, tool, groups)
         if contract_of(shared_view, tool) is None:
             return middleware
         return (*middleware, contract_middleware(self._validator, shared_view))
 
     def _background_tasks(self, shared_view: SharedView) -> BackgroundTasks:
-        return SessionTasks(self._resolver.task_registry, shared_view, self._conversation.state)
+        return SessionTasks(self._resolver.task_registry, shared_view, self._session_state.state)
 
     def _route(self, shared_view: SharedView, call: ToolCall) -> tuple[Runner, ToolCall]:
         """Return the runner of a call: the host's, if there is one for this tool of a plugin."""
@@ -326,7 +326,7 @@ class CallDispatcher:
         digest = catalog.plugin_digest_of(call.name) if chosen is not None else ""
         if chosen is None or not digest:
             return call.tool.runner, call
-        return chosen, call.changed(plugin_digest=digest, session_key=id(self._conversation))
+        return chosen, call.changed(plugin_digest=digest, session_key=id(self._session_state))
 
 
 def with_context(calls: Iterable[ToolCall], context: ToolContext | None) -> list[ToolCall]:

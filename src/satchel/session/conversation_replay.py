@@ -55,7 +55,7 @@ async def replay(
         if kind == "call":
             # The calls of one message are judged together.
             calls = [_RecordedCall.of(*item) for item in group]
-            said += "".join(_told(item) for item in calls)
+            said += "".join(_answer_text(item) for item in calls)
             differences += await _replay_calls(calls, step, run)
             continue
         for place, entry in group:
@@ -86,7 +86,7 @@ def _switch_as_host(
                 change(name)
 
 
-def _told(item: _RecordedCall) -> str:
+def _answer_text(item: _RecordedCall) -> str:
     """Return what a call of the session's own tools asks for and answers, `""` for another."""
     if item.call.name not in SESSION_TOOLS:
         return ""

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 class LazyDispatcher:
     """Makes the dispatcher when it is first used; a session and its steps share it."""
 
-    __slots__ = ("_conversation", "_made")
+    __slots__ = ("_made", "_session_state")
 
     def __init__(self, conversation: SessionState) -> None:
-        self._conversation = conversation
+        self._session_state = conversation
         self._made: dict[str, CallDispatcher] = {}
 
     def get(self) -> CallDispatcher:
@@ -25,7 +25,7 @@ class LazyDispatcher:
         from satchel.session.calls import CallDispatcher  # lazy: needed only with calls
 
         # Two threads get the same one.
-        return self._made.setdefault("dispatcher", CallDispatcher(self._conversation))
+        return self._made.setdefault("dispatcher", CallDispatcher(self._session_state))
 
     @property
     def has_tasks(self) -> bool:

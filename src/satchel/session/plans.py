@@ -24,21 +24,21 @@ Configs = dict[int, Mapping[str, Any]]
 class PlanValidator:
     """Validates the plans of one session, and writes the effects of its calls."""
 
-    __slots__ = ("_conversation", "_resolver")
+    __slots__ = ("_resolver", "_session_state")
 
     def __init__(self, conversation: SessionState, resolver: ToolResolver) -> None:
-        self._conversation, self._resolver = conversation, resolver
+        self._session_state, self._resolver = conversation, resolver
 
     @property
     def state(self) -> dict[str, Any]:
         """The state of the session, which effects are written into."""
-        return self._conversation.state
+        return self._session_state.state
 
     def plan_calls_with_policy(
         self, shared_view: SharedView, calls: Sequence[ToolCall]
     ) -> PlannedCalls:
         """Validate a plan by contracts and by the policy; return the calls to run."""
-        policy = self._conversation.plan_policy
+        policy = self._session_state.plan_policy
         if any(needs_validation(shared_view, call.name, policy) for call in calls):
             return self.plan_calls(shared_view, calls, policy)
         # Each is a call of its own, also where a host sends the same one twice.
@@ -63,7 +63,7 @@ class PlanValidator:
     def validate(self, shared_view: SharedView, calls: Sequence[ToolCall]) -> Validation:
         """Return the validation of a plan; nothing is run."""
         return with_policy(
-            self._validate(shared_view, calls, {}), self._conversation.plan_policy, self.state
+            self._validate(shared_view, calls, {}), self._session_state.plan_policy, self.state
         )
 
     def write_effects(self, shared_view: SharedView, name: str, result: ToolResult) -> ToolResult:

@@ -125,7 +125,7 @@ def _checked(entry: Any, number: int) -> dict[str, Any]:
             except DefinitionError as error:
                 raise _invalid(number, error.message) from None
             return dict(entry)
-    raise _invalid(number, f"it is none of {', '.join(_KINDS)}, or a part of it is missing")
+    raise _invalid(number, f"it is not one of {', '.join(_KINDS)}, or a part of it is missing")
 
 
 def _are_names(switched: Any) -> bool:

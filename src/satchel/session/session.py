@@ -41,13 +41,13 @@ class Session(CallApi):
     that stays the same for one model request.
     """
 
-    __slots__ = ("__weakref__", "_conversation", "_history", "_keyed_step")
+    __slots__ = ("__weakref__", "_history", "_keyed_step", "_session_state")
 
     def __init__(
         self, shared: SharedState, options: SessionOptions, plan_policy: PlanPolicy | None = None
     ) -> None:
-        self._conversation = SessionState(shared, options)
-        super().__init__(LazyDispatcher(self._conversation))
+        self._session_state = SessionState(shared, options)
+        super().__init__(LazyDispatcher(self._session_state))
         self._history = StepHistory()
         self._keyed_step: tuple[Hashable, Step] | None = None
         if plan_policy is not None:
@@ -56,16 +56,16 @@ class Session(CallApi):
     @property
     def state(self) -> dict[str, Any]:
         """Return the values that tools keep between calls; `ToolContext.state` is the same."""
-        return self._conversation.state
+        return self._session_state.state
 
     @property
     def skill_style(self) -> SkillPrompt:
         """Return the style of the skill prompt; you may set it."""
-        return self._conversation.skill_style
+        return self._session_state.skill_style
 
     @skill_style.setter
     def skill_style(self, style: SkillPrompt) -> None:
-        self._conversation.skill_style = style.within(self._conversation.shared.limits)
+        self._session_state.skill_style = style.within(self._session_state.shared.limits)
 
     @property
     def plan_policy(self) -> PlanPolicy | None:
@@ -74,13 +74,13 @@ class Session(CallApi):
         `policy(plan, state)` runs after the contracts. It returns why the plan is refused, or
         `None`. Setting something that is not callable raises `DefinitionError`.
         """
-        return self._conversation.plan_policy
+        return self._session_state.plan_policy
 
     @plan_policy.setter
     def plan_policy(self, policy: PlanPolicy | None) -> None:
         from satchel.session.planning import require_policy  # lazy: needed only with a policy
 
-        self._conversation.plan_policy = require_policy(policy)
+        self._session_state.plan_policy = require_policy(policy)
 
     @property
     def active_groups(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class Session(CallApi):
     @property
     def loaded_skills(self) -> tuple[str, ...]:
         """Return the names of the loaded skills."""
-        return tuple(skill.name for skill in self._conversation.loaded)
+        return tuple(skill.name for skill in self._session_state.loaded)
 
     # ---- what the model sees --------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class Session(CallApi):
     def _new_step(self) -> Step:
         shared_view = self._shared_view()
         content, last_digest = self._begin_step(shared_view)
-        return Step(self._conversation, self._lazy_calls, shared_view, content, last_digest)
+        return Step(self._session_state, self._lazy_calls, shared_view, content, last_digest)
 
     def changes(self) -> StepChanges:
         """Return the differences between the last step and the newest catalog.
@@ -143,15 +143,15 @@ class Session(CallApi):
         """
         from satchel.contracts import Filled, unknown_variable  # lazy: needed only with contracts
 
-        catalog, names = self._conversation.shared.catalog, variables_in(template)
-        values = self._conversation.values_of(names, catalog)
+        catalog, names = self._session_state.shared.catalog, variables_in(template)
+        values = self._session_state.values_of(names, catalog)
         unknown = (unknown_variable(name, "the template") for name in names if name not in values)
         return Filled(fill_variables(template, values), tuple(unknown))
 
     def prompt_variables(self) -> dict[str, str]:
         """Return every prompt variable with its current value, `""` if it has none."""
-        catalog = self._conversation.shared.catalog
-        return self._conversation.values_of(catalog.contracts.prompt_variables, catalog)
+        catalog = self._session_state.shared.catalog
+        return self._session_state.values_of(catalog.contracts.prompt_variables, catalog)
 
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
         """Return the schemas of the tools of the active groups and of the session's own tools.
@@ -172,11 +172,11 @@ class Session(CallApi):
         Raises `NotFoundError` with the near misses, and `ConflictError` for a group that is
         unavailable.
         """
-        self._conversation.switch(groups, Activation.activate)
+        self._session_state.switch(groups, Activation.activate)
 
     def deactivate(self, *groups: str) -> None:
         """Deactivate groups, all or none. Raises `NotFoundError`; `ConflictError` for `basic`."""
-        self._conversation.switch(groups, Activation.deactivate)
+        self._session_state.switch(groups, Activation.deactivate)
 
     def activate_tools(self, *names: str) -> None:
         """Activate single tools without the rest of their groups, all or none.
@@ -184,11 +184,11 @@ class Session(CallApi):
         Raises `NotFoundError` with the near misses, and `ConflictError` for a tool whose groups
         are unavailable.
         """
-        self._conversation.switch_tools(names, is_on=True)
+        self._session_state.switch_tools(names, is_on=True)
 
     def deactivate_tools(self, *names: str) -> None:
         """Undo `activate_tools`; raises `NotFoundError`. Tools of active groups stay active."""
-        self._conversation.switch_tools(names, is_on=False)
+        self._session_state.switch_tools(names, is_on=False)
 
     def new_turn(self) -> None:
         """Begin the user's next turn.
@@ -197,8 +197,8 @@ class Session(CallApi):
         idempotent tools, except those that last for the session.
         """
         self._calls.new_turn()
-        for key in self._conversation.shared.catalog.contracts.cleared:
-            self._conversation.state.pop(key, None)
+        for key in self._session_state.shared.catalog.contracts.cleared:
+            self._session_state.state.pop(key, None)
 
     def load_skill(self, name: str, arguments: str | None = None) -> SkillContent:
         """Load a skill for the host, such as for a slash command, even if it is hidden from models.
@@ -219,12 +219,12 @@ class Session(CallApi):
         shared_view = self._shared_view()
         entry, own_name = find_skill(name, shared_view)
         require_usable_skill(entry)
-        entry = fetch_skill_blocking(entry, self._conversation.shared.limits, arguments or "")
+        entry = fetch_skill_blocking(entry, self._session_state.shared.limits, arguments or "")
         if entry.access.fills_arguments:
             arguments = None
         elif arguments is None and not entry.is_for_model:
             arguments = ""
-        return self._conversation.load(entry, shared_view.catalog, own_name, arguments=arguments)
+        return self._session_state.load(entry, shared_view.catalog, own_name, arguments=arguments)
 
     async def read_resource(self, uri: str) -> tuple[Resource, ...]:
         """Return the contents of a resource that a plugin or an MCP server offers.
@@ -234,7 +234,7 @@ class Session(CallApi):
         """
         from satchel.session.resource_reading import read_resource  # lazy: few sessions read one
 
-        return await read_resource(uri, self._conversation.shared)
+        return await read_resource(uri, self._session_state.shared)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the session as JSON: groups, loaded skills, order of tools, and state.
@@ -243,7 +243,7 @@ class Session(CallApi):
         """
         from satchel.session.saved_state import dump_state  # lazy: most sessions are not saved
 
-        return dump_state(self._conversation, self._history.seen)
+        return dump_state(self._session_state, self._history.seen)
 
     def load_state_dict(
         self, state: Mapping[str, Any], *, strict: bool = False
@@ -256,7 +256,7 @@ class Session(CallApi):
         """
         from satchel.session.saved_state import restore_state  # lazy: most are not restored
 
-        diagnostics, seen = restore_state(self._conversation, state, strict=strict)
+        diagnostics, seen = restore_state(self._session_state, state, strict=strict)
         self._history, self._keyed_step = StepHistory(seen=seen), None
         return diagnostics
 
@@ -278,7 +278,7 @@ class Session(CallApi):
         return self._calls.interrupt(call_id)
 
     def _shared_view(self) -> SharedView:
-        conversation = self._conversation
+        conversation = self._session_state
         return conversation.shared.shared_view(
             conversation.activation, conversation.options.entries
         )
@@ -291,4 +291,4 @@ class Session(CallApi):
         return content, last_history.digest
 
     def _rendered(self, shared_view: SharedView) -> RenderedStep:
-        return render_step(shared_view, self._conversation, self._lazy_calls.has_tasks)
+        return render_step(shared_view, self._session_state, self._lazy_calls.has_tasks)

@@ -42,9 +42,9 @@ class Step(CallApi):
 
     __slots__ = (
         "_content",
-        "_conversation",
         "_frozen_view",
         "_last_digest",
+        "_session_state",
         "_values",
         "activation",
     )
@@ -58,7 +58,7 @@ class Step(CallApi):
         last_digest: ViewDigest | None,
     ) -> None:
         super().__init__(calls)
-        self._conversation = conversation
+        self._session_state = conversation
         self._frozen_view, self._content = shared_view, content
         self._last_digest = last_digest
         self.activation = conversation.activation
@@ -94,7 +94,7 @@ class Step(CallApi):
 
     def prompt(self) -> str:
         """Return the skill prompt, the notes of the active groups and the plugins' sections."""
-        notes = self.activated_notes() if self._conversation.options.notes_in_prompt else ""
+        notes = self.activated_notes() if self._session_state.options.notes_in_prompt else ""
         parts = (self.skill_prompt(), notes, self.prompt_sections())
         return "\n\n".join(part for part in parts if part)
 

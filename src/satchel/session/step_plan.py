@@ -27,7 +27,7 @@ class StepPlan:
         self._dispatcher, self._shared_view = dispatcher, shared_view
         self.calls = tuple(calls)
         """The calls as the model sent them."""
-        planned = dispatcher.judge(shared_view, calls)
+        planned = dispatcher.validate_plan(shared_view, calls)
         self._accepted = dict(zip(planned.places, planned.calls, strict=True))
         self._results = dict(planned.answers)
         self._running: dict[int, asyncio.Event] = {}

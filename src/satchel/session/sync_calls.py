@@ -33,7 +33,7 @@ def run_sync(loop: EventLoopThread, work: Coroutine[Any, Any, T]) -> T:
 
 
 def _result_of(future: "Future[T]") -> T:
-    """Return the result; a call that nobody here cancelled was ended with its loop."""
+    """Return the result; a call that was not cancelled here was ended with its loop."""
     try:
         return future.result()
     except CancelledError:

@@ -22,10 +22,10 @@ _LONGEST_NAME = 80
 class ToolResolver:
     """Finds the tools of one session."""
 
-    __slots__ = ("_conversation", "_tasks")
+    __slots__ = ("_session_state", "_tasks")
 
     def __init__(self, conversation: SessionState) -> None:
-        self._conversation = conversation
+        self._session_state = conversation
         self._tasks: BackgroundTasks | None = None
 
     @property
@@ -97,10 +97,10 @@ class ToolResolver:
         return tool.with_injected({"tasks": self.task_registry})
 
     def _rendered(self, shared_view: SharedView) -> RenderedStep:
-        return render_step(shared_view, self._conversation, self._tasks is not None)
+        return render_step(shared_view, self._session_state, self._tasks is not None)
 
     def _context(self, shared_view: SharedView) -> BuiltinContext:
-        return BuiltinContext(self._conversation, shared_view)
+        return BuiltinContext(self._session_state, shared_view)
 
 
 _REASONS = {
@@ -120,13 +120,13 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
     if entry is not None and entry.is_served and entry.tool is None:
         return (
             f"Tool {name!r} cannot be used now: its plugin was read and not run. "
-            "Go on without it if you can."
+            "Continue without it if you can."
         )
     if entry is not None and entry.state is Status.REVOKED:
         server = entry.source.partition(":")[2]
         return (
             f"Tool {name!r} cannot be used now: server {server!r} is restarting. Try again later, "
-            "or go on without it."
+            "or continue without it."
         )
     if entry is None or entry.state not in states or not entry.diagnostics:
         return ""
@@ -137,7 +137,7 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
         command = "satchel doctor --run"
     return (
         f"Tool {name!r} cannot be used now: {reason}. Ask the user to run: {one_line(command)}. "
-        "Go on without it if you can."
+        "Continue without it if you can."
     )
 
 

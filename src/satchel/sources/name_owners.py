@@ -81,7 +81,7 @@ def _merged(known: Mapping[tuple[str, str], tuple[str, ...]], new: Iterable[Any]
     for kind, name, unit in new:
         before = merged.get((kind, name), ())
         if unit not in before and (before or len(merged) < _MOST_NAMES):
-            # The oldest stays: it is the one that nobody may push out.
+            # The oldest stays: it may never be pushed out.
             merged[kind, name] = (*before[: _MOST_UNITS - 1], unit)
     return merged
 

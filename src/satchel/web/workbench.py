@@ -88,7 +88,7 @@ class Workbench:
     def search_now(self, words: str, limit: int = 10) -> list[SearchHit] | None:
         """Find as `search` does; `None` while the first index is made, which `follow` does.
 
-        The pages are told when it is there.
+        The pages are notified when it is there.
         """
         if self._loop is None or self._indexed is not None:
             return self.search(words, limit=limit)

@@ -42,7 +42,7 @@ def approve(ask: Ask | None = None, needs: Needs = may_change_something) -> Midd
     passed to `ask`, in a thread if it blocks; without `ask`, it is denied. An error, or an answer
     that `Ask` does not list, denies the call.
     """
-    return ApprovalMiddleware(ask or _nobody_to_ask, needs)
+    return ApprovalMiddleware(ask or _never_approved, needs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def is_preapproved(call: ToolCall) -> bool:
     return call.name in call.context.preapproved
 
 
-def _nobody_to_ask(_call: ToolCall) -> str:
+def _never_approved(_call: ToolCall) -> str:
     return "the user has not approved it"
 
 
