@@ -240,6 +240,7 @@ LATE_IMPORTS = {
     "session/step.py: satchel.prompt.render_changes": "needed only after changes",
     "session/step.py: satchel.session.calls.with_context": "needed only with calls",
     "session/step.py: satchel.session.step_plan.StepPlan": "needed only by some frameworks",
+    "shared.py: satchel.prompt.render_sections": "needed only with a session",
     "shared.py: satchel.search.SearchIndex": "needed only by a search",
     "shared.py: satchel.search.documents_of": "needed only by a search",
     "sources/open_plugins.py: satchel.formats.read_mcp": "it loads pydantic",
@@ -313,6 +314,7 @@ def test_a_satchel_loads_only_what_it_needs():
     assert "satchel.loader.reconcile_pass" in loaded
     assert not packages_in(loaded) & set(UNUSED_PACKAGES)
     assert not loaded & SLOW_LIBRARIES
+    assert not loaded & {"configparser", "json", "pathlib", "string", "tempfile", "urllib.parse"}
 
 
 def test_a_prompt_of_skills_loads_neither_servers_nor_contracts_nor_processes(tmp_path):
