@@ -155,6 +155,9 @@ LATE_IMPORTS = {
     "mcp_servers/server_login.py: satchel.mcp_servers.login_auth": "it loads the SDK",
     "mcp_servers/server_options.py: satchel.formats.server_table.OptionsTable": "it loads pydantic",
     "mcp_servers/server_options.py: satchel.formats.table_model.read_table": "it loads pydantic",
+    "plugins/plugin_reading.py: satchel.plugins.plugin_diagnostics.failed_contribution": (
+        "needed only by an error"
+    ),
     "plugins/plugin_diagnostics.py: satchel.runtime.redaction.redacted": "needed only by an error",
     "provider_registry.py: satchel.providers.provided.failed": ("needed only with skills in code"),
     "provider_registry.py: satchel.providers.provided.nothing_provided": (
