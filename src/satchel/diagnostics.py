@@ -220,6 +220,7 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "mcp-login-needed": DiagnosticRule(
             "A connected MCP server does not accept requests without a login.", _E, _E
         ),
+        "mcp-server-starting": DiagnosticRule("An MCP server is not connected yet.", _I, _I),
         "mcp-server-down": DiagnosticRule("A connected MCP server cannot be reached.", _E, _E),
         "mcp-too-many-tools": DiagnosticRule(
             "An MCP server offers more tools than the limit.", _W, _W

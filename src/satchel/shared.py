@@ -13,7 +13,6 @@ from satchel.groups import (
     view_of,
     visible_skills,
 )
-from satchel.prompt import render_sections
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, CatalogStore, EntryFilter, SkillEntry
@@ -125,6 +124,8 @@ class CatalogCache(Memo):
         """The sections that plugins add to the end of every prompt, or `""`."""
         plugins = self.catalog.plugins.values()
         texts = (text for plugin in plugins for text in plugin.contribution.sections)
+        from satchel.prompt import render_sections  # lazy: needed only with a session
+
         return self.get_or_make("sections", lambda: render_sections(texts))
 
     def shared_view(

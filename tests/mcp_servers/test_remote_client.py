@@ -197,5 +197,6 @@ def test_whoever_waits_in_vain_for_a_server_is_told_how_it_is(watched, plain):
     assert not handle.is_settled
     assert not handle.wait(0.01)
     assert handle.is_settled
-    assert "is not connected yet" in handle.snapshot.outage.message
+    assert "is starting" in handle.snapshot.outage.message
+    assert handle.snapshot.outage.code == "mcp-server-starting"
     assert not handle.wait(0.01)

@@ -23,6 +23,7 @@ from satchel import (
     ToolContext,
 )
 from satchel.catalog import Status
+from satchel.diagnostics import Severity
 from satchel.formats.server_table import OptionsTable
 from satchel.mcp_servers.server_declarations import user_server
 from satchel.mcp_servers.server_options import forwarded
@@ -427,6 +428,17 @@ def test_a_lazy_server_that_cannot_start_says_so_to_its_first_caller(pinned):
 
 
 # ---- a server that is down ------------------------------------------------------------------
+
+
+def test_a_server_that_is_starting_is_not_down(tmp_path):
+    (tmp_path / "satchel.toml").write_text('[mcp.box]\ncommand = "sleep"\nargs = ["600"]\n')
+    settings = Settings(config_folder=str(tmp_path), state_folder=str(tmp_path))
+    with Satchel(settings=settings) as app:
+        app.wait_for_mcp_servers(0.01)
+        app.refresh()
+        (problem,) = app.catalog.plugin("mcp:box").diagnostics
+        assert (problem.code, problem.severity) == ("mcp-server-starting", Severity.INFO)
+        assert "is starting" in app.catalog.groups["box"].description
 
 
 def test_a_server_that_is_down_keeps_its_group_and_the_names_of_its_tools(pinned, plain):

@@ -28,6 +28,7 @@ REMOTE = Path(__file__).parents[1] / "mcp_servers"
 
 WITHOUT_EXAMPLE = {
     "plugin-install-failed": "pip and uv word it differently; tests/workers covers it",
+    "mcp-server-starting": "it lasts as long as a start; tests/mcp_servers covers it",
 }
 
 

@@ -155,6 +155,9 @@ LATE_IMPORTS = {
     "mcp_servers/server_login.py: satchel.mcp_servers.login_auth": "it loads the SDK",
     "mcp_servers/server_options.py: satchel.formats.server_table.OptionsTable": "it loads pydantic",
     "mcp_servers/server_options.py: satchel.formats.table_model.read_table": "it loads pydantic",
+    "plugins/plugin_reading.py: satchel.plugins.plugin_diagnostics.failed_contribution": (
+        "needed only by an error"
+    ),
     "plugins/plugin_diagnostics.py: satchel.runtime.redaction.redacted": "needed only by an error",
     "provider_registry.py: satchel.providers.provided.failed": ("needed only with skills in code"),
     "provider_registry.py: satchel.providers.provided.nothing_provided": (
@@ -240,6 +243,7 @@ LATE_IMPORTS = {
     "session/step.py: satchel.prompt.render_changes": "needed only after changes",
     "session/step.py: satchel.session.calls.with_context": "needed only with calls",
     "session/step.py: satchel.session.step_plan.StepPlan": "needed only by some frameworks",
+    "shared.py: satchel.prompt.render_sections": "needed only with a session",
     "shared.py: satchel.search.SearchIndex": "needed only by a search",
     "shared.py: satchel.search.documents_of": "needed only by a search",
     "sources/open_plugins.py: satchel.formats.read_mcp": "it loads pydantic",
@@ -313,6 +317,7 @@ def test_a_satchel_loads_only_what_it_needs():
     assert "satchel.loader.reconcile_pass" in loaded
     assert not packages_in(loaded) & set(UNUSED_PACKAGES)
     assert not loaded & SLOW_LIBRARIES
+    assert not loaded & {"configparser", "json", "pathlib", "string", "tempfile", "urllib.parse"}
 
 
 def test_a_prompt_of_skills_loads_neither_servers_nor_contracts_nor_processes(tmp_path):

@@ -24,6 +24,8 @@ SECRET = "sk-do-not-tell"
         ".envrc",
         ".env.",
         "a\\.env",
+        "c:.env",
+        ".env:stream",
     ],
 )
 def test_an_env_file_is_secret_in_any_case_and_place(name):

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping
-from configparser import Error
 from typing import TYPE_CHECKING, Any
 
 from satchel.formats import read_plugin
@@ -61,7 +60,7 @@ def _wheel_fields(path: str) -> Fields:
             points = [name for name in members if name.endswith(".dist-info/entry_points.txt")]
             text = (read(points[0]) if points else None) or b""
             return _manifest_fields(entry_points_in(text.decode()), read)
-    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error, Error):
+    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return {}  # pip reports what is wrong with the wheel
 
 

@@ -241,7 +241,9 @@ def _contribution(
         notes = "" if is_held else notes
     if snapshot.outage is not None:
         diagnostics = [snapshot.outage]
-    is_down = "" if snapshot.is_up else " It is restarting, so they cannot be called now."
+    is_starting = snapshot.outage is not None and snapshot.outage.code == "mcp-server-starting"
+    doing = "starting" if is_starting else "restarting"
+    is_down = "" if snapshot.is_up else f" It is {doing}, so they cannot be called now."
     own = Group(
         name=config.name,
         description=f"Tools of the MCP server {config.name}.{is_down}",

@@ -97,7 +97,7 @@ class ServerSupervisor:
         self._files = ServerFiles(name, str(server), limits)
         self.subscriptions = ResourceSubscriptions(name)
         self._waits_for_call = self._options.lazy and bool(known)
-        outage = self._unavailable_diagnostic("is not connected yet")
+        outage = self._starting_diagnostic()
         self.snapshot = ServerSnapshot(tools=known, outage=None if self._waits_for_call else outage)
         self.settled = threading.Event()
         """Set after the first connection succeeded or failed, or when supervision ends."""
@@ -312,6 +312,16 @@ class ServerSupervisor:
         self.settled.set()
         if is_news:
             self._on_news()
+
+    def _starting_diagnostic(self) -> Diagnostic:
+        if isinstance(self.server, WorkerServer) or (self._login and self._login.blocks):
+            return self._unavailable_diagnostic("is not connected yet")
+        return make_diagnostic(
+            "mcp-server-starting",
+            Where(str(self.server)),
+            f"MCP server {self.name!r} is starting; its tools come when it is connected",
+            "wait until it is connected, or reports why it is not",
+        )
 
     def _unavailable_diagnostic(self, why: str) -> Diagnostic:
         if self._login is not None and self._login.blocks:

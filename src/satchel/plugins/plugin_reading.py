@@ -9,7 +9,6 @@ from satchel.catalog import PluginContribution
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.names import plugin_name_fault
 from satchel.plugins.manifest_contribution import with_manifest
-from satchel.plugins.plugin_diagnostics import failed_contribution
 from satchel.sources import Precedence
 
 if TYPE_CHECKING:
@@ -54,6 +53,8 @@ def read_package(found: PackageFinding, rank: Rank) -> PluginContribution:
         unique = dict.fromkeys((*contribution.diagnostics, *found.code.diagnostics))
         contribution = replace(contribution, diagnostics=tuple(unique))
     if fault := plugin_name_fault(installed.name):
+        from satchel.plugins.plugin_diagnostics import failed_contribution  # lazy: rare
+
         problem = make_diagnostic(
             "plugin-name-shape",
             Where(installed.path),

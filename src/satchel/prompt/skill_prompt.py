@@ -3,7 +3,6 @@
 Format of the default block: agentskills.io, `<available_skills>`.
 """
 
-import string
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -31,6 +30,7 @@ LOADER_LINE = "- {name}: {description}"
 READER_LINE = "- {name}: {description} ({dir}/SKILL.md)"
 
 _FIELDS = {"name", "description", "dir"}
+_CHECKED = {"", DEFAULT_TEMPLATE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +77,14 @@ class SkillPrompt:
                 fix=f"write first=({self.first!r},)",
             )
         for template in (self.template, self.line_template or ""):
-            _require_known_fields(template)
+            if template not in _CHECKED:
+                _require_known_fields(template)
 
 
 def _require_known_fields(template: str) -> None:
     """Raise `DefinitionError` for a template with an unknown field."""
+    import string  # lazy: few hosts have a template
+
     try:
         fields = list(string.Formatter().parse(template))
     except ValueError as problem:

@@ -124,8 +124,11 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
         )
     if entry is not None and entry.state is Status.REVOKED:
         server = entry.source.partition(":")[2]
+        plugins = (item for item in catalog.all_plugins if item.name == entry.source)
+        codes = {item.code for plugin in plugins for item in plugin.diagnostics}
+        doing = "starting" if "mcp-server-starting" in codes else "restarting"
         return (
-            f"Tool {name!r} cannot be used now: server {server!r} is restarting. Try again later, "
+            f"Tool {name!r} cannot be used now: server {server!r} is {doing}. Try again later, "
             "or continue without it."
         )
     if entry is None or entry.state not in states or not entry.diagnostics:

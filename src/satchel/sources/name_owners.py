@@ -5,7 +5,6 @@ oldest first. A unit is a folder, an entry point, or an MCP server, as `mcp:NAME
 are not in it: they come first in any case.
 """
 
-import json
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -89,6 +88,8 @@ def _merged(known: Mapping[tuple[str, str], tuple[str, ...]], new: Iterable[Any]
 def _parsed(data: bytes | None) -> Owners:
     if data is None:
         return {}
+    import json  # lazy: an empty record needs none
+
     try:
         return {
             (str(kind), str(name)): tuple(map(str, units))
@@ -100,6 +101,8 @@ def _parsed(data: bytes | None) -> Owners:
 
 
 def _written(owners: Owners) -> bytes:
+    import json  # lazy: as above
+
     kinds: dict[str, dict[str, list[str]]] = {}
     for (kind, name), units in sorted(owners.items()):
         kinds.setdefault(kind, {})[name] = list(units)

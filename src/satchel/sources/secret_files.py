@@ -1,7 +1,7 @@
 """Files that usually hold secrets, which no model and no client is ever shown."""
 
 import os
-from pathlib import PureWindowsPath
+import re
 
 _ENV_FILE = ".env"
 
@@ -12,7 +12,8 @@ def is_secret_file(name: str) -> bool:
     `name` is relative to the skill, with `/` or the system's separator.
     """
     may_be_secret = _ENV_FILE in name.casefold()  # Splitting the path takes long.
-    return may_be_secret and any(map(_is_secret_part, PureWindowsPath(name).parts))
+    # On Windows a colon ends the drive, and begins a stream of a file.
+    return may_be_secret and any(map(_is_secret_part, re.split(r"[/\\:]", name)))
 
 
 def leads_to_secret(path: str, root: str) -> bool:
@@ -21,6 +22,6 @@ def leads_to_secret(path: str, root: str) -> bool:
 
 
 def _is_secret_part(part: str) -> bool:
-    # Windows ignores dots and spaces at the end, and what follows a colon.
-    name = part.partition(":")[0].rstrip(". ").casefold()
+    # Windows ignores dots and spaces at the end.
+    name = part.rstrip(". ").casefold()
     return name in {_ENV_FILE, ".envrc"} or name.startswith(f"{_ENV_FILE}.")

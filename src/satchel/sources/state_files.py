@@ -1,6 +1,7 @@
 """Read and write Satchel's own state, and locate its state and data folders."""
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -13,6 +14,12 @@ FOLDER_VARIABLE = "SATCHEL_STATE_DIR"
 DATA_VARIABLE = "SATCHEL_DATA_DIR"
 CACHE_VARIABLE = "SATCHEL_CACHE_DIR"
 _LARGEST = 64 * MIB
+_XDG = {
+    "config": ("XDG_CONFIG_HOME", "~/.config"),
+    "data": ("XDG_DATA_HOME", "~/.local/share"),
+    "state": ("XDG_STATE_HOME", "~/.local/state"),
+    "cache": ("XDG_CACHE_HOME", "~/.cache"),
+}
 
 
 def state_folder(given: str = "") -> str:
@@ -33,8 +40,13 @@ def cache_path(file: str) -> str:
 
 def user_folder(kind: str, given: str) -> str:
     """Return the absolute path of the folder `given`, or of the user's folder of this kind."""
+    if not given and sys.platform == "linux":
+        # The usual case of platformdirs, which takes long to import.
+        variable, usual = _XDG[kind]
+        base = os.environ.get(variable, "")
+        given = os.path.join(base if os.path.isabs(base) else usual, "satchel")
     if not given:
-        import platformdirs  # lazy: most hosts keep no state, no data and no cache
+        import platformdirs
 
         given = getattr(platformdirs, f"user_{kind}_dir")("satchel", appauthor=False)
     return os.path.abspath(os.path.expanduser(given))

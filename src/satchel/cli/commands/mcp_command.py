@@ -288,7 +288,7 @@ def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
         options=replace(item.options, lazy=False),
     )
     for down in app.catalog.diagnostics:
-        if down.code in {"mcp-server-down", "mcp-login-needed"}:
+        if down.code in {"mcp-server-down", "mcp-server-starting", "mcp-login-needed"}:
             raise SatchelError(down.message, where=str(down.where), fix=down.fix)
     return app
 
