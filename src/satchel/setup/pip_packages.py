@@ -5,10 +5,12 @@ import re
 import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
+from pathlib import Path
 
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
+from satchel.setup.artefact_signatures import digest_of_file
 from satchel.sources.distributions import (
     ENTRY_POINT_GROUP,
     DistributionFinding,
@@ -33,10 +35,20 @@ class PipPackage:
     distribution: str
     """The name of its distribution, `""` if it is unknown before the installation."""
     editable: bool = False
+    sha256: str = ""
+    """The digest of a file; another content is not installed."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a local file, such as a wheel."""
+        return bool(self.sha256)
 
     def install(self) -> None:
         """Install it. Raises `SatchelError`."""
-        _run(["install", *(["--editable"] if self.editable else []), self.target])
+        target = self.target
+        if self.is_file:
+            target = f"{Path(target).as_uri()}#sha256={self.sha256}"
+        _run(["install", *(["--editable"] if self.editable else []), target])
 
     def plugins(self, before: Iterable[DistributionFinding]) -> list[DistributionFinding]:
         """Return the installed plugins of the package, given the plugins before it."""
@@ -92,7 +104,8 @@ def package_file(path: str) -> PipPackage | None:
     if not name.endswith(_FILES):
         return None
     is_wheel = name.endswith(".whl")
-    return PipPackage(os.path.abspath(path), name.split("-")[0] if is_wheel else "")
+    path, distribution = os.path.abspath(path), name.split("-")[0] if is_wheel else ""
+    return PipPackage(path, distribution, sha256=digest_of_file(path))
 
 
 def requirement(text: str) -> PipPackage | None:
