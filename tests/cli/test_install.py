@@ -177,6 +177,20 @@ def test_code_that_changes_after_it_was_shown_is_not_installed(run, weather, hom
 # ---- folders ------------------------------------------------------------------------------
 
 
+def test_a_folder_that_cannot_be_compared_completely_is_not_installed(
+    run, weather, home, monkeypatch
+):
+    monkeypatch.setattr("satchel.sources.code_units._LARGEST_PROGRAM", 10)
+    path = weather()
+    (path / "run.sh").write_text("#!/bin/sh\necho much\n")
+    (path / "run.sh").chmod(0o755)
+    (path / "mcp.json").write_text('{"mcpServers": {"a": {"command": "./run.sh"}}}')
+    result = run("install", path)
+    assert result.exit_code == 1
+    assert "cannot be compared completely" in result.stderr
+    assert not (home / ".satchel/plugins").exists()
+
+
 def test_a_folder_is_copied_and_told_with_what_it_brings(run, weather, home, env):
     weather()
     done = run("install", "./weather", "--set", f"api_key={CANARY}")

@@ -68,6 +68,7 @@ def test_plugins_that_hang_wait_for_one_limit_together_and_are_named(
     tmp_path, write_plugin, caplog, monkeypatch
 ):
     monkeypatch.setattr(plugin_loader, "_PATIENCE", 0.2)
+    caplog.set_level("INFO", "satchel.loader.plugin_loader")
     for name in ("slow", "slower", "slowest"):
         write_plugin(tmp_path / "plugins", name, tools=slow(tmp_path))
     write_plugin(tmp_path / "plugins", "zquick", tools=QUICK)

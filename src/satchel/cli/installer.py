@@ -180,6 +180,9 @@ class Installer:
         if os.path.lexists(target) and not (is_known or os.path.islink(target)):
             raise SatchelError("exists and is not a plugin; nothing was installed", where=target)
         hook, unit = self._find_hook(plugin), code_of(plugin)
+        if unit is not None and unit.problem:
+            message = f"cannot be compared completely: {unit.problem}; nothing was installed"
+            raise SatchelError(message, where=path)
         lines = lines_of_folder(plugin, unit, hook)
         require_consent(lines, self.console, self.terminal, agrees=self.agrees)
         texts = self._collect_values(name, manifest.config)

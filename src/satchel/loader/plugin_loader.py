@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from satchel.loader.scan_cache import PassInputs
     from satchel.sources import PluginFinding
 
-_log = logging.getLogger("satchel")
+_log = logging.getLogger("satchel.loader.plugin_loader")
 
 _NOT_IMPORTED = {Status.DISABLED, Status.SETTLING, Status.REVOKED}
 """States in which a cached contribution has no finished import."""
@@ -134,7 +134,7 @@ def _import(
         wait = _first_wait(inputs, patience)
     if not pending.work.is_done_within(wait):
         if wait and wait >= _PATIENCE / 2:
-            _log.warning("plugin %r is still being imported; others go on", contribution.name)
+            _log.info("plugin %r is still being imported; others go on", contribution.name)
         return replace(contribution, state=Status.SETTLING), pending
     if pending.digest == contribution.digest:
         return pending.work.result(), None
