@@ -178,13 +178,13 @@ def test_code_that_changes_after_it_was_shown_is_not_installed(run, weather, hom
 
 
 def test_a_folder_that_cannot_be_compared_completely_is_not_installed(
-    run, weather, home, monkeypatch
+    run, weather, home, write_skill, monkeypatch
 ):
     monkeypatch.setattr("satchel.sources.code_units._LARGEST_PROGRAM", 10)
     path = weather()
-    (path / "run.sh").write_text("#!/bin/sh\necho much\n")
-    (path / "run.sh").chmod(0o755)
-    (path / "mcp.json").write_text('{"mcpServers": {"a": {"command": "./run.sh"}}}')
+    write_skill(path / "skills", "forecast")
+    (path / "skills/forecast/scripts").mkdir()
+    (path / "skills/forecast/scripts/run.py").write_text("print('too much')")
     result = run("install", path)
     assert result.exit_code == 1
     assert "cannot be compared completely" in result.stderr

@@ -91,7 +91,9 @@ def test_a_slow_plugin_is_there_when_a_start_without_a_watch_ends(
     monkeypatch.setattr(plugin_loader, "_PATIENCE", 0.01)
     threading.Timer(0.5, (tmp_path / "go").touch).start()
     for name in ("slow", "slower"):
-        write_plugin(tmp_path / "plugins", name, tools=slow(tmp_path).replace("slow()", f"{name}()"))
+        write_plugin(
+            tmp_path / "plugins", name, tools=slow(tmp_path).replace("slow()", f"{name}()")
+        )
     with Satchel(plugins=[tmp_path / "plugins"], settings=Settings(mcp_servers=False)) as app:
         assert [*app.catalog.tools] == ["slow", "slower"]
         assert app.refresh() == ()

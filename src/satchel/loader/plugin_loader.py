@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from satchel.loader.pass_provider import Candidate
     from satchel.loader.scan_cache import PassInputs
     from satchel.sources import PluginFinding
-
-_log = logging.getLogger("satchel.loader.plugin_loader")
 
 _NOT_IMPORTED = {Status.DISABLED, Status.SETTLING, Status.REVOKED}
 """States in which a cached contribution has no finished import."""
@@ -134,11 +131,18 @@ def _import(
         wait = _first_wait(inputs, patience)
     if not pending.work.is_done_within(wait):
         if wait and wait >= _PATIENCE / 2:
-            _log.info("plugin %r is still being imported; others go on", contribution.name)
+            _say_late(contribution.name)
         return replace(contribution, state=Status.SETTLING), pending
     if pending.digest == contribution.digest:
         return pending.work.result(), None
     return replace(contribution, state=Status.SETTLING), None
+
+
+def _say_late(name: str) -> None:
+    import logging  # lazy: seldom needed
+
+    log = logging.getLogger("satchel.loader.plugin_loader")
+    log.info("plugin %r is still being imported; others go on", name)
 
 
 def _first_wait(inputs: PassInputs, patience: float | None) -> float | None:

@@ -27,7 +27,7 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\
 _FILES = (".whl", ".tar.gz", ".zip")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PipPackage:
     """A package to install: a requirement, or the path of a project or a file."""
 
@@ -82,13 +82,14 @@ def project(path: str, *, editable: bool) -> PipPackage | None:
         raise SatchelError(f"cannot read: {problem}", where=file) from None
     table = content.get("project")
     if not isinstance(table, dict):  # the build tool has a table of its own
-        return PipPackage(os.path.abspath(path), "", editable)
+        return PipPackage(target=os.path.abspath(path), distribution="", editable=editable)
     points = table.get("entry-points")
     has_plugin = isinstance(points, dict) and ENTRY_POINT_GROUP in points
     if not (has_plugin or "entry-points" in table.get("dynamic", ()) or _ships_skills(path)):
         message = f"contains no plugin: it has no [project.entry-points.{ENTRY_POINT_GROUP!r}]"
         raise SatchelError(message, where=file)
-    return PipPackage(os.path.abspath(path), str(table.get("name", "")), editable)
+    name = str(table.get("name", ""))
+    return PipPackage(target=os.path.abspath(path), distribution=name, editable=editable)
 
 
 def _ships_skills(path: str) -> bool:
@@ -105,13 +106,13 @@ def package_file(path: str) -> PipPackage | None:
         return None
     is_wheel = name.endswith(".whl")
     path, distribution = os.path.abspath(path), name.split("-")[0] if is_wheel else ""
-    return PipPackage(path, distribution, sha256=digest_of_file(path))
+    return PipPackage(target=path, distribution=distribution, sha256=digest_of_file(path))
 
 
 def requirement(text: str) -> PipPackage | None:
     """Parse a requirement such as `acme-weather>=2`; `None` if the text is not one."""
     match = _REQUIREMENT.fullmatch(text)
-    return PipPackage(text, match[1]) if match else None
+    return PipPackage(target=text, distribution=match[1]) if match else None
 
 
 def uninstall(distribution: str) -> None:

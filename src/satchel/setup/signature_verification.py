@@ -29,8 +29,7 @@ from satchel.setup.artefact_signatures import BUNDLES, Signer
 from satchel.sources.file_reader import read_regular
 from satchel.text import one_line, shorten
 
-_ISSUER = ObjectIdentifier("1.3.6.1.4.1.57264.1.8")
-_OLD_ISSUER = ObjectIdentifier("1.3.6.1.4.1.57264.1.1")
+_ISSUER, _OLD_ISSUER = "1.3.6.1.4.1.57264.1.8", "1.3.6.1.4.1.57264.1.1"
 
 
 class _SignerReader:
@@ -108,7 +107,7 @@ def _issuer(certificate: Certificate) -> str:
         return _value(certificate, _OLD_ISSUER).decode()
 
 
-def _value(certificate: Certificate, which: ObjectIdentifier) -> bytes:
-    value = certificate.extensions.get_extension_for_oid(which).value
+def _value(certificate: Certificate, which: str) -> bytes:
+    value = certificate.extensions.get_extension_for_oid(ObjectIdentifier(which)).value
     assert isinstance(value, UnrecognizedExtension)
     return value.value
