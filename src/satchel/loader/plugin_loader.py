@@ -130,7 +130,7 @@ def _import(
         pending = PendingImport(contribution.digest, GuardedWork(load))
         wait = _first_wait(inputs, patience)
     if not pending.work.is_done_within(wait):
-        if wait and wait >= _PATIENCE / 2:
+        if wait and not inputs.options.in_background:
             _say_late(contribution.name)
         return replace(contribution, state=Status.SETTLING), pending
     if pending.digest == contribution.digest:

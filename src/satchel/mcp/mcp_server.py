@@ -210,7 +210,7 @@ class SatchelServer:
 
     async def _wait_for_plugins(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Let a list wait for slow plugins."""
-        while (
+        while (  # noqa: ASYNC110 - imports end in threads, seldom while a list is asked for
             ctx.method in LISTED
             and time.monotonic() < self._patient_until
             and self._app.is_importing
