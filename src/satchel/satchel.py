@@ -160,6 +160,11 @@ class Satchel:
         return self._shared.catalog
 
     @property
+    def is_importing(self) -> bool:
+        """Whether slow plugins are still being imported in the background."""
+        return bool(self._reconciler.cache.imported.pending)
+
+    @property
     def catalog_cache(self) -> CatalogCache:
         """The newest catalog with the values derived from it, for code that serves it."""
         return self._shared.newest

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import tomllib
 import zipfile
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from satchel.cli.terminal import Terminal
+from satchel.setup import source_fetch
+from satchel.setup.artefact_signatures import Signer
 
 ME = ("-c", "user.name=Me", "-c", "user.email=me@example.org", "-c", "init.defaultBranch=main")
 
@@ -132,6 +135,72 @@ def test_a_folder_and_an_archive_are_sources_too(run, repository, home, tmp_path
     assert run("remove", "greet").exit_code == 0
     assert run("add", repository / "skills/greet", "--yes").exit_code == 0
     assert (home / ".satchel/skills/greet/SKILL.md").exists()
+
+
+ME_SIGNED = Signer("https://example.org/release.yml@refs/tags/v1", "https://issuer.example")
+OTHER = Signer("other@example.org", "https://issuer.example")
+
+
+@pytest.fixture
+def archive(repository, tmp_path):
+    """An archive with a skill; each call changes it, and says who signed it."""
+
+    def archive(text: str, signer: Signer | None = None) -> Path:
+        with zipfile.ZipFile(tmp_path / "all.zip", "w") as file:
+            front = "---\nname: greet\ndescription: Greets.\n---\n"
+            file.writestr("greet/SKILL.md", front + text)
+        signers = () if signer is None else (signer,)
+        patch.setattr(source_fetch, "signers_of", lambda *_: signers)
+        return tmp_path / "all.zip"
+
+    with pytest.MonkeyPatch.context() as patch:
+        yield archive
+
+
+def test_an_archive_that_differs_from_its_signature_is_not_added(run, tmp_path, home):
+    name = "pypi_attestation_models-0.0.4a2.tar.gz"
+    for path in (Path(__file__).parents[1] / "data/signed").glob(f"{name}*"):
+        shutil.copy(path, tmp_path)
+    assert "neither a skill nor a plugin" in run("add", tmp_path / name).stderr
+    with (tmp_path / name).open("ab") as file:
+        file.write(b"x")
+    result = run("add", tmp_path / name, "--yes")
+    assert result.exit_code == 1
+    assert "does not verify" in result.stderr
+
+
+def test_who_signed_an_archive_is_shown_and_recorded_and_locked(run, archive, home, here):
+    wanted = ("--signer", "https://example.org/release.yml", "--issuer", ME_SIGNED.issuer)
+    result = run("add", archive("Do.", ME_SIGNED), *wanted, "--yes", "--project")
+    assert f"signed by {ME_SIGNED}" in result.stderr
+    who = "https://example.org/release.yml (issuer https://issuer.example)"
+    assert records(here / ".satchel")["skill"][0]["signer"] == who
+    assert run("lock", "--project", "--trust", "data").exit_code == 0
+    assert f'signer = "{who}"' in (here / "satchel.lock").read_text()
+
+
+def test_what_the_wanted_signer_did_not_sign_is_not_added(run, archive, repository, home):
+    wanted = ("--signer", "me@example.org", "--issuer", "https://issuer.example", "--yes")
+    for source in (archive("Do."), archive("Do.", OTHER), repository, f"git+file://{repository}"):
+        result = run("add", source, *wanted)
+        assert result.exit_code == 1
+        assert "not signed by me@example.org" in result.stderr
+    assert not (home / ".satchel").exists()
+
+
+@pytest.mark.parametrize("signer", [OTHER, None])
+def test_an_update_by_another_signer_is_said_and_yes_does_not_agree_to_it(
+    run, archive, home, signer
+):
+    assert run("add", archive("Do.", ME_SIGNED), "--yes").exit_code == 0
+    again = Signer(ME_SIGNED.identity.replace("v1", "v2"), ME_SIGNED.issuer)
+    archive("Do it.", again)
+    assert run("update", "--yes").exit_code == 0
+    archive("Do evil.", signer)
+    result = run("update", "--yes")
+    assert result.exit_code == 3
+    assert f"now it is {f'signed by {OTHER}' if signer else 'not signed any more'}" in result.stderr
+    assert "Do it." in (home / ".satchel/skills/greet/SKILL.md").read_text()
 
 
 def test_a_plugin_of_a_marketplace_at_another_address_is_fetched_from_there(

@@ -1,5 +1,6 @@
 """`install` and `uninstall`: what they put in place, what they leave, and what they tell."""
 
+import hashlib
 import json
 import os
 import pty
@@ -18,6 +19,8 @@ from click.testing import CliRunner
 
 import satchel.cli.installer
 from satchel.cli.main import cli
+from satchel.errors import SatchelError
+from satchel.setup.pip_packages import package_file
 
 PATIENCE = 120.0
 CTRL_C = b"\x03"
@@ -172,6 +175,20 @@ def test_code_that_changes_after_it_was_shown_is_not_installed(run, weather, hom
 
 
 # ---- folders ------------------------------------------------------------------------------
+
+
+def test_a_folder_that_cannot_be_compared_completely_is_not_installed(
+    run, weather, home, write_skill, monkeypatch
+):
+    monkeypatch.setattr("satchel.sources.code_units._LARGEST_PROGRAM", 10)
+    path = weather()
+    write_skill(path / "skills", "forecast")
+    (path / "skills/forecast/scripts").mkdir()
+    (path / "skills/forecast/scripts/run.py").write_text("print('too much')")
+    result = run("install", path)
+    assert result.exit_code == 1
+    assert "cannot be compared completely" in result.stderr
+    assert not (home / ".satchel/plugins").exists()
 
 
 def test_a_folder_is_copied_and_told_with_what_it_brings(run, weather, home, env):
@@ -792,7 +809,55 @@ def test_a_project_and_a_wheel_are_given_to_pip_by_their_paths(run, pip, here):
     assert calls[-1][-2:] == ["--editable", str(here / "acme")]
     (here / "acme_weather-1.2-py3-none-any.whl").write_text("")
     assert run("install", "acme_weather-1.2-py3-none-any.whl").exit_code == 0
-    assert calls[-1][-1] == str(here / "acme_weather-1.2-py3-none-any.whl")
+    path = (here / "acme_weather-1.2-py3-none-any.whl").as_uri()
+    assert calls[-1][-1] == f"{path}#sha256={hashlib.sha256(b'').hexdigest()}"
+
+
+SIGNER = "https://github.com/trailofbits/rfc8785.py/.github/workflows/release.yml"
+ISSUER = "https://token.actions.githubusercontent.com"
+
+
+@pytest.fixture
+def signed_wheel(here) -> Path:
+    """A wheel with a real signature."""
+    for path in (Path(__file__).parents[1] / "data/signed").glob("rfc8785*"):
+        shutil.copy(path, here)
+    return here / "rfc8785-0.1.2-py3-none-any.whl"
+
+
+def test_a_signature_beside_a_wheel_is_verified_and_its_signer_shown(run, pip, signed_wheel):
+    done = run("install", signed_wheel, "--signer", SIGNER, "--issuer", ISSUER)
+    assert f"signature: signed by {SIGNER}@refs/tags/v0.1.2 (issuer {ISSUER})" in done.stderr
+    assert pip[0][-1][-1].startswith(f"{signed_wheel.as_uri()}#sha256=")
+
+
+def test_a_wheel_that_differs_from_its_signature_is_not_installed(run, pip, signed_wheel):
+    with signed_wheel.open("ab") as file:
+        file.write(b"x")
+    done = run("install", signed_wheel)
+    assert done.exit_code == 1
+    assert "does not verify" in done.stderr
+    assert pip[0] == []
+
+
+def test_what_the_wanted_signer_did_not_sign_is_not_installed(run, pip, signed_wheel, weather):
+    wanted = ("--signer", "somebody@example.org", "--issuer", ISSUER)
+    for what in (signed_wheel, weather(), "acme_weather>=1"):
+        done = run("install", what, *wanted)
+        assert done.exit_code == 1
+        assert "not signed by somebody@example.org" in done.stderr
+    assert pip[0] == []
+    assert run("install", signed_wheel, "--signer", "me@example.org").exit_code == 2
+
+
+def test_pip_does_not_install_a_file_with_another_content(tmp_path):
+    wheel = tmp_path / "acme-1.2-py3-none-any.whl"
+    wheel.write_bytes(b"one")
+    package = package_file(str(wheel))
+    assert package is not None
+    wheel.write_bytes(b"another")
+    with pytest.raises(SatchelError, match="could not install"):
+        package.install()
 
 
 def test_a_distribution_may_bring_several_plugins(run, pip, choices):

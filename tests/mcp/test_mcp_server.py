@@ -12,6 +12,7 @@ from satchel import (
     Resource,
     ResourceLink,
     Satchel,
+    Settings,
     Text,
     Tool,
     ToolContext,
@@ -1472,3 +1473,31 @@ def test_while_a_skill_is_broken_its_last_good_version_goes_on(era, tmp_path, wr
     text, listed = asking(SatchelServer(app), ask, era)
     assert "Read the pages." in text
     assert listed == []
+
+
+def test_a_list_waits_for_slow_plugins_and_the_handshake_does_not(tmp_path, write_plugin):
+    waits = f"""
+        import time
+        from pathlib import Path
+        from satchel import tool
+
+        while not Path({str(tmp_path / "go")!r}).exists():
+            time.sleep(0.01)
+
+        @tool
+        def slow() -> str:
+            "Be slow."
+            return "s"
+    """
+    write_plugin(tmp_path / "plugins", "slow", "active: true\n", tools=waits)
+    settings = Settings(plugin_wait=0.01, mcp_servers=False)
+
+    async def ask():
+        with Satchel(plugins=[tmp_path / "plugins"], settings=settings) as app:
+            server = SatchelServer(app, patience=PATIENCE)
+            async with app.watch(), client_of(server) as (client, _):
+                assert app.is_importing  # and the handshake is over
+                (tmp_path / "go").touch()
+                return await names_of(client)
+
+    assert "slow" in run(ask())

@@ -1,9 +1,11 @@
 """Imports that take too long: everything else is there meanwhile, and they are tried again."""
 
 import queue
+import threading
 import time
 
 from satchel import Limits, Satchel, Settings, watch_thread
+from satchel.loader import plugin_loader
 
 PATIENCE = 120.0
 QUICK = 'from satchel import tool\n\n@tool\ndef quick() -> str:\n    "Be quick."\n    return "q"\n'
@@ -60,6 +62,51 @@ def test_a_start_that_waits_only_so_long_has_the_rest_later(tmp_path, write_plug
         with app.watching():
             (tmp_path / "go").touch()
             until(app, "slow")
+
+
+def test_plugins_that_hang_wait_for_one_limit_together_and_are_named(
+    tmp_path, write_plugin, caplog, monkeypatch
+):
+    monkeypatch.setattr(plugin_loader, "_PATIENCE", 0.2)
+    caplog.set_level("INFO", "satchel.loader.plugin_loader")
+    for name in ("slow", "slower", "slowest"):
+        write_plugin(tmp_path / "plugins", name, tools=slow(tmp_path))
+    write_plugin(tmp_path / "plugins", "zquick", tools=QUICK)
+    limit = 0.5 * 12
+    settings = Settings(limits=Limits(plugin_import=0.5), mcp_servers=False)
+    began = time.monotonic()
+    with Satchel(plugins=[tmp_path / "plugins"], settings=settings) as app:
+        assert time.monotonic() - began < 2 * limit
+        assert [*app.catalog.tools] == ["quick"]
+        late = [i for i in app.catalog.diagnostics if i.code == "plugin-import-timeout"]
+        assert len(late) == 3
+        assert not app.is_importing
+    for name in ("slow", "slower", "slowest"):
+        assert f"plugin '{name}' is still being imported" in caplog.text
+
+
+def test_a_slow_plugin_is_there_when_a_start_without_a_watch_ends(
+    tmp_path, write_plugin, monkeypatch
+):
+    monkeypatch.setattr(plugin_loader, "_PATIENCE", 0.01)
+    threading.Timer(0.5, (tmp_path / "go").touch).start()
+    for name in ("slow", "slower"):
+        write_plugin(
+            tmp_path / "plugins", name, tools=slow(tmp_path).replace("slow()", f"{name}()")
+        )
+    with Satchel(plugins=[tmp_path / "plugins"], settings=Settings(mcp_servers=False)) as app:
+        assert [*app.catalog.tools] == ["slow", "slower"]
+        assert app.refresh() == ()
+
+
+def test_a_slow_plugin_that_fails_gives_its_name_to_the_next(tmp_path, write_plugin, monkeypatch):
+    monkeypatch.setattr(plugin_loader, "_PATIENCE", 0.01)
+    broken = "import time\ntime.sleep(0.1)\n1 / 0\n"
+    write_plugin(tmp_path / "one", "quick", tools=broken)
+    write_plugin(tmp_path / "two", "quick", tools=QUICK)
+    settings = Settings(mcp_servers=False)
+    with Satchel(plugins=[tmp_path / "one", tmp_path / "two"], settings=settings) as app:
+        assert [*app.catalog.tools] == ["quick"]
 
 
 def test_the_users_file_sets_the_time_for_imports(tmp_path, write_plugin):

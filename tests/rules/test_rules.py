@@ -85,6 +85,9 @@ LATE_IMPORTS = {
     "satchel.py: satchel.loader.lock_entries.lock_places": "needed only with a lock file",
     "host_arguments.py: satchel.loader.lock_guard.load_guard": "needed only with a lock file",
     "catalog_watch.py: satchel.sources.watcher.no_events": "needed only by a watch",
+    "setup/artefact_signatures.py: satchel.setup.signature_verification.verified_signers": (
+        "it needs an extra"
+    ),
     "catalog/catalog.py: satchel.contracts.Contracts": "needed only with contracts",
     "catalog/catalog_entries.py: satchel.sources.skill_files.IN_FOLDER": "needed only with skills",
     "catalog/catalog_entries.py: satchel.sources.skill_files.LocalSkillReader": (

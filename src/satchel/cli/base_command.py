@@ -55,6 +55,7 @@ class Sources:
         serves: bool = False,
         wait: bool = True,
         patience: float | None = None,
+        plugin_patience: float | None = None,
         limits: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> "satchel.Satchel":
@@ -62,8 +63,8 @@ class Sources:
 
         Plugins are imported only with `run_code`. With `servers`, the declared MCP servers are
         connected first, or with `wait=False` in the background. With `serves`, they may ask the
-        MCP clients that are served. `patience` is how many seconds plugins and servers are waited
-        for; by default, until each is there or has failed.
+        MCP clients that are served. `patience` and `plugin_patience` are how many seconds servers
+        and plugins are waited for; by default, until each is there or has failed.
         """
         if run_code:
             log_to_stderr()
@@ -82,7 +83,7 @@ class Sources:
                 mcp_servers=servers,
                 ask_mcp_clients=serves,
                 limits=satchel.Limits(**most, **(limits or {})),
-                plugin_wait=patience,
+                plugin_wait=plugin_patience,
                 cache=not self.no_cache,
             ),
             locked=LOCK_FILE if self.locked or self.frozen else None,

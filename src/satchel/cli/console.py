@@ -173,3 +173,4 @@ def log_to_stderr() -> None:
     log = logging.getLogger("satchel")
     if not any(type(handler).__name__ == Visible.__name__ for handler in log.handlers):
         log.addHandler(Visible())
+    logging.getLogger("satchel.loader.plugin_loader").setLevel(logging.INFO)  # slow imports

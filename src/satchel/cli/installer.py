@@ -32,6 +32,7 @@ from satchel.plugins.manifest_contribution import is_isolated
 from satchel.reports.serializer import KINDS, entries_of
 from satchel.reports.short_texts import count, short_path
 from satchel.settings import MIB, Limits
+from satchel.setup.artefact_signatures import Signer, require_signer, signers_of
 from satchel.setup.field_values import as_text
 from satchel.setup.folder_placement import Placement, removed, staged_copy, staged_link
 from satchel.setup.install_lock import ending_in_order, exclusive_change
@@ -102,6 +103,8 @@ class Installer:
     """The plugin to choose from a marketplace."""
     agrees: bool = False
     """Whether the user agreed already to run what is installed."""
+    signer: Signer | None = None
+    """Who must have signed it."""
 
     def install(self, what: str) -> list[Installed]:
         """Install a folder, a project, a file or a distribution. Raises `SatchelError`."""
@@ -111,6 +114,7 @@ class Installer:
             raise click.UsageError("--plugin is for the folder of a marketplace")
         if isinstance(source, PipPackage):
             return self._install_package(source)
+        require_signer(self.signer, (), what)
         return [self.install_folder(source)]
 
     def _resolve(self, what: str) -> str | PluginFinding | PipPackage:
@@ -176,6 +180,9 @@ class Installer:
         if os.path.lexists(target) and not (is_known or os.path.islink(target)):
             raise SatchelError("exists and is not a plugin; nothing was installed", where=target)
         hook, unit = self._find_hook(plugin), code_of(plugin)
+        if unit is not None and unit.problem:
+            message = f"cannot be compared completely: {unit.problem}; nothing was installed"
+            raise SatchelError(message, where=path)
         lines = lines_of_folder(plugin, unit, hook)
         require_consent(lines, self.console, self.terminal, agrees=self.agrees)
         texts = self._collect_values(name, manifest.config)
@@ -259,7 +266,9 @@ class Installer:
     def _install_package(self, package: PipPackage) -> list[Installed]:
         fields_by_plugin = declared_fields(package)
         self._require_one_plugin(fields_by_plugin, package.distribution or package.target)
-        lines = lines_of_package(package)
+        signers = signers_of(package.target, package.sha256) if package.is_file else ()
+        require_signer(self.signer, signers, package.target)
+        lines = lines_of_package(package, signers)
         require_consent(lines, self.console, self.terminal, agrees=self.agrees)
         values = {
             name: self._collect_values(name, fields) for name, fields in fields_by_plugin.items()

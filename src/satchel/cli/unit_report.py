@@ -21,11 +21,15 @@ _LONGEST_LINE = 300
 
 
 def source_line(source: FetchedSource) -> str:
-    """Return where something comes from, and that no signature was checked."""
+    """Return where something comes from, and who signed it."""
     address, version = source.address, source.version
     kind = {"git": "commit", "archive": "archive", "folder": ""}[address.kind]
     at = f", {kind} {version}" if version else ""
-    return one_line(f"from {address.text}{at} ({signature_note(address.location)})")
+    is_archive = address.kind == "archive"
+    note = signature_note(address.location, source.signers)
+    return one_line(
+        f"from {address.text}{at} ({note if is_archive else 'no signature was checked'})"
+    )
 
 
 def unit_lines(unit: SourceUnit, top: str) -> Iterator[str]:

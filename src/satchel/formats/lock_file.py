@@ -23,7 +23,7 @@ _PLACES: Mapping[str, str] = MappingProxyType(
     }
 )
 """The kinds in the order of the file, each with the field that says where such a thing is."""
-_INFORMATION = frozenset({"from"})
+_INFORMATION = frozenset({"from", "signer"})
 """Fields for the reader of the file; a difference does not change what is served."""
 _HEAD = (
     "# Written by 'satchel lock': what may be served. Review changes here as you review code.\n"

@@ -132,6 +132,11 @@ class ReconcileOptions:
     diagnostics: tuple[Diagnostic, ...] = ()
     """Diagnostics of the watch itself."""
 
+    @property
+    def waits_for_all(self) -> bool:
+        """Whether the pass ends only when every import has ended."""
+        return not self.in_background and self.wait_until is None
+
 
 Unit = tuple[Precedence, str, str]
 """The identity of a plugin across passes: scope, source, unit."""

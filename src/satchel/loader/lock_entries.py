@@ -33,7 +33,7 @@ class LockPlaces:
     base: str
     """The folder of the lock file, without links."""
     home: str
-    origins: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Where added folders came from, by their path."""
 
     def of(self, path: str) -> str:
@@ -44,9 +44,9 @@ class LockPlaces:
                 return prefix + below.replace(os.sep, "/")
         return "/".join(path.replace(os.sep, "/").split("/")[-2:])
 
-    def origin(self, path: str) -> dict[str, str]:
-        """Return where a folder came from, as a field of its entry."""
-        return {"from": self.origins[path]} if path in self.origins else {}
+    def origin(self, path: str) -> Mapping[str, str]:
+        """Return where a folder came from and who signed that, as fields of its entry."""
+        return self.origins.get(path, {})
 
 
 def lock_places(file: str | os.PathLike[str]) -> LockPlaces:

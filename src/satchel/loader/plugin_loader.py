@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -26,12 +27,16 @@ if TYPE_CHECKING:
 _NOT_IMPORTED = {Status.DISABLED, Status.SETTLING, Status.REVOKED}
 """States in which a cached contribution has no finished import."""
 
+_PATIENCE = 2.0
+"""Seconds after which the other plugins are imported beside a slow one."""
+
 
 def import_plugins(
     inputs: PassInputs, candidates: Iterable[Candidate], *, may_heal: bool = False
 ) -> Imported:
     """Import the enabled plugins. If several share a name, only the first good one is imported.
 
+    None waits long for another: the slow ones are awaited together, at the end.
     With `may_heal`, those that lacked a module are tried again.
     """
     judged = [_judged(inputs, item) for item in candidates]
@@ -40,13 +45,16 @@ def import_plugins(
     contributions: dict[Unit, PluginContribution] = {}
     pending: dict[Unit, PendingImport] = {}
     served: set[str] = set()
+    names = Counter(candidate.contribution.name for candidate in judged)
     for candidate in sorted(judged, key=lambda it: (it.contribution.scope, it.contribution.rank)):
         contribution = held.get(id(candidate.contribution), candidate.contribution)
         unit = unit_of(contribution)
         is_good = contribution.state in {Status.OK, Status.DEGRADED}
         is_good = is_good and not contribution.is_untrusted and candidate.load is not None
         if inputs.config.run_code and is_good and contribution.name not in served:
-            contribution, pending_import = _import(inputs, candidate, may_heal=may_heal)
+            # Others of its name are imported only if this one fails.
+            patience = _PATIENCE if names[contribution.name] == 1 else None
+            contribution, pending_import = _import(inputs, candidate, patience, may_heal=may_heal)
             if pending_import is not None:
                 pending[unit] = pending_import
             if contribution.state is not Status.FAILED:
@@ -54,6 +62,11 @@ def import_plugins(
         if inputs.config.run_code:
             contribution = with_health(contribution, inputs.last_good(contribution))
         contributions[unit] = with_servers(contribution, inputs.config)
+    for unit, started_import in [*pending.items()]:
+        if (found := _awaited(inputs, started_import, contributions[unit])) is not None:
+            found = with_health(found, inputs.last_good(found))
+            contributions[unit] = with_servers(found, inputs.config)
+            del pending[unit]
     for unit, contribution in contributions.items():
         if contribution.is_untrusted and contribution.name in served:
             contributions[unit] = replace(contribution, state=Status.REVOKED)
@@ -100,32 +113,60 @@ def _or_settling(
 
 
 def _import(
-    inputs: PassInputs, candidate: Candidate, *, may_heal: bool
+    inputs: PassInputs, candidate: Candidate, patience: float | None, *, may_heal: bool
 ) -> tuple[PluginContribution, PendingImport | None]:
-    """Import a plugin; a slow import may continue in the background."""
+    """Import a plugin; a slow import continues in the background."""
     contribution, load = candidate.contribution, partial(_load, inputs, candidate)
     if (cached := _reusable(inputs, contribution, may_heal=may_heal)) is not None:
         return cached, None
-    pending, wait = inputs.cache.imported.pending.get(unit_of(contribution)), 0.0
-    options = inputs.options
-    if not options.in_background and options.wait_until is None:
-        # A stopped watch may have begun this import. The same content must not be imported twice.
-        if pending is not None and pending.ended_with(contribution.digest):
-            return pending.work.result(), None
-        return load(), None
+    pending = inputs.cache.imported.pending.get(unit_of(contribution))
+    wait: float | None = 0.0
     # If a folder was edited during its import, import the new content at once. Modules of a package
     # have public names, so its running import must end first.
     is_folder = contribution.scope is not Precedence.PLUGIN
+    if pending is not None and inputs.options.waits_for_all and not is_folder:
+        pending = pending if pending.ended_with(contribution.digest) else None
     if pending is None or (is_folder and pending.digest != contribution.digest):
         pending = PendingImport(contribution.digest, GuardedWork(load))
-        wait = inputs.config.settings.pace.settle
-        if options.wait_until is not None:
-            wait = max(wait, options.wait_until - time.monotonic())
+        wait = _first_wait(inputs, patience)
     if not pending.work.is_done_within(wait):
+        if wait and not inputs.options.in_background:
+            _say_late(contribution.name)
         return replace(contribution, state=Status.SETTLING), pending
     if pending.digest == contribution.digest:
         return pending.work.result(), None
     return replace(contribution, state=Status.SETTLING), None
+
+
+def _say_late(name: str) -> None:
+    import logging  # lazy: seldom needed
+
+    log = logging.getLogger("satchel.loader.plugin_loader")
+    log.info("plugin %r is still being imported; others go on", name)
+
+
+def _first_wait(inputs: PassInputs, patience: float | None) -> float | None:
+    """Return how long the other plugins wait for an import."""
+    settle, options = inputs.config.settings.pace.settle, inputs.options
+    if options.waits_for_all:
+        return patience
+    if options.wait_until is None:
+        return settle
+    left = options.wait_until - time.monotonic()
+    return max(settle, left if patience is None else min(left, patience))
+
+
+def _awaited(
+    inputs: PassInputs, pending: PendingImport, contribution: PluginContribution
+) -> PluginContribution | None:
+    """Return the result of an import that ends while this pass waits; else `None`."""
+    wait: float | None = 0.0
+    if inputs.options.wait_until is not None:
+        wait = max(0.0, inputs.options.wait_until - time.monotonic())
+    elif inputs.options.waits_for_all:
+        wait = None
+    is_done = pending.work.is_done_within(wait) and pending.digest == contribution.digest
+    return pending.work.result() if is_done else None
 
 
 def _load(inputs: PassInputs, candidate: Candidate) -> PluginContribution:

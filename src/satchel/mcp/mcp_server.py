@@ -6,6 +6,7 @@ independent. All clients see the same lists, and subscribe to changes on a strea
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -46,6 +47,7 @@ from satchel.settings import Limits
 from satchel.tools import Tool, ToolResult
 
 _CLIENT = "satchel"
+_LOOK = 0.05
 _RESOURCE_NOT_FOUND = -32002
 """The code up to version 2025-11-25; later versions use `INVALID_PARAMS`."""
 
@@ -67,7 +69,8 @@ class SatchelServer:
 
     `server` is a server of the official SDK: run it with any of its transports. With `single`
     there is one client, as on stdio, which has one session in every version of the protocol. With
-    `local` clients run on this machine and may see the paths of skills.
+    `local` clients run on this machine and may see the paths of skills. Lists wait up to `patience`
+    seconds for plugins that are still being imported: many clients ask only once.
     """
 
     def __init__(
@@ -79,7 +82,9 @@ class SatchelServer:
         single: bool = False,
         local: bool = True,
         limits: Limits | None = None,
+        patience: float = 0.0,
     ) -> None:
+        self._app, self._patient_until = app, time.monotonic() + patience
         self.choice = choice or ServedSelection()
         self._limits = limits or Limits()
         self._skill_entries = SkillEntryCache(self._limits)
@@ -109,6 +114,7 @@ class SatchelServer:
             on_subscriptions_listen=self._listen,
             on_completion=self._complete,
         )
+        server.middleware.append(self._wait_for_plugins)
         server.middleware.append(self._answer_from_cache)
         sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
         server.middleware.append(sealed)
@@ -201,6 +207,16 @@ class SatchelServer:
             return _page(key, self._view(ctx).lists[key], params)
 
         return answer
+
+    async def _wait_for_plugins(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Let a list wait for slow plugins."""
+        while (  # noqa: ASYNC110 - imports end in threads, seldom while a list is asked for
+            ctx.method in LISTED
+            and time.monotonic() < self._patient_until
+            and self._app.is_importing
+        ):
+            await asyncio.sleep(_LOOK)
+        return await call_next(ctx)
 
     async def _answer_from_cache(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Return a cached list: the SDK takes long to validate and serialize many tools."""

@@ -1,20 +1,86 @@
-"""Say which signatures lie beside an archive or a wheel. None is verified here."""
+"""Say who signed an archive or a wheel, from the verified signatures beside it."""
 
+import hashlib
 import os
 
-_ENDINGS = (".sigstore.json", ".sigstore", ".publish.attestation", ".provenance", ".asc", ".sig")
-"""Bundles of sigstore, attestations of PEP 740, and signatures of OpenPGP."""
+from satchel.errors import SatchelError
+from satchel.lazy_dataclass import dataclass
+from satchel.text import one_line
+
+BUNDLES = (".sigstore.json", ".sigstore")
+"""Bundles of sigstore."""
+_VERIFIED = (*BUNDLES, ".publish.attestation", ".slsa.attestation", ".provenance")
+"""Bundles, and attestations of PEP 740."""
+_OTHERS = (".asc", ".sig")
+"""Signatures that nobody verifies here."""
 
 
-def signature_note(artefact: str) -> str:
-    """Return whether a local file has a signature beside it, and that it was not checked."""
-    found = [
-        os.path.basename(artefact + ending)
-        for ending in _ENDINGS
-        if os.path.isfile(artefact + ending)
-    ]
-    if found:
-        return f"no signature was checked; {', '.join(found)} lies beside it"
-    return "no signature was checked" + (
-        "; none lies beside it" if os.path.isfile(artefact) else ""
-    )
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Who signed something, and who vouches for that name."""
+
+    identity: str
+    """An address of e-mail, or of the workflow that built it."""
+    issuer: str
+
+    @property
+    def who(self) -> str:
+        """Return the signer without the branch or tag, which differs from version to version."""
+        return str(Signer(self.identity.partition("@refs/")[0], self.issuer))
+
+    def __str__(self) -> str:
+        return one_line(f"{self.identity} (issuer {self.issuer})")
+
+
+def signatures_beside(artefact: str) -> list[str]:
+    """Return the paths of the signatures beside a local file that are verified."""
+    return [artefact + ending for ending in _VERIFIED if os.path.lexists(artefact + ending)]
+
+
+def digest_of_file(path: str) -> str:
+    """Return the SHA-256 of a file. Raises `SatchelError`."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as problem:
+        raise SatchelError(f"cannot be read: {problem.strerror}", where=path) from None
+
+
+def signers_of(artefact: str, sha256: str) -> tuple[Signer, ...]:
+    """Return who signed the content with this digest; nobody if no signature lies beside it.
+
+    Raises `SatchelError` if a signature does not verify, or cannot be verified here.
+    """
+    if not (found := signatures_beside(artefact)):
+        return ()
+    try:
+        from satchel.setup.signature_verification import verified_signers  # lazy: an extra
+    except ImportError as problem:
+        message = "is a signature, and sigstore is not installed to verify it"
+        fix = "pip install 'satchel[signatures]'"
+        raise SatchelError(message, where=found[0], fix=fix) from problem
+    name = os.path.basename(artefact)
+    signers = (signer for path in found for signer in verified_signers(name, sha256, path))
+    return tuple(dict.fromkeys(signers))
+
+
+def signature_note(artefact: str, signers: tuple[Signer, ...]) -> str:
+    """Return who signed something, or that it is unsigned."""
+    if signers:
+        return f"signed by {' and '.join(map(str, signers))}"
+    others = [artefact + ending for ending in _OTHERS if os.path.isfile(artefact + ending)]
+    names = ", ".join(map(os.path.basename, others))
+    return f"unsigned; {names} was not checked" if names else "unsigned"
+
+
+def recorded(signers: tuple[Signer, ...]) -> str:
+    """Return the signers as they are recorded, to be compared with those of another version."""
+    return " and ".join(sorted({signer.who for signer in signers}))
+
+
+def require_signer(wanted: Signer | None, signers: tuple[Signer, ...], where: str) -> None:
+    """Raise `SatchelError` if `wanted` is not among those who signed."""
+    if wanted is None or any(str(wanted) in {str(it), it.who} for it in signers):
+        return
+    by = f"is signed by {' and '.join(map(str, signers))}" if signers else "is unsigned"
+    raise SatchelError(f"{by}, not signed by {wanted}; nothing was taken", where=where)

@@ -20,6 +20,8 @@ _CHUNK = 256 * 1024
 _TIMEOUT = 30.0
 # Statuses for which another try may succeed.
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+# Some stores answer 403 for what they do not have.
+_ABSENT = frozenset({403, 404, 410})
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _LONGEST_REASON = 200
 
@@ -112,6 +114,10 @@ class Download:
         return "" if digest == self.sha256.lower() else digest
 
 
+class AbsentFileError(SatchelError):
+    """The server does not have the file."""
+
+
 class _TransientError(ValueError):
     """A failure that may not repeat; a `ValueError`, so that pooch retries."""
 
@@ -184,7 +190,8 @@ def _require_success(response: "requests.Response", url: str) -> None:
     message = f"the server returned {response.status_code} {phrase}".rstrip()
     if response.status_code in _TRANSIENT:
         raise _TransientError(message)
-    raise SatchelError(message, where=shown_url(url))
+    is_absent = response.status_code in _ABSENT
+    raise (AbsentFileError if is_absent else SatchelError)(message, where=shown_url(url))
 
 
 @contextmanager

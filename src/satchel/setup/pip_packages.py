@@ -5,10 +5,12 @@ import re
 import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
+from pathlib import Path
 
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
+from satchel.setup.artefact_signatures import digest_of_file
 from satchel.sources.distributions import (
     ENTRY_POINT_GROUP,
     DistributionFinding,
@@ -25,7 +27,7 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\
 _FILES = (".whl", ".tar.gz", ".zip")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PipPackage:
     """A package to install: a requirement, or the path of a project or a file."""
 
@@ -33,10 +35,20 @@ class PipPackage:
     distribution: str
     """The name of its distribution, `""` if it is unknown before the installation."""
     editable: bool = False
+    sha256: str = ""
+    """The digest of a file; another content is not installed."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a local file, such as a wheel."""
+        return bool(self.sha256)
 
     def install(self) -> None:
         """Install it. Raises `SatchelError`."""
-        _run(["install", *(["--editable"] if self.editable else []), self.target])
+        target = self.target
+        if self.is_file:
+            target = f"{Path(target).as_uri()}#sha256={self.sha256}"
+        _run(["install", *(["--editable"] if self.editable else []), target])
 
     def plugins(self, before: Iterable[DistributionFinding]) -> list[DistributionFinding]:
         """Return the installed plugins of the package, given the plugins before it."""
@@ -70,13 +82,14 @@ def project(path: str, *, editable: bool) -> PipPackage | None:
         raise SatchelError(f"cannot read: {problem}", where=file) from None
     table = content.get("project")
     if not isinstance(table, dict):  # the build tool has a table of its own
-        return PipPackage(os.path.abspath(path), "", editable)
+        return PipPackage(target=os.path.abspath(path), distribution="", editable=editable)
     points = table.get("entry-points")
     has_plugin = isinstance(points, dict) and ENTRY_POINT_GROUP in points
     if not (has_plugin or "entry-points" in table.get("dynamic", ()) or _ships_skills(path)):
         message = f"contains no plugin: it has no [project.entry-points.{ENTRY_POINT_GROUP!r}]"
         raise SatchelError(message, where=file)
-    return PipPackage(os.path.abspath(path), str(table.get("name", "")), editable)
+    name = str(table.get("name", ""))
+    return PipPackage(target=os.path.abspath(path), distribution=name, editable=editable)
 
 
 def _ships_skills(path: str) -> bool:
@@ -92,13 +105,14 @@ def package_file(path: str) -> PipPackage | None:
     if not name.endswith(_FILES):
         return None
     is_wheel = name.endswith(".whl")
-    return PipPackage(os.path.abspath(path), name.split("-")[0] if is_wheel else "")
+    path, distribution = os.path.abspath(path), name.split("-")[0] if is_wheel else ""
+    return PipPackage(target=path, distribution=distribution, sha256=digest_of_file(path))
 
 
 def requirement(text: str) -> PipPackage | None:
     """Parse a requirement such as `acme-weather>=2`; `None` if the text is not one."""
     match = _REQUIREMENT.fullmatch(text)
-    return PipPackage(text, match[1]) if match else None
+    return PipPackage(target=text, distribution=match[1]) if match else None
 
 
 def uninstall(distribution: str) -> None:

@@ -2,20 +2,28 @@
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from typing import Any
 
 from satchel.errors import SatchelError
 from satchel.formats import ListedPlugin
 from satchel.lazy_dataclass import dataclass
+from satchel.settings import MIB
 from satchel.setup.archive_extraction import Extraction
-from satchel.setup.downloads import Download
+from satchel.setup.artefact_signatures import (
+    BUNDLES,
+    Signer,
+    digest_of_file,
+    signatures_beside,
+    signers_of,
+)
+from satchel.setup.downloads import AbsentFileError, Download
 from satchel.setup.git_fetch import MOST_BYTES, MOST_FILES, fetch_commit
 from satchel.setup.source_addresses import SourceAddress, read_address
-from satchel.sources.file_reader import digest_of
 
 Progress = Callable[[int, int | None], object]
 
@@ -28,6 +36,8 @@ class FetchedSource:
     folder: str
     version: str = ""
     """The commit, or the digest of the archive; `""` for a folder."""
+    signers: tuple[Signer, ...] = ()
+    """Who signed the archive."""
     notes: tuple[str, ...] = field(default=())
     """What was left out."""
 
@@ -43,7 +53,10 @@ class FetchedSource:
 
 @contextmanager
 def fetched(address: SourceAddress, progress: Progress) -> Iterator[FetchedSource]:
-    """Yield the content of a source; nothing of it is run. Raises `SatchelError`."""
+    """Yield the content of a source; nothing of it is run.
+
+    Signatures beside an archive are verified first. Raises `SatchelError`.
+    """
     if address.kind == "folder":
         yield FetchedSource(address=address, folder=address.location)
         return
@@ -53,20 +66,41 @@ def fetched(address: SourceAddress, progress: Progress) -> Iterator[FetchedSourc
             commit, notes = fetch_commit(address, folder)
             yield FetchedSource(address=address, folder=folder, version=commit, notes=notes)
             return
-        archive = address.location
-        if archive.startswith("https://"):
-            archive = os.path.join(above, "download", os.path.basename(archive))
-            os.mkdir(os.path.dirname(archive))
-            Download(
-                url=address.location, target=archive, progress=progress, sha256=address.sha256,
-                most_bytes=MOST_BYTES,
-            ).run()  # fmt: skip
+        # A copy, so that what is verified is what is extracted.
+        archive = os.path.join(above, "archive", os.path.basename(address.location))
+        os.mkdir(os.path.dirname(archive))
+        if address.location.startswith("https://"):
+            _download(address, archive, progress)
+        else:
+            _copy(address.location, archive)
+        sha256 = digest_of_file(archive)
+        signers = signers_of(archive, sha256)
         Extraction(
             archive=archive, target=folder, most_files=MOST_FILES, most_bytes=MOST_BYTES
         ).run()
-        with open(archive, "rb") as file:
-            version = f"sha256:{digest_of(file.read())}"
-        yield FetchedSource(address=address, folder=folder, version=version)
+        version = f"sha256:{sha256}"
+        yield FetchedSource(address=address, folder=folder, version=version, signers=signers)
+
+
+def _download(address: SourceAddress, archive: str, progress: Progress) -> None:
+    """Download an archive, and the bundles of sigstore beside it."""
+    Download(
+        url=address.location, target=archive, progress=progress, sha256=address.sha256,
+        most_bytes=MOST_BYTES,
+    ).run()  # fmt: skip
+    for ending in BUNDLES:
+        url, target = address.location + ending, archive + ending
+        with suppress(AbsentFileError):
+            Download(url=url, target=target, progress=lambda *_: None, most_bytes=4 * MIB).run()
+
+
+def _copy(location: str, archive: str) -> None:
+    try:
+        shutil.copyfile(location, archive)
+        for path in signatures_beside(location):
+            shutil.copyfile(path, archive + path.removeprefix(location))
+    except OSError as problem:
+        raise SatchelError(f"cannot be read: {problem.strerror}", where=location) from None
 
 
 def address_of_entry(entry: ListedPlugin) -> SourceAddress:

@@ -17,7 +17,7 @@ from satchel.text import one_line, shorten
 
 RECORD_FILE = "sources.toml"
 _HEAD = "# Written by 'satchel add': where these skills and plugins came from.\n"
-_FIELDS = ("name", "source", "version", "digest")
+_FIELDS = ("name", "source", "version", "digest", "signer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +32,14 @@ class SourceRecord:
     """The commit, or the digest of the archive; `""` for a folder."""
     digest: str
     """The digest of its folder when it was added."""
+    signer: str = ""
+    """Who signed the archive; `""` for nobody."""
 
     @property
-    def origin(self) -> str:
-        """Return the source with the version, for a lock file."""
-        return f"{self.source} {self.version}".strip()
+    def origin(self) -> dict[str, str]:
+        """Return the source with the version, and the signer, as fields of a lock file."""
+        signer = {"signer": self.signer} if self.signer else {}
+        return {"from": f"{self.source} {self.version}".strip(), **signer}
 
 
 class AddedFolder:
@@ -100,9 +103,9 @@ class AddedFolder:
             write_atomic(self._file, "".join((_HEAD, *tables)).encode())
 
 
-def origins() -> dict[str, str]:
-    """Return where folders of the user and of this project came from, by path."""
-    found: dict[str, str] = {}
+def origins() -> dict[str, dict[str, str]]:
+    """Return where folders of the user and of this project came from, by path, for a lock file."""
+    found: dict[str, dict[str, str]] = {}
     for folder in (AddedFolder(is_project=False), AddedFolder(is_project=True)):
         try:
             records = folder.records()
@@ -117,7 +120,8 @@ def _others(records: Iterable[SourceRecord], kind: str, name: str) -> Iterable[S
 
 
 def _record(kind: UnitKind, item: Any) -> SourceRecord:
-    values = {key: item[key] for key in _FIELDS}
+    values = {"signer": "", **item}
+    values = {key: values[key] for key in _FIELDS}
     if not all(isinstance(value, str) for value in values.values()):
         raise ValueError(f"a {kind} is not a table of strings")
     # A name from the file becomes a path.

@@ -39,14 +39,14 @@ class GuardedWork(Generic[R]):
         self._outcome: list[R] = []
         self._error: BaseException | None = None
         self._done = threading.Event()
-        # `work` is not stored: it may hold the version that its outcome replaces.
+        # `work` is dropped as soon as it was done: it may hold the version that it replaces.
         threading.Thread(
-            target=self._run, args=(work, on_end), name="satchel-load", daemon=True
+            target=self._run, args=([work], on_end), name="satchel-load", daemon=True
         ).start()
 
-    def _run(self, work: Callable[[], R], on_end: Callable[[], None]) -> None:
+    def _run(self, work: list[Callable[[], R]], on_end: Callable[[], None]) -> None:
         try:
-            self._outcome.append(work())
+            self._outcome.append(work.pop()())
         except BaseException as error:
             self._error = error
         finally:

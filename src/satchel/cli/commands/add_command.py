@@ -9,6 +9,7 @@ import click
 from satchel.cli.agreement import require_agreement
 from satchel.cli.base_command import Command, repeatable
 from satchel.cli.console import Console
+from satchel.cli.signer_options import signer_options
 from satchel.cli.terminal import Terminal
 from satchel.cli.unit_placement import UnitPlacer, require_valid
 from satchel.cli.unit_report import source_line, unit_lines
@@ -16,6 +17,7 @@ from satchel.errors import NotFoundError, SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 from satchel.reports.short_texts import count
+from satchel.setup.artefact_signatures import Signer, require_signer
 from satchel.setup.source_addresses import SourceAddress, read_address
 from satchel.setup.source_fetch import FetchedSource, address_of_entry, fetched
 from satchel.setup.source_records import AddedFolder
@@ -33,8 +35,15 @@ project_option = click.option(
 @repeatable("--only", "only", "NAME", "Add this skill or plugin of the source.")
 @project_option
 @yes_option
+@signer_options
 def command(
-    console: Console, *, source: str, only: tuple[str, ...], project: bool, yes: bool
+    console: Console,
+    *,
+    source: str,
+    only: tuple[str, ...],
+    project: bool,
+    yes: bool,
+    signer: Signer | None,
 ) -> None:
     """Add skills and plugins from somewhere else.
 
@@ -42,11 +51,13 @@ def command(
     a folder, or a marketplace in any of them. What it contains is shown, and nothing is placed or
     run before you agree: exit code 3 means that you did not. It is copied to ~/.satchel/skills or
     ~/.satchel/plugins, and recorded with its commit in ~/.satchel/sources.toml, for 'satchel
-    update'.
+    update'. Signatures of sigstore beside an archive are verified, and who signed it is shown; one
+    that does not verify is an error.
     """
     folder = AddedFolder(is_project=project)
     folder.require_own()
-    adder = _Adder(console=console, terminal=Terminal(console, no_input=False), folder=folder)
+    terminal = Terminal(console, no_input=False)
+    adder = _Adder(console=console, terminal=terminal, folder=folder, signer=signer)
     adder.add(read_address(source), only, yes=yes)
 
 
@@ -55,9 +66,11 @@ class _Adder:
     console: Console
     terminal: Terminal
     folder: AddedFolder
+    signer: Signer | None
 
     def add(self, address: SourceAddress, only: tuple[str, ...], *, yes: bool) -> None:
         with fetched(address, partial(self.terminal.progress, address.name)) as source:
+            require_signer(self.signer, source.signers, address.text)
             found = find_units(source.top)
             units, elsewhere = _chosen(found, only)
             if units:

@@ -6,8 +6,10 @@ from satchel.cli.base_command import Command, as_json, set_option
 from satchel.cli.console import Console
 from satchel.cli.installer import Installer, print_installed
 from satchel.cli.key_value_pairs import field_values
+from satchel.cli.signer_options import signer_options
 from satchel.cli.terminal import Terminal
 from satchel.reports.serializer import installed_json
+from satchel.setup.artefact_signatures import Signer
 
 
 @click.command("install", cls=Command)
@@ -17,6 +19,7 @@ from satchel.reports.serializer import installed_json
 @set_option("Set a configuration field")
 @click.option("--no-input", is_flag=True, help="Never ask for a value.")
 @click.option("--yes", is_flag=True, help="Agree to run what is shown.")
+@signer_options
 @as_json
 def command(
     console: Console,
@@ -27,6 +30,7 @@ def command(
     values: tuple[str, ...],
     no_input: bool,
     yes: bool,
+    signer: Signer | None,
     as_json: bool,
 ) -> int:
     """Install a plugin and enable it.
@@ -38,7 +42,9 @@ def command(
 
     It prints what will run: the code, the setup.py, the dependencies, the MCP servers. Then it
     asks. Without a terminal and without --yes the answer is no, and the exit code 3. With
-    --no-input the exit code is 1 if a required value is missing.
+    --no-input the exit code is 1 if a required value is missing. Signatures of sigstore and
+    attestations beside a wheel are verified, and the signer is shown; one that does not verify is
+    an error.
     """
     terminal = Terminal(console, no_input=no_input)
     installer = Installer(
@@ -48,6 +54,7 @@ def command(
         editable=editable,
         plugin=plugin,
         agrees=yes,
+        signer=signer,
     )
     plugins = installer.install(what)
     if as_json:

@@ -16,6 +16,7 @@ from satchel.cli.unit_placement import UnitPlacer, as_placed, require_valid
 from satchel.cli.unit_report import diff_lines, source_line, unit_lines
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
+from satchel.setup.artefact_signatures import recorded
 from satchel.setup.source_addresses import read_address
 from satchel.setup.source_fetch import FetchedSource, fetched
 from satchel.setup.source_records import AddedFolder, SourceRecord
@@ -33,6 +34,8 @@ def command(console: Console, *, names: tuple[str, ...], project: bool, yes: boo
 
     The newest version is fetched, and everything that would change is shown before you are asked.
     A broken new version is not used: the old one stays. What was added at a commit stays there.
+    If it was signed and its new version is signed by somebody else or by nobody, that is said, and
+    --yes does not agree to it.
     """
     folder = AddedFolder(is_project=project)
     by_source: dict[str, list[SourceRecord]] = {}
@@ -72,8 +75,14 @@ class _Updater:
         title = one_line(f"{record.kind} {record.name}")
         try:
             unit = _newest(record, target, units)
+            signer = recorded(source.signers)
             with as_placed(unit) as new:
                 now = folder_digest(target)
+                is_other = record.signer not in {"", signer}
+                if is_other:
+                    now_by = f"signed by {signer}" if signer else "not signed any more"
+                    text = f"{title} was signed by {record.signer}; now it is {now_by}"
+                    self.console.say(one_line(text))
                 if folder_digest(new) in {now, record.digest}:
                     self.console.out(f"{title} is up to date")
                     return 0
@@ -86,7 +95,7 @@ class _Updater:
                     )
                 for line in diff_lines(target, new):
                     self.console.say(line)
-            require_agreement(self.console, f"Replace {title}?", yes=self.agrees)
+            require_agreement(self.console, f"Replace {title}?", yes=self.agrees and not is_other)
             UnitPlacer(console=self.console, folder=self.folder).place(unit, source)
         except NotAgreedError as refusal:
             self.console.say(refusal.format_message())
