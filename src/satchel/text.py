@@ -36,7 +36,8 @@ def visible(text: str) -> str:
 
 def replace_hidden(text: str, shown: Callable[[str], str]) -> str:
     """Replace every character that `visible` would remove."""
-    if not _SUSPICIOUS.search(text):
+    # The first test is many times faster than the second, and most texts pass it.
+    if (text.isascii() and text.isprintable()) or not _SUSPICIOUS.search(text):
         return text
     return "".join(
         shown(letter) if _is_hidden(text, at) else letter for at, letter in enumerate(text)

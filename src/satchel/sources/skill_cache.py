@@ -23,7 +23,7 @@ from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_scan import SkillFinding, SkillScan
 from satchel.sources.state_files import make_folder
 
-_FORMAT = 3
+_FORMAT = 4
 """Raise it when reading gives other results; then all older rows are useless."""
 _LARGEST = 1024 * MIB
 """A larger file is started again: rows of roots that are gone stay in it."""
@@ -32,6 +32,7 @@ _WAIT = 0.2
 _TABLE = """create table if not exists skills (
     root text, key text, settings text, data text, body blob, primary key (root, key)
 ) without rowid"""
+_MANIFEST = ("name", "description", "license", "compatibility", "allowed_tools", "metadata")
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ERRORS = (sqlite3.Error, OSError, ValueError, KeyError, TypeError)
 
@@ -113,6 +114,8 @@ def _plain(found: SkillFinding) -> dict[str, Any]:
     """Return a finding as plain data, without the body."""
     manifest = found.manifest
     assert manifest is not None
+    fields = to_plain(manifest.fields)
+    values = {name: to_plain(getattr(manifest, name)) for name in _MANIFEST}
     return {
         "target": found.target,
         "files": [(f.name, f.size, f.digest, f.stamp, f.settled) for f in found.files],
@@ -120,15 +123,9 @@ def _plain(found: SkillFinding) -> dict[str, Any]:
         "folders": found.folder.folders,
         "problems": [item.as_dict() for item in found.folder.diagnostics],
         "diagnostics": [item.as_dict() for item in found.diagnostics],
-        "manifest": {
-            "name": manifest.name,
-            "description": manifest.description,
-            "license": manifest.license,
-            "compatibility": manifest.compatibility,
-            "allowed_tools": manifest.allowed_tools,
-            "metadata": to_plain(manifest.metadata),
-            "fields": to_plain(manifest.fields),
-        },
+        "fields": fields,
+        # Most values are those of the fields, and reading them twice takes time.
+        "manifest": {name: it for name, it in values.items() if it != fields.get(name)},
     }
 
 
@@ -144,8 +141,9 @@ def _finding(root: SearchRoot, key: str, data: dict[str, Any], body: bytes) -> S
     ]
     links = frozenset([(path, target) for path, target in data["links"]])
     folders = tuple([(name, Stamp(*stamp)) for name, stamp in data["folders"]])
-    fields = data["manifest"]
-    fields["allowed_tools"] = tuple(fields["allowed_tools"])
+    fields, other = data["fields"], data["manifest"]
+    values = {name: fields.get(name) for name in _MANIFEST} | other
+    values["allowed_tools"] = tuple(values["allowed_tools"])
     return SkillFinding(
         place=root,
         key=key,
@@ -155,7 +153,7 @@ def _finding(root: SearchRoot, key: str, data: dict[str, Any], body: bytes) -> S
             links=links,
             folders=folders,
         ),
-        manifest=SkillManifest(body=body, **fields),
+        manifest=SkillManifest(body=body, fields=fields, **values),
         diagnostics=_diagnostics(data["diagnostics"]),
         target=data["target"],
     )
