@@ -142,7 +142,7 @@ def _say_late(name: str) -> None:
     import logging  # lazy: seldom needed
 
     log = logging.getLogger("satchel.loader.plugin_loader")
-    log.info("plugin %r is still being imported; others go on", name)
+    log.info("plugin %r is still being imported; the others continue", name)
 
 
 def _first_wait(inputs: PassInputs, patience: float | None) -> float | None:

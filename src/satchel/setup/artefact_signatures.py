@@ -12,7 +12,7 @@ BUNDLES = (".sigstore.json", ".sigstore")
 _VERIFIED = (*BUNDLES, ".publish.attestation", ".slsa.attestation", ".provenance")
 """Bundles, and attestations of PEP 740."""
 _OTHERS = (".asc", ".sig")
-"""Signatures that nobody verifies here."""
+"""Signatures that Satchel does not verify."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def digest_of_file(path: str) -> str:
 
 
 def signers_of(artefact: str, sha256: str) -> tuple[Signer, ...]:
-    """Return who signed the content with this digest; nobody if no signature lies beside it.
+    """Return who signed the content with this digest; no one if no signature lies beside it.
 
     Raises `SatchelError` if a signature does not verify, or cannot be verified here.
     """

@@ -33,7 +33,7 @@ class SourceRecord:
     digest: str
     """The digest of its folder when it was added."""
     signer: str = ""
-    """Who signed the archive; `""` for nobody."""
+    """Who signed the archive; `""` if it is not signed."""
 
     @property
     def origin(self) -> dict[str, str]:

@@ -34,8 +34,8 @@ def command(console: Console, *, names: tuple[str, ...], project: bool, yes: boo
 
     The newest version is fetched, and everything that would change is shown before you are asked.
     A broken new version is not used: the old one stays. What was added at a commit stays there.
-    If it was signed and its new version is signed by somebody else or by nobody, that is said, and
-    --yes does not agree to it.
+    If the new version has another signer, or none any more, update says so, and --yes does not
+    agree to it.
     """
     folder = AddedFolder(is_project=project)
     by_source: dict[str, list[SourceRecord]] = {}
