@@ -49,7 +49,7 @@ def test_what_is_switched_off_is_listed_as_disabled_and_on_again_as_before(run, 
 
 
 def test_several_names_are_written_at_once(run, file):
-    result = run("disable", "pdf", "tool:delete_*", *READS)
+    result = run("disable", "pdf", "tool:delete_*", "--force", *READS)
     assert len(result.stdout.splitlines()) == 2
     assert tomllib.loads(file.read_text()) == {"disable": ["pdf", "tool:delete_*"]}
 
@@ -186,6 +186,17 @@ def test_an_unknown_name_is_refused_with_near_misses(run, file, word):
     assert "nothing is named 'skill:pfd'; nothing was written" in result.stderr
     assert "did you mean pdf? --force writes it" in result.stderr
     assert not file.exists()
+
+
+@pytest.mark.parametrize("pattern", ["skil:*", "skill:zz*"])
+@pytest.mark.parametrize("word", ["enable", "disable"])
+def test_a_pattern_that_matches_nothing_is_refused(run, file, word, pattern):
+    result = run(word, pattern, *READS)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"nothing matches {pattern!r}; nothing was written" in result.stderr
+    assert ("did you mean skill:*" in result.stderr) is (pattern == "skil:*")
+    assert not file.exists()
+    assert run(word, pattern, "--force", *READS).exit_code == 0
 
 
 def test_an_unknown_name_is_removed_from_the_list_that_has_it(run, file, say):

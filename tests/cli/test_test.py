@@ -79,7 +79,7 @@ def test_a_plugin_is_named_as_the_sources_know_it(run, outcome, plugin):
 def test_an_installed_plugin_is_tested_though_nobody_enabled_it(outcome):
     told, code = outcome("builtin")
     # Its file tools need a folder.
-    assert (code, told["state"]) == (0, "degraded")
+    assert (code, told["state"]) == (1, "degraded")
     assert {item["reason"] for item in told["left_out"]} >= {"no examples"}
 
 
@@ -146,9 +146,9 @@ def launch() -> None:
     Path(__file__).with_name("launched").touch()
 """)
     result = run("test", "plugins/demo")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert "launch: no examples" in result.stdout
-    assert "0 calls, 0 failed, 1 tool without examples" in result.stderr
+    assert "0 calls, 0 failed, 1 tool without examples, no tool was tested" in result.stderr
     assert not (path / "launched").exists()
 
 
@@ -170,12 +170,13 @@ config:
 def test_a_tool_that_needs_a_value_is_listed_with_what_to_give(run, outcome, plugin, manifest):
     plugin(KEYED, manifest)
     told, code = outcome("plugins/demo")
-    assert (code, told["calls"]) == (0, [])
+    assert (code, told["passed"], told["calls"]) == (1, False, [])
     assert told["left_out"] == [
         {"tool": "tell", "reason": "'api_key' has no value", "fix": "give --set api_key=VALUE"}
     ]
-    assert "1 tool left out" in run("test", "plugins/demo").stderr
-    told, _ = outcome("plugins/demo", "--set", "api_key=abc", "--set", "unit=F")
+    assert "1 tool left out, no tool was tested" in run("test", "plugins/demo").stderr
+    told, code = outcome("plugins/demo", "--set", "api_key=abc", "--set", "unit=F")
+    assert (code, told["passed"]) == (0, True)
     assert [item["text"] for item in told["calls"]] == ["abc F"]
 
 

@@ -45,10 +45,11 @@ SOURCES = ("--skills", "skills", "--plugins", "plugins")
 
 
 def test_it_begins_with_the_errors_and_tells_one_fault_once(start, here, write_skill, write_plugin):
+    write_skill(here / "skills", "an-earlier-path", text="---\ndescription: Warns.\n---\nBody.\n")
     write_skill(here / "skills", "bad", text="no frontmatter")
     write_plugin(here / "plugins", "demo", tools="x = 1")
     watch = start("watch", *SOURCES)
-    assert watch.until("error", "stderr").startswith(
+    assert watch.until(r"(error|warning)\[", "stderr").startswith(
         "skills/bad/SKILL.md:1: error[skill-no-frontmatter]"
     )
     watch.until("^watching", "stderr")

@@ -334,7 +334,7 @@ def test_a_package_that_nobody_enabled_cannot_switch_an_enabled_one_off(site):
     catalog = Satchel(entry_points=["chosen"]).catalog
     assert catalog.plugins["greeter"].source == "chosen"
     fixes = {item.fix for item in catalog.diagnostics if item.code == "plugin-not-enabled"}
-    assert {"--entry-points greeter", "--entry-points rival"} & fixes
+    assert {"satchel enable greeter", "satchel enable rival"} & fixes
 
 
 def test_two_satchels_may_share_a_package(site):

@@ -258,12 +258,14 @@ def _is_mentioned(name: str, path: str) -> bool:
 def _refuse_unknown(
     console: Console, name: str, entries: Sequence[SelectableEntry], *, force: bool
 ) -> None:
-    """Refuse a name that nothing has; only warn with `force`, and for a glob."""
+    """Refuse a name that nothing has and a pattern that matches nothing; warn with `force`."""
     names = {name for entry in entries for name in entry.names}
     kind, colon, rest = name.partition(":")
     near = near_misses(rest if colon and kind in KINDS else name, names)
-    message = f"nothing is named {name!r}"
-    if force or is_glob(name):
+    if colon and kind not in KINDS:
+        near = (*(f"{it}:{rest}" for it in near_misses(kind, KINDS)), *near)
+    message = f"nothing matches {name!r}" if is_glob(name) else f"nothing is named {name!r}"
+    if force:
         console.warn(message, near)
         return
     hint = f"did you mean {', '.join(near)}? " if near else ""

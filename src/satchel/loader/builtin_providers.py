@@ -360,7 +360,7 @@ def _not_enabled(found: DistributionFinding, enabled_by: str) -> Diagnostic:
         "plugin-not-enabled",
         Where(found.path),
         f"plugin {found.name!r} of {found.distribution} {found.version} is available, not enabled",
-        f"--entry-points {enabled_by}",
+        f"satchel enable {enabled_by}",
     )
 
 

@@ -39,10 +39,6 @@ def _command_in_fix(item: Diagnostic, _entry: "Entry | None") -> list[str] | Non
     return shlex.split(command) if command.startswith("satchel ") else None
 
 
-def _enable(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
-    return ["satchel", "enable", item.fix.removeprefix("--entry-points ")]
-
-
 def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
     """Rename a skill's folder to the skill's name."""
     # Without a key the user named the folder itself; renaming it would break their command.
@@ -96,7 +92,7 @@ _FIXES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] = {
     "skill-name-folder": _rename_folder,
     "plugin-unreadable": _allow_reading,
     "plugin-manifest-missing": _rename_manifest,
-    "plugin-not-enabled": _enable,
+    "plugin-not-enabled": _command_in_fix,
     **dict.fromkeys(("disabled", "group-unavailable", "config-invalid"), _command_in_fix),
     **dict.fromkeys(("project-untrusted", "code-untrusted", "code-held"), _command_in_fix),
     **dict.fromkeys(("tool-state-missing", "plugin-startup-failed"), _command_in_fix),

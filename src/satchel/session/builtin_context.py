@@ -1,16 +1,12 @@
 """What the session's own tools, such as `load_skill`, work with."""
 
-from collections.abc import Mapping
-from copy import copy
 from types import MappingProxyType
-from typing import Any
 
 from satchel.catalog import Catalog, SkillEntry, ToolEntry
 from satchel.groups import View
 from satchel.lazy_dataclass import dataclass
 from satchel.session.session_state import SessionState, unavailable_reason
 from satchel.shared import SharedView
-from satchel.tools import FunctionTool
 
 META_TOOL = "reset_equipped_tools"
 
@@ -66,13 +62,3 @@ class BuiltinContext:
         groups = self.catalog.groups
         usable = (name for name in entry.groups if name in groups and groups[name].is_available)
         return next(usable, entry.groups[0])
-
-
-def describe_parameters(tool: FunctionTool, properties: Mapping[str, Any]) -> FunctionTool:
-    """Return a copy of a tool with other schemas for some parameters; validation is unchanged."""
-    described = copy(tool)
-    described.parameters = {
-        **tool.parameters,
-        "properties": {**tool.parameters["properties"], **properties},
-    }
-    return described

@@ -72,8 +72,7 @@ def own_tool_makers(
     if options.meta_tool and len(catalog.groups) > 1:
         makers["reset_equipped_tools"] = lambda: _group_tool(catalog)
     if options.skill_tools and skills:
-        names = [skill.name for skill in skills] if listing.left_out == 0 else None
-        makers["load_skill"] = lambda: _loader_tool(names)
+        makers["load_skill"] = _loader_tool
     most_files = max(map(len, map(attrgetter("files"), skills)), default=0)
     if options.skill_tools and (open_work.files or most_files > 1):
         makers["read_skill_file"] = _reader_tool
@@ -113,10 +112,10 @@ def _group_tool(catalog: Catalog) -> GroupTool:
     return GroupTool(catalog)
 
 
-def _loader_tool(names: list[str] | None) -> FunctionTool:
+def _loader_tool() -> FunctionTool:
     from satchel.session.skill_tools import loader_tool  # lazy: a prompt needs only the name
 
-    return loader_tool(names)
+    return loader_tool()
 
 
 def _reader_tool() -> FunctionTool:

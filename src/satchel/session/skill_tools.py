@@ -11,7 +11,6 @@ from satchel.session.builtin_context import (
     HIDDEN,
     SAME_CONVERSATION,
     BuiltinContext,
-    describe_parameters,
 )
 from satchel.session.loaded_skills import LoadedSkill, page_length
 from satchel.session.skill_fetching import fetch_skill
@@ -138,17 +137,9 @@ def _page(text: str, offset: int, length: int) -> str:
     return f"{text[offset:end]}\n\n[{len(text) - end} more characters; continue with offset={end}]"
 
 
-def loader_tool(names: list[str] | None) -> FunctionTool:
-    """Return `load_skill`; its schema has the names of the skills, if the prompt lists all."""
-    tool = _loader()
-    if names is None:
-        return tool
-    schema = {**tool.parameters["properties"]["name"], "enum": names}
-    return describe_parameters(tool, {"name": schema})
-
-
 @cache
-def _loader() -> FunctionTool:
+def loader_tool() -> FunctionTool:
+    """Return `load_skill`; no skill changes its schema, so a provider's prompt cache is kept."""
     return FunctionTool(load_skill, presets={HIDDEN: None}, annotations=SAME_CONVERSATION)
 
 

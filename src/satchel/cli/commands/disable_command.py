@@ -17,7 +17,7 @@ def command(
 
     NAME is a name, an address SOURCE:NAME, a source, or a glob pattern for these. The prefix
     KIND: limits it to one kind, as in tool:delete_*. The change is written to your own
-    satchel.toml, with --project to that of the current folder. A name that nothing has is refused;
-    a glob pattern is not.
+    satchel.toml, with --project to that of the current folder. A name that nothing has is refused,
+    and so is a pattern that matches nothing.
     """
     change_and_print(console, names, sources, disable_name, as_json=as_json, force=force)

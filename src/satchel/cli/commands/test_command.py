@@ -82,9 +82,18 @@ class PluginTestResult:
         return tuple(item for item in self.attempts if item.result.is_error)
 
     @property
+    def has_called_nothing(self) -> bool:
+        """Whether there are tools, and all of them were left out."""
+        return bool(self.left_out) and not self.attempts
+
+    @property
     def passed(self) -> bool:
-        """Whether the plugin loaded without errors and all calls succeeded."""
+        """Whether the plugin loaded without errors, and a call was made and all succeeded.
+
+        A plugin without tools passes if it loaded.
+        """
         has_failed = has_error(self.diagnostics) or self.failures or self.is_interrupted
+        has_failed = has_failed or self.has_called_nothing
         return self.plugin.is_served and not has_failed
 
 
@@ -321,6 +330,8 @@ def _print_totals(outcome: PluginTestResult, console: Console) -> None:
         parts.append(f"{count(without_examples, 'tool')} without examples")
     if others := len(outcome.left_out) - without_examples:
         parts.append(f"{count(others, 'tool')} left out")
+    if outcome.has_called_nothing:
+        parts.append("no tool was tested")
     if not outcome.plugin.is_served:
         parts.append("the plugin did not load")
     if outcome.is_interrupted:

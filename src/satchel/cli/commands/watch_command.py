@@ -17,7 +17,7 @@ from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import KINDS, entries_of
-from satchel.reports.short_texts import count
+from satchel.reports.short_texts import count, worst_first
 from satchel.text import one_line
 
 if TYPE_CHECKING:
@@ -140,9 +140,9 @@ def _without_state(change: "Change") -> str:
 
 
 def _write_problems(catalog: "Catalog", earlier: "Iterable[Diagnostic]", console: Console) -> None:
-    """Write the new errors and warnings, each fault once."""
+    """Write the new errors, then the new warnings, each fault once."""
     known = {(item.code, item.message) for item in earlier}
-    for item in catalog.diagnostics:
+    for item in worst_first(catalog.diagnostics):
         # That the last good version serves is in the line of the change.
         if item.code == "last-good":
             continue
