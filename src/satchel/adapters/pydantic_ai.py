@@ -121,7 +121,8 @@ def _calls_in(ctx: RunContext[Any], call: ToolCall) -> list[ToolCall]:
 def _own_name(ctx: RunContext[Any], name: str) -> str:
     """Return the name that a tool has in the session; the model's may be prefixed or renamed."""
     definition = ctx.tool_manager.get_tool_def(name) if ctx.tool_manager else None
-    return ((definition and definition.metadata) or {}).get(_OWN_NAME, name)
+    metadata = definition.metadata if definition else None
+    return str((metadata or {}).get(_OWN_NAME, name))
 
 
 def _value_of(result: ToolResult) -> Any:
