@@ -12,9 +12,12 @@ sys.path.insert(0, str(Path(__file__).parent / "hosts"))
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.toolsets import CombinedToolset
 
 from satchel import Satchel
 from satchel.adapters.pydantic_ai import toolset
+
+TWICE = ("q_p_add", "q_p_double")
 
 
 def both_needed(plan, _state):
@@ -25,18 +28,19 @@ def both_needed(plan, _state):
     ("wrapped", "names"),
     [
         (lambda tools: tools.prefixed("p"), ("p_add", "p_double")),
-        (lambda tools: tools.prefixed("p").prefixed("q"), ("q_p_add", "q_p_double")),
+        (lambda tools: tools.prefixed("p").prefixed("q"), TWICE),
         (lambda tools: tools, ("add", "double")),
+        (lambda tools: tools.renamed({"plus": "add"}), ("plus", "double")),
+        (lambda tools: tools.renamed({"plus": "add", "twice": "double"}), ("plus", "twice")),
+        (lambda tools: tools.renamed({"double": "add", "add": "double"}), ("double", "add")),
+        (lambda tools: tools.renamed({"x": "add"}).prefixed("p"), ("p_x", "p_double")),
+        (lambda tools: tools.prefixed("p").renamed({"y": "p_double"}), ("p_add", "y")),
+        (lambda tools: CombinedToolset([tools.prefixed("p")]).prefixed("q"), TWICE),
     ],
 )
-def test_a_prefixed_toolset_runs_its_calls_and_judges_them_together(wrapped, names):
+def test_a_toolset_under_other_names_runs_its_calls_and_judges_them_together(wrapped, names):
     answers = answers_of(wrapped, names, both_needed)
     assert answers == dict(zip(names, ("3", "8"), strict=True))
-
-
-def test_a_renamed_tool_runs():
-    answers = answers_of(lambda tools: tools.renamed({"plus": "add"}), ("plus", "double"), None)
-    assert answers == {"plus": "3", "double": "8"}
 
 
 def answers_of(wrapped, names, policy):

@@ -1,5 +1,6 @@
 """Calls in the messages of providers, and the messages for their results."""
 
+import asyncio
 import json
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ from satchel import (
     NotFoundError,
     Resource,
     ResourceLink,
+    Satchel,
     Text,
     ToolCall,
     ToolResult,
@@ -146,13 +148,54 @@ def test_a_whole_response_of_openai_is_read_as_its_message_is():
     assert calls_in({"choices": []}) == []
 
 
-def test_a_custom_call_of_openai_keeps_its_name_and_its_text():
+CUSTOM = ToolCall(name="sql", arguments={"input": "select 1"}, id="c1", custom=True)
+CUSTOM_ITEM = {
+    "type": "custom_tool_call",
+    "id": "item",
+    "call_id": "c1",
+    "name": "sql",
+    "input": "select 1",
+}
+
+
+def test_the_text_of_a_custom_call_of_openai_is_its_argument():
     custom = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}
-    assert calls_in({"tool_calls": [custom]}) == [
-        ToolCall(name="sql", arguments="select 1", id="c1")
+    assert calls_in({"tool_calls": [custom]}) == [CUSTOM]
+    assert calls_in({"output": [CUSTOM_ITEM]}, "openai-responses") == [CUSTOM]
+    assert calls_in([{**CUSTOM_ITEM, "input": '{"a": 1}'}], "openai-responses") == [
+        CUSTOM.changed(arguments={"input": '{"a": 1}'})
+    ]
+    assert calls_in([{"type": "custom_tool_call"}], "openai-responses") == [
+        ToolCall(name="", custom=True)
     ]
     broken = {"id": "c1", "function": "forecast", "custom": 3}
     assert calls_in({"tool_calls": [broken]}) == [ToolCall(name="", id="c1")]
+
+
+def test_a_custom_call_is_answered_in_its_form_also_after_a_restart():
+    calls = calls_in([CUSTOM_ITEM, *WITH_CALL["openai-responses"]["output"]], "openai-responses")
+    calls = [ToolCall.from_dict(json.loads(json.dumps(call.to_dict()))) for call in calls]
+    results = [ToolResult(content=(Text("1"),)), ToolResult(content=(Text("Sunny."),))]
+    assert result_messages(calls, results, "openai-responses") == [
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "1"},
+        {"type": "function_call_output", "call_id": "c1", "output": "Sunny."},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_error", "said"),
+    [
+        (lambda input: f"ran {input}", False, "ran select 1"),  # noqa: A006
+        (lambda query: f"ran {query}", True, "query"),
+    ],
+)
+def test_a_custom_call_runs_a_tool_with_that_argument_and_another_says_what_is_wrong(
+    sql, is_error, said
+):
+    app = Satchel()
+    app.register_tool(sql, name="sql", description="Ask.")
+    [result] = asyncio.run(app.session().step().execute([CUSTOM]))
+    assert (result.is_error, said in result.text) == (is_error, True)
 
 
 def test_a_text_is_sent_as_each_provider_wants_it():

@@ -188,6 +188,20 @@ def test_what_the_host_switched_at_the_start_and_between_steps_is_switched_again
     ]
 
 
+def test_a_single_tool_that_the_host_switched_off_again_is_off_in_the_replay(folder):
+    session, recording = with_maps(folder).session(), Recording()
+    session.deactivate("web")
+    session.activate_tools("fetch", "where")
+    recording.add_step(session.step())
+    session.deactivate_tools("fetch")
+    recording.add_step(session.step())
+    session.activate_tools("fetch")
+    recording.add_step(session.step())
+    offered = [{tool["name"] for tool in entry["tools"]} for entry in recording]
+    assert ["fetch" in names for names in offered] == [True, False, True]
+    assert replayed(recording, with_maps(folder)) == ([], ())
+
+
 def test_a_group_of_the_host_that_is_gone_is_found(folder):
     session, recording = with_maps(folder).session(), Recording()
     session.activate("maps")

@@ -1,6 +1,6 @@
 """Skills and tools for Agent Framework: `Agent(context_providers=[provider(session)], ...)`."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from agent_framework import (
@@ -16,6 +16,7 @@ from satchel.adapters.model_request import (
     ModelRequests,
     OfferedTool,
     SessionSource,
+    name_of,
     session_of,
 )
 from satchel.provider_messages.message_parts import text_only, words_for
@@ -62,7 +63,7 @@ class StepMiddleware(ChatMiddleware):
 
     def tools(self, own: Iterable[Any]) -> list["AgentFrameworkTool"]:
         """Return the tools of the current request that are not hidden by the host's own."""
-        offered = self.request.tools({_name_of(tool) for tool in own})
+        offered = self.request.tools({name_of(tool) for tool in own})
         return [AgentFrameworkTool(self.request, tool) for tool in offered]
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
@@ -126,13 +127,6 @@ class AgentFrameworkTool(FunctionTool):
         calls = [call for call in message if call.name == self.name]
         if any(self.request.needs_approval(call) for call in calls):
             self.approval_mode = "always_require"
-
-
-def _name_of(tool: Any) -> str:
-    """Return the name of a tool. One that the provider runs is often a mapping without a name."""
-    if isinstance(tool, Mapping):
-        return str((tool.get("function") or tool).get("name", ""))
-    return getattr(tool, "name", "")
 
 
 def _not_called(**_arguments: Any) -> str:

@@ -9,7 +9,7 @@ from agentscope.agent import ReActAgent
 from agentscope.message import Base64Source, ImageBlock, TextBlock
 from agentscope.tool import Toolkit, ToolResponse
 
-from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
+from satchel.adapters.model_request import ModelRequest, SessionSource, session_of
 from satchel.provider_messages.message_parts import NOTHING_SAID, words_for
 from satchel.tools import Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block, base64_text
@@ -54,7 +54,7 @@ def _toolkit_beside(own: Any) -> Any:
         def get_json_schemas(self) -> list[dict[str, Any]]:
             """Return the schemas of the host's tools, and of the tools of the step."""
             offered = self.request.tools(self.tools)
-            return [*super().get_json_schemas(), *map(_function, offered)]
+            return [*super().get_json_schemas(), *(tool.function() for tool in offered)]
 
         async def call_tool_function(self, tool_call: Any) -> AsyncGenerator[Any, None]:
             """Run a call of the step; the host's own tools run as they did."""
@@ -84,15 +84,6 @@ async def _responses(request: ModelRequest, call: ToolCall) -> AsyncGenerator[An
         # The agent ends its reply when it reads this; an empty result would stay in its memory.
         parts.append(TextBlock(type="text", text="[interrupted by the user]"))
         yield ToolResponse(parts, is_interrupted=True)
-
-
-def _function(tool: OfferedTool) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.parameters),
-    }
-    return {"type": "function", "function": function}
 
 
 def _call_of(block: Any) -> ToolCall:

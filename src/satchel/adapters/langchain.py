@@ -14,8 +14,8 @@ from satchel.adapters.model_request import (
     REFUSED,
     ModelRequest,
     ModelRequests,
-    OfferedTool,
     SessionSource,
+    name_of,
     session_of,
 )
 from satchel.provider_messages.message_parts import text_only, words_for
@@ -60,49 +60,36 @@ class LangChainMiddleware(AgentMiddleware):
         """Run a call of the step; the host's own tools run as they did."""
         if request.tool is not None:
             return await handler(request)
-        call, message = _call_of(request.tool_call), _message_of(request)
+        ours, call = self._decided(request)
+        if isinstance(call, ToolMessage):
+            return call
 
         def write(chunk: Any) -> None:
             part = {"tool": call.name, "call_id": call.id, "text": chunk.text}
             request.runtime.stream_writer(part)
 
-        ours = self._current(request)
-        decided = self._decided(ours, call, request)
-        if isinstance(decided, ToolMessage):
-            return decided
-        call = decided
-        result = await ours.run(
-            call,
-            message,
-            on_chunk=write,
-            approved=self._approvals,
-            messages=request.state["messages"],
-        )
-        return _tool_message(call, result)
+        context = {"approved": self._approvals, **_context_of(request)}
+        return _tool_message(call, await ours.run(call, on_chunk=write, **context))
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Run a call of the step; the host's own tools run as they did."""
         if request.tool is not None:
             return handler(request)
-        call, messages = _call_of(request.tool_call), request.state["messages"]
-        ours, message = self._current(request), _message_of(request)
-        decided = self._decided(ours, call, request)
-        if isinstance(decided, ToolMessage):
-            return decided
-        call = decided
-        result = ours.run_sync(call, message, approved=self._approvals, messages=messages)
-        return _tool_message(call, result)
+        ours, call = self._decided(request)
+        if isinstance(call, ToolMessage):
+            return call
+        context = {"approved": self._approvals, **_context_of(request)}
+        return _tool_message(call, ours.run_sync(call, **context))
 
-    def _decided(self, ours: ModelRequest, call: ToolCall, request: Any) -> ToolCall | ToolMessage:
+    def _decided(self, request: Any) -> tuple[ModelRequest, ToolCall | ToolMessage]:
         """Interrupt the graph before a call that needs approval.
 
         Returns the call to run, which a person may have edited, or the answer of a no.
         """
-        messages = request.state["messages"]
-        if not self._approvals:
-            return call
-        if not ours.needs_approval(call, _message_of(request), messages=messages):
-            return call
+        ours = self._requests.current(session_of(self._source, request.runtime))
+        call = _call_of(request.tool_call)
+        if not (self._approvals and ours.needs_approval(call, **_context_of(request))):
+            return ours, call
         asked: dict[str, Any] = {
             "type": "tool_approval",
             "tool_call_id": call.id,
@@ -113,15 +100,12 @@ class LangChainMiddleware(AgentMiddleware):
         # An exception would be final: the graph keeps the value that it was resumed with.
         while (decided := _decided_by(interrupt(asked), call)) is None:
             asked["error"] = NO_DECISION
-        return decided
-
-    def _current(self, request: Any) -> ModelRequest:
-        return self._requests.current(session_of(self._source, request.runtime))
+        return ours, decided
 
     def _with_step(self, request: Any) -> Any:
         ours = self._requests.begin(session_of(self._source, request.runtime))
-        taken = {_name_of(tool) for tool in request.tools}
-        tools = [_function(item) for item in ours.tools(taken)]
+        taken = {name_of(tool) for tool in request.tools}
+        tools = [item.function() for item in ours.tools(taken)]
         before = request.system_message.text if request.system_message else None
         return request.override(
             tools=[*request.tools, *tools], system_message=SystemMessage(ours.prompt(before))
@@ -147,30 +131,15 @@ def _decided_by(value: Any, call: ToolCall) -> ToolCall | ToolMessage | None:
     return None
 
 
-def _function(tool: OfferedTool) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.parameters),
-    }
-    return {"type": "function", "function": function}
-
-
-def _name_of(tool: Any) -> str:
-    """Return the name of one of the host's tools, which may be a schema of a provider."""
-    if isinstance(tool, dict):
-        return str(tool.get("function", tool).get("name", ""))
-    return str(tool.name)
-
-
 def _call_of(call: Any) -> ToolCall:
     return ToolCall(name=call["name"], arguments=call["args"], id=call["id"] or "")
 
 
-def _message_of(request: Any) -> list[ToolCall]:
-    """Return the calls of the model's last message."""
-    last = request.state["messages"][-1]
-    return [_call_of(call) for call in getattr(last, "tool_calls", ())]
+def _context_of(request: Any) -> dict[str, Any]:
+    """Return the conversation, and the calls of the model's last message."""
+    messages = request.state["messages"]
+    calls = [_call_of(call) for call in getattr(messages[-1], "tool_calls", ())]
+    return {"message": calls, "messages": messages}
 
 
 def _tool_message(call: ToolCall, result: ToolResult) -> ToolMessage:

@@ -45,6 +45,15 @@ class OfferedTool:
     parameters: Mapping[str, Any]
     """JSON Schema, of type object."""
 
+    def function(self) -> dict[str, Any]:
+        """Return the schema that OpenAI's Chat Completions and several frameworks take."""
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": dict(self.parameters),
+        }
+        return {"type": "function", "function": function}
+
 
 class ModelRequest:
     """One request to a model: the tools and the prompt of one step, and the calls of the answer.
@@ -166,6 +175,13 @@ class ModelRequest:
                 context = ToolContext(messages=messages)
                 self._plan = plan = self.step.plan(calls, context=context)
         return plan, next(at for at, item in enumerate(calls) if _is_same(item, call))
+
+
+def name_of(tool: Any) -> str:
+    """Return the name of one of the host's tools, which may be a mapping for a provider."""
+    if isinstance(tool, Mapping):
+        return str((tool.get("function") or tool).get("name", ""))
+    return str(getattr(tool, "name", ""))
 
 
 def report_clash(name: str) -> None:

@@ -1,6 +1,5 @@
 """Skills and tools for agents of pydantic-ai: `Agent(model, toolsets=[toolset(session)])`."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,9 @@ from satchel.adapters.model_request import ModelRequest, SessionSource, session_
 from satchel.provider_messages.message_parts import words_for
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block
+
+_OWN_NAME = "satchel_name"
+"""The metadata of a tool that has its name in the session: toolsets around this one rename it."""
 
 
 def toolset(source: SessionSource, *, approvals: bool = False) -> "PydanticAIToolset":
@@ -62,6 +64,7 @@ class PydanticAIToolset(AbstractToolset[Any]):
                     name=item.name,
                     description=item.description,
                     parameters_json_schema=dict(item.parameters),
+                    metadata={_OWN_NAME: item.name},
                 ),
                 request=request,
             )
@@ -80,7 +83,7 @@ class PydanticAIToolset(AbstractToolset[Any]):
         assert isinstance(tool, PydanticAITool)
         call = ToolCall(name=name, arguments=tool_args, id=ctx.tool_call_id or "")
         request, approved = tool.request, ctx.tool_call_approved
-        message = _calls_in(ctx, call, {item.name for item in request.tools()})
+        message = _calls_in(ctx, call)
         must_ask = self._approvals and not approved
         if must_ask and request.needs_approval(call, message, messages=ctx.messages):
             raise ApprovalRequired
@@ -99,29 +102,27 @@ class PydanticAITool(ToolsetTool[Any]):
     request: ModelRequest
 
 
-def _calls_in(ctx: RunContext[Any], call: ToolCall, ours: Collection[str]) -> list[ToolCall]:
-    """Return the calls of the message that a call is in; a resumed run has others after it.
-
-    The model's names have the prefix of a `prefixed()` toolset, and `ours` do not.
-    """
+def _calls_in(ctx: RunContext[Any], call: ToolCall) -> list[ToolCall]:
+    """Return the calls of the message that a call is in; a resumed run has others after it."""
     for message in reversed(ctx.messages):
         parts = [part for part in message.parts if part.part_kind == "tool-call"]
-        given = next((part.tool_name for part in parts if part.tool_call_id == call.id), None)
-        if given is None:
-            continue
-        prefix = given.removesuffix(call.name) if given.endswith(call.name) else ""
-        names = [part.tool_name.removeprefix(prefix) for part in parts]
-        calls = [
-            ToolCall(
-                name=name if name in ours else part.tool_name,
-                arguments=part.args or {},
-                id=part.tool_call_id,
-            )
-            for name, part in zip(names, parts, strict=True)
-        ]
-        # A `renamed()` toolset may give any name.
-        return [item.changed(name=call.name) if item.id == call.id else item for item in calls]
+        if any(part.tool_call_id == call.id for part in parts):
+            return [
+                ToolCall(
+                    name=_own_name(ctx, part.tool_name),
+                    arguments=part.args or {},
+                    id=part.tool_call_id,
+                )
+                for part in parts
+            ]
     return []
+
+
+def _own_name(ctx: RunContext[Any], name: str) -> str:
+    """Return the name that a tool has in the session; the model's may be prefixed or renamed."""
+    definition = ctx.tool_manager.get_tool_def(name) if ctx.tool_manager else None
+    metadata = definition.metadata if definition else None
+    return str((metadata or {}).get(_OWN_NAME, name))
 
 
 def _value_of(result: ToolResult) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from satchel.provider_messages.message_parts import (
     Message,
     call_of,
+    custom_call_of,
     data_url,
     file_of,
     items_of,
@@ -23,10 +24,7 @@ _SOUNDS = {
 
 
 def read_calls(message: Any) -> list[ToolCall]:
-    """Return the calls of a response, of its message, or of the list of its calls.
-
-    A call of type `custom` has its text as arguments; a tool that takes JSON says what is wrong.
-    """
+    """Return the calls of a response, of its message, or of the list of its calls."""
     value = plain(message)
     if isinstance(value, dict) and (choices := items_of(value, "choices")):
         value = choices[0].get("message") or {}
@@ -34,11 +32,11 @@ def read_calls(message: Any) -> list[ToolCall]:
 
 
 def _call(item: Message) -> ToolCall:
-    parts, key = item.get("function"), "arguments"
-    if not isinstance(parts, dict):
-        parts, key = item.get("custom"), "input"
+    if isinstance(custom := item.get("custom"), dict):
+        return custom_call_of(custom.get("name"), custom.get("input"), item.get("id"))
+    parts = item.get("function")
     parts = parts if isinstance(parts, dict) else {}
-    return call_of(parts.get("name"), parts.get(key), item.get("id"))
+    return call_of(parts.get("name"), parts.get("arguments"), item.get("id"))
 
 
 def write_results(pairs: Iterable[tuple[ToolCall, ToolResult]]) -> list[Message]:

@@ -1,12 +1,13 @@
 """Items of OpenAI's Responses API."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from satchel.provider_messages.message_parts import (
     NOTHING_SAID,
     Message,
     call_of,
+    custom_call_of,
     data_url,
     file_of,
     items_of,
@@ -18,17 +19,26 @@ from satchel.tools.content_blocks import Block
 
 def read_calls(message: Any) -> list[ToolCall]:
     """Return the calls of a response, or of its list of output items."""
-    return [
-        call_of(item.get("name"), item.get("arguments"), item.get("call_id"))
-        for item in items_of(message, "output")
-        if item.get("type") == "function_call"
-    ]
+    return [call for item in items_of(message, "output") for call in _calls(item)]
+
+
+def _calls(item: Message) -> Iterator[ToolCall]:
+    name, call_id = item.get("name"), item.get("call_id")
+    match item.get("type"):
+        case "function_call":
+            yield call_of(name, item.get("arguments"), call_id)
+        case "custom_tool_call":
+            yield custom_call_of(name, item.get("input"), call_id)
 
 
 def write_results(pairs: Iterable[tuple[ToolCall, ToolResult]]) -> list[Message]:
     """Return an input item for each result."""
     return [
-        {"type": "function_call_output", "call_id": call.id, "output": _output(result)}
+        {
+            "type": f"{'custom_tool' if call.custom else 'function'}_call_output",
+            "call_id": call.id,
+            "output": _output(result),
+        }
         for call, result in pairs
     ]
 

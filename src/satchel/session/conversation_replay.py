@@ -77,10 +77,15 @@ def _switch_as_host(
 
     Those are made again. Their answers, `said`, name what they switched.
     """
-    changes = {"on": session.activate, "off": session.deactivate, "tools": session.activate_tools}
-    for key, change in changes.items():
-        for name in now.get(key, ()):
-            if name in before.get(key, ()) or re.search(rf"\b{re.escape(name)}\b", said):
+    changes = (
+        (session.activate, "on", before, now),
+        (session.deactivate, "off", before, now),
+        (session.activate_tools, "tools", before, now),
+        (session.deactivate_tools, "tools", now, before),
+    )
+    for change, key, without, having in changes:
+        for name in having.get(key, ()):
+            if name in without.get(key, ()) or re.search(rf"\b{re.escape(name)}\b", said):
                 continue
             with suppress(SatchelError):  # it is gone, which the step shows
                 change(name)

@@ -25,6 +25,8 @@ class ToolCall:
     id: str = ""
     approved: bool = False
     """Whether the user has approved this call; the host says so, and `approve` does not ask."""
+    custom: bool = False
+    """Whether the model sent free text, to a custom tool of OpenAI: its answer has another form."""
     tool: Tool | None = field(default=None, compare=False, repr=False)
     groups: tuple[str, ...] = field(default=(), compare=False)
     context: ToolContext = field(default_factory=ToolContext, compare=False, repr=False)
@@ -42,7 +44,8 @@ class ToolCall:
     def to_dict(self) -> dict[str, Any]:
         """Return the wish as JSON: name, arguments and id. An approval is not part of it."""
         arguments = self.arguments if isinstance(self.arguments, str) else dict(self.arguments)
-        return {"name": self.name, "arguments": arguments, "id": self.id}
+        value = {"name": self.name, "arguments": arguments, "id": self.id}
+        return {**value, "custom": True} if self.custom else value
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> "ToolCall":
@@ -51,7 +54,8 @@ class ToolCall:
             case {"name": str() as name, **others}:
                 arguments, call_id = others.get("arguments", {}), others.get("id", "")
                 if isinstance(arguments, str | Mapping) and isinstance(call_id, str):
-                    return cls(name=name, arguments=arguments, id=call_id)
+                    custom = others.get("custom") is True
+                    return cls(name=name, arguments=arguments, id=call_id, custom=custom)
         raise DefinitionError(
             "this is not a tool call", fix='write {"name": "...", "arguments": {...}, "id": "..."}'
         )
