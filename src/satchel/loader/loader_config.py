@@ -132,6 +132,11 @@ class ReconcileOptions:
     diagnostics: tuple[Diagnostic, ...] = ()
     """Diagnostics of the watch itself."""
 
+    @property
+    def follows_files(self) -> bool:
+        """Whether the pass follows files: a refresh of all or the watch, not news of a server."""
+        return self.dirty is None or self.debounce
+
 
 Unit = tuple[Precedence, str, str]
 """The identity of a plugin across passes: scope, source, unit."""
