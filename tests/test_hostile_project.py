@@ -235,6 +235,23 @@ def test_a_server_that_changes_while_it_runs_is_held_and_the_last_trusted_one_se
         assert app.declared_mcp_servers.keys() == {"starter", "more"}
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_news_while_its_settings_are_half_written_cost_no_trusted_server(clone, is_there):
+    trust(clone, "code")
+    file = clone.folder / "satchel.toml"
+    with opened(clone) as app:
+        before = app.declared_mcp_servers
+        file.write_text("") if is_there else file.unlink()
+        app.wait_for_mcp_servers(60)  # It ends with the pass that news of a server starts.
+        assert app.declared_mcp_servers == before
+        file.write_text("[mcp.more]\ncommand='x'\n")
+        app.refresh()
+        assert app.declared_mcp_servers == before
+        file.write_text("")
+        app.refresh()
+        assert app.declared_mcp_servers == {}
+
+
 def test_a_program_in_the_project_that_changes_is_held_with_its_server(clone):
     bundle = clone.folder / "plugins/bundle"
     (bundle / ".claude-plugin").mkdir(parents=True)

@@ -137,6 +137,11 @@ class ReconcileOptions:
         """Whether the pass ends only when every import has ended."""
         return not self.in_background and self.wait_until is None
 
+    @property
+    def follows_files(self) -> bool:
+        """Whether the pass follows files: a refresh of all or the watch, not news of a server."""
+        return self.dirty is None or self.debounce
+
 
 Unit = tuple[Precedence, str, str]
 """The identity of a plugin across passes: scope, source, unit."""

@@ -43,7 +43,10 @@ def reconcile(
     config: LoaderConfig, cache: ScanCache, previous: Catalog, options: ReconcileOptions
 ) -> tuple[ScanCache, Catalog]:
     """Ask all providers and build the next catalog; return `previous` if nothing changed."""
-    written = config.selection(cache.written, debounce=options.debounce)
+    written = cache.written
+    if options.follows_files or not written.files:
+        # Other passes come at any time, and would take half written settings for the user's.
+        written = config.selection(written, debounce=options.debounce)
     inputs = _inputs(config, cache, previous, options, written)
     providers = pass_providers(inputs)
     now = ScanCache(selection=inputs.selection, written=written, gate=inputs.gate)
