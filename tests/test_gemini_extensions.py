@@ -93,6 +93,15 @@ def test_servers_are_known_by_their_transport(app, extension):
     assert servers[0].args == ("${CLAUDE_PLUGIN_ROOT}/a.js",)
 
 
+def test_a_client_secret_is_not_used_and_a_diagnostic_says_so(app, extension):
+    extension(mcpServers={"own": {"httpUrl": "https://x", "oauth": {"clientSecret": "hush"}}})
+    plugin = app().catalog.plugins["demo"]
+    (problem,) = [item for item in plugin.diagnostics if item.code == "mcp-secret-unused"]
+    assert "'own'" in problem.message
+    assert "issuer in [mcp.NAME.oauth]" in problem.fix
+    assert "hush" not in str(plugin)
+
+
 def test_other_parts_are_named(app, extension, skill_text):
     extension(
         {"skills/a/SKILL.md": skill_text("a"), "hooks/hooks.json": "{}"}, settings=[], themes=[]

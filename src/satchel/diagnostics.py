@@ -216,6 +216,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
             "An MCP server's entry is invalid; the server is not used.", _W, _E
         ),
         "mcp-disabled": DiagnosticRule("An MCP server's entry says that it is disabled.", _I, _I),
+        "mcp-secret-unused": DiagnosticRule(
+            "An MCP server's entry has an OAuth client secret, but no issuer for it.", _W, _W
+        ),
         "mcp-not-started": DiagnosticRule("MCP servers are declared but not started.", _I, _I),
         "mcp-login-needed": DiagnosticRule(
             "A connected MCP server does not accept requests without a login.", _E, _E

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -7,6 +8,8 @@ import pytest
 
 from satchel import Limits, Satchel, Settings
 from satchel.mcp_servers import StdioServer
+from satchel.mcp_servers.server_declarations import user_server
+from satchel.reports.serializer import server_json
 
 PLAIN = Path(__file__).parents[1] / "mcp_servers" / "plain.py"
 LYING = PLAIN.with_name("lying.py")
@@ -47,7 +50,7 @@ def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_
         {
             "name": "one",
             "transport": "stdio",
-            "where": "touch",
+            "where": "touch was-started",
             "plugin": None,
             "path": str(path),
             "pin": "warn",
@@ -55,7 +58,7 @@ def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_
         {
             "name": "two",
             "transport": "streamable-http",
-            "where": "https://example.org/mcp",
+            "where": "https://***@example.org/mcp?***",
             "plugin": None,
             "path": str(path),
             "pin": "hold",
@@ -64,6 +67,36 @@ def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_
     for command in ("list", "doctor", "plugins"):
         run(command)
     assert not (here / "was-started").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        (["-y", "@scope/server-files@2025.7.1", "/home/me/notes"], ...),
+        (["--api-key", "hush", "--port", "80"], "--api-key *** --port 80"),
+        (["--token=hush"], "--token=***"),
+        (["--token", "${MY_TOKEN}", "-e", "A_TOKEN=${A_TOKEN}"], ...),
+        (["--token", "${MY_TOKEN:-hush}"], "--token ***"),
+        (["${MY_TOKEN:-hush}", "${PORT:-80}"], "${MY_TOKEN:-***} ${PORT:-80}"),
+        (["--header", "Authorization: Bearer hush"], '--header "Authorization: ***"'),
+        (["--header", "X-Key:Bearer ${KEY}"], '--header "X-Key:Bearer ${KEY}"'),
+        (['{"apiKey": "hush"}'], '"{"apiKey": ***"'),
+        (["postgres://me:hu/sh@db:5432/x?sslkey=hush"], "postgres://***@db:5432/x?***"),
+        (["https://host:8080/@scope/x"], ...),
+        (["ghp_hushhushhush", "AKIA0123456789ABCDEF", "sk-proj-hush-hush"], "*** *** ***"),
+        (["https://host/s/b7Kq0fZx9TtRw2LmN4Vd/mcp"], "https://host/s/***/mcp"),
+        (["1b4e28ba-2fa1-11d2-883f-0016d3cca427"], "***"),
+    ],
+)
+def test_the_command_is_shown_without_secrets(monkeypatch, args, shown):
+    for name in ("MY_TOKEN", "A_TOKEN", "KEY"):
+        monkeypatch.setenv(name, "hush")
+    table = {"command": "npx", "args": args}
+    text = server_json("box", user_server("box", table, "satchel.toml", os.environ))["where"]
+    assert text == "npx " + (" ".join(args) if shown is ... else shown)
+    address = {"url": "https://me:${KEY}@host/mcp?key=${KEY}#hush"}
+    text = server_json("box", user_server("box", address, "satchel.toml", os.environ))["where"]
+    assert text == "https://***@host/mcp?***"
 
 
 @pytest.mark.parametrize(

@@ -441,6 +441,25 @@ def test_a_server_that_is_starting_is_not_down(tmp_path):
         assert "is starting" in app.catalog.groups["box"].description
 
 
+def test_a_model_that_calls_a_tool_of_a_starting_server_hears_so(tmp_path, plain):
+    book, slow = plain("echo").args[1], tmp_path / "slow"
+    server = starting(f"os.path.exists({str(slow)!r}) and time.sleep(600)", book)
+    table = f"command = {json.dumps(server.command)}\nargs = {json.dumps(server.args)}\n"
+    (tmp_path / "satchel.toml").write_text(f"[mcp.box]\n{table}")
+    settings = Settings(config_folder=str(tmp_path), state_folder=str(tmp_path))
+    with Satchel(settings=settings) as app:
+        assert app.wait_for_mcp_servers(60)
+        assert [*app.catalog.tools] == ["echo"]
+    slow.touch()
+    with Satchel(settings=settings) as app:
+        app.wait_for_mcp_servers(0.01)
+        assert app.catalog.tools == {}
+        assert asyncio.run(app.session().call("echo", {})).text == (
+            "Tool 'echo' cannot be used now: server 'box' is starting. Try again later, or go on "
+            "without it."
+        )
+
+
 def test_a_server_that_is_down_keeps_its_group_and_the_names_of_its_tools(pinned, plain):
     server, settings, _ = pinned
     dead = replace(server, command="no-such-command")

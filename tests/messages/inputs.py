@@ -188,7 +188,8 @@ PLUGINS: dict[str, dict[str, str]] = {
         "hooks/hooks.json": "{}",
         "commands/do.md": "Do it.",
         "commands/empty.md": "",
-        ".mcp.json": '{"off": {"command": "run", "disabled": true}}',
+        ".mcp.json": '{"off": {"command": "run", "disabled": true},'
+        '"own": {"url": "https://example.org", "oauth": {"clientSecret": "hush"}}}',
     },
     "isolated": {
         "toolkit.yaml": "name: isolated\nactive: true\nisolation: process\n",

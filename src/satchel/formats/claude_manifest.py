@@ -26,6 +26,10 @@ _PACKED = (".mcpb", ".dxt")
 
 _LOOPBACK = ("http://localhost:", "http://127.0.0.1:")
 
+_ISSUER_FIX = (
+    "declare the server in satchel.toml, with client-secret and its issuer in [mcp.NAME.oauth]"
+)
+
 _TRANSPORTS = {"http": "streamable-http", "streamable-http": "streamable-http", "sse": "sse"}
 
 
@@ -137,7 +141,11 @@ def _servers(
                 off = f"server {quoted(name)} is disabled in this file"
                 collector.add("mcp-disabled", off, "Remove 'disabled' to use it.", line)
                 continue
-            yield _server(name, entry)
+            server = _server(name, entry)
+            if server.url and _has_client_secret(entry):
+                ignored = f"the 'clientSecret' of server {quoted(name)} is not used"
+                collector.add("mcp-secret-unused", ignored, _ISSUER_FIX, line)
+            yield server
         except _InvalidServerError as fault:
             message = f"server {quoted(name)} has {fault}"
             collector.add("mcp-server-invalid", message, "Fix or remove it.", line)
@@ -187,11 +195,14 @@ def _server(name: str, entry: JsonValue) -> McpServerManifest:
     raise _InvalidServerError("neither a command nor a URL of a known type")
 
 
-def _oauth(value: JsonValue) -> dict[str, Any]:
-    """Return as which OAuth client to log in.
+def _has_client_secret(entry: JsonValue) -> bool:
+    """Return whether a server has a secret, which is not used: the format names no issuer."""
+    oauth = entry.get("oauth") if isinstance(entry, dict) else None
+    return isinstance(oauth, dict) and bool(oauth.get("clientSecret"))
 
-    A secret is not used: the format does not name the issuer that it may be sent to.
-    """
+
+def _oauth(value: JsonValue) -> dict[str, Any]:
+    """Return as which OAuth client to log in, without its secret."""
     fields = value if isinstance(value, dict) else {}
     port, scopes = fields.get("callbackPort"), _listed(fields.get("scopes"))
     redirect = _text(fields.get("redirectUri"))  # the word of Gemini CLI

@@ -16,7 +16,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 
 # YAML refuses these; checked first, so that the position is exact with either parser.
-UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 # Line ends in YAML 1.1, ordinary characters in 1.2. Replaced by blanks, so that no key is visible
 # to one loader and hidden from another, and lines are counted as in editors.
 _DOUBTFUL_LINE_ENDS = dict.fromkeys(map(ord, "\x85\u2028\u2029"), " ")

@@ -5,7 +5,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from itertools import chain, count
 from typing import Any, cast
 
@@ -203,9 +202,9 @@ def _remote(declared: ServerTable, variables: _Variables) -> RemoteServer:
 
 def _options(declared: ServerTable, variables: _Variables, base: str) -> ServerOptions:
     """Return the options of a table; its roots are relative to the folder `base`."""
-    options = ServerOptions(**declared.model_dump(include={*OptionsTable.model_fields}))
-    roots = map(os.path.expanduser, variables.in_all(options.roots))
-    return replace(options, roots=tuple(os.path.join(base, root) for root in roots))
+    values = declared.model_dump(include={*OptionsTable.model_fields})
+    roots = map(os.path.expanduser, variables.in_all(declared.roots))
+    return ServerOptions(**values | {"roots": tuple(os.path.join(base, root) for root in roots)})
 
 
 def unique_server_names(

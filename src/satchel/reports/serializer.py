@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from satchel.reports.server_text import server_text
+
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry, PluginEntry, SkillEntry, ToolEntry
     from satchel.formats import McpServerManifest
@@ -205,7 +207,7 @@ def server_json(name: str, server: "ServerConfig") -> Json:
     return {
         "name": name,
         "transport": server.server.transport,
-        "where": str(server.server),
+        "where": server_text(server),
         "plugin": server.owner or None,
         **_pick(server, "path", "pin"),
     }

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from satchel.errors import SatchelError
@@ -81,9 +81,9 @@ def without_links(path: str) -> str:
     return os.path.realpath(path)
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of this process."""
-    return dict(os.environ)
+def environment() -> Mapping[str, str]:
+    """Return the environment of this process; it is not copied."""
+    return os.environ
 
 
 class StateFile:
