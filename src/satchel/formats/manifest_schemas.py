@@ -75,6 +75,7 @@ def toolkit_schema() -> Schema:
             "keywords": _words("Words to find it by."),
             "notes": _scalar("How to use the plugin, or the name of a .md or .txt file with that."),
             "runner": _scalar("The host's runner for its tools, such as remote."),
+            "compatible-with": _words("Digests of versions whose calls it answers on a worker."),
             "active": _switch("Whether the plugin's own group is active in a new session."),
             "groups": _named("group", _group_name(), "Tool groups, by name."),
             "tools": _any_of(
