@@ -36,7 +36,7 @@ _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "r
 # Reserved for later versions; a manifest may have them already.
 _LATER_FIELDS = frozenset({"requires"})
 ISOLATIONS = ("none", "process")
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+DIGEST = re.compile(r"[0-9a-f]{64}")
 _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
 # The fields that an open plugin has in its plugin.json.
 _CORE_FIELDS = frozenset({"name", *_TEXTS, "keywords"}) - {"notes", "runner"}
@@ -305,7 +305,7 @@ def _compatible_with(top: ManifestBlock) -> tuple[str, ...]:
     key = "compatible-with"
     digests = top.names(key)
     for text in digests:
-        if not _DIGEST.fullmatch(text):
+        if not DIGEST.fullmatch(text):
             message = f"{quoted(text)} is not the digest of a version"
             top.report_invalid(key, message, "Copy the one that 'satchel show PLUGIN' prints.")
     return digests
