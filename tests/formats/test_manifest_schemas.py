@@ -311,6 +311,7 @@ def _has_tables(value):
         "name: demo\nconfig: {a: {type: integer, min: b}}",
         "name: demo\nconfig: {a-b: {}}",
         "name: demo\nkeywords: {a: b}",
+        "name: demo\ncompatible-with: [1.2.0]",
         "name: demo\ndescription: [a]",
     ],
 )

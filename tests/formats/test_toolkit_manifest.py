@@ -43,7 +43,8 @@ def test_a_name_is_all_that_a_plugin_needs():
 def test_every_field_is_read():
     reading = read(
         "name: maps\nversion: 1.10\ndescription: Maps.\nauthor: Me\nlicense: MIT\n"
-        "homepage: here\nkeywords: [geo, routes]\nnotes: |\n  Geocode first.\nactive: on\n"
+        "homepage: here\nkeywords: [geo, routes]\n"
+        f"compatible-with: [{'0a' * 32}]\nnotes: |\n  Geocode first.\nactive: on\n"
         "groups:\n  routes:\n    description: Routes.\n    notes: n\n    active: yes\n"
         "    tools: [route, distance]\n    skills: [driving]\n"
         "    requires: [KEY]\n  empty:\ntools: code.geo.py\nskills: ./docs/skills/\n"
@@ -57,6 +58,7 @@ def test_every_field_is_read():
         license="MIT",
         homepage="here",
         keywords=("geo", "routes"),
+        compatible_with=("0a" * 32,),
         notes="Geocode first.",
         active=True,
         groups=(
@@ -110,6 +112,7 @@ def test_groups_may_be_a_list_and_words_may_be_text_with_commas():
         ("name: maps\nactive: [yes]\n", [("plugin-field-type", 2)]),
         ("name: maps\nkeywords: {a: b}\n", [("plugin-field-type", 2)]),
         ("name: maps\nkeywords: [a, [b]]\n", [("plugin-field-type", 2)]),
+        ("name: maps\ncompatible-with: ['1.2']\n", [("plugin-field-type", 2)]),
         ("name: maps\ngroups: x\n", [("plugin-field-type", 2)]),
         ("name: maps\ngroups:\n  a: x\n", [("plugin-field-type", 3)]),
         ("name: maps\ngroups:\n- x\n", [("plugin-field-type", 3)]),

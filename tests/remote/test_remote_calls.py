@@ -436,3 +436,56 @@ def test_a_published_catalog_that_is_not_signed_is_refused(url):
                 await board.published()
 
     asyncio.run(main())
+
+
+def digest_in(folder):
+    with Satchel(plugins=[folder]) as app:
+        return app.catalog.plugin("acme").contribution.digest
+
+
+def test_a_worker_answers_for_versions_that_its_own_is_compatible_with(
+    folder, url, tmp_path, write_plugin
+):
+    newer = tmp_path / "newer"
+    manifest = f"active: true\ncompatible-with: [{digest_in(folder)}]\n"
+    write_plugin(newer, "acme", manifest=manifest, tools=TOOLS.replace("(RUNS)", "(RUNS) + 40"))
+
+    async def main():
+        async with serving(newer, url) as worker, hosting(folder, url) as session:
+            assert set(worker.digests) == {digest_in(folder), digest_in(newer)}
+            assert (await session.call("where")).text == "41"
+            async with hosting(newer, url) as new_session:
+                assert (await new_session.call("where")).text == "42"
+
+    asyncio.run(main())
+
+
+def test_an_edit_also_replaces_what_answers_for_a_compatible_version(
+    folder, url, tmp_path, write_plugin
+):
+    newer = tmp_path / "newer"
+    manifest = f"active: true\ncompatible-with: [{digest_in(folder)}]\n"
+    write_plugin(newer, "acme", manifest=manifest, tools=TOOLS.replace("(RUNS)", "(RUNS) + 40"))
+
+    async def main():
+        async with serving(newer, url) as worker, hosting(folder, url) as session:
+            before = set(worker.digests)
+            file = newer / "acme" / "tools.py"
+            file.write_text(TOOLS.replace("(RUNS)", "(RUNS) + 70"))
+            async with asyncio.timeout(60):
+                while len(worker.digests) < 2 or set(worker.digests) == before:
+                    await asyncio.sleep(0.01)
+                while (await session.call("where")).text[0] != "7":
+                    await asyncio.sleep(0.01)
+            file.parent.joinpath("toolkit.yaml").write_text("name: acme\nactive: true\n")
+            async with asyncio.timeout(60):
+                while digest_in(folder) in worker.digests:
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+
+
+def test_the_version_of_a_plugin_with_warnings_is_the_same_in_every_folder(tmp_path, write_plugin):
+    for name in ("here", "there"):
+        write_plugin(tmp_path / name, "acme", manifest="unknown: 1\n", tools=TOOLS)
+    assert digest_in(tmp_path / "here") == digest_in(tmp_path / "there")

@@ -152,6 +152,11 @@ class Catalog:
         plugin = self._plugin_of(self.tools.get(tool))
         return plugin.contribution.digest if plugin else ""
 
+    def compatible_digests_of(self, tool: str) -> tuple[str, ...]:
+        """Return the digests of the other versions whose calls a served tool may answer."""
+        plugin = self._plugin_of(self.tools.get(tool))
+        return plugin.contribution.compatible_with if plugin else ()
+
     def runner_name_of(self, tool: str) -> str:
         """Return the runner that a served tool names, or else its groups, or its plugin."""
         entry = self.tools.get(tool)

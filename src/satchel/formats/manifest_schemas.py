@@ -17,7 +17,7 @@ from satchel.formats.mcp_json_reader import LocalEntry, RemoteEntry
 from satchel.formats.open_plugin_manifest import OPEN_NAME, PLUGIN_SCHEMAS
 from satchel.formats.server_table import ServerTable
 from satchel.formats.table_model import table_schema
-from satchel.formats.toolkit_manifest import ISOLATIONS, REQUIREMENT
+from satchel.formats.toolkit_manifest import DIGEST, ISOLATIONS, REQUIREMENT
 from satchel.names import BASIC_GROUP, PLUGIN_NAME, TOOL_NAME
 
 Schema = dict[str, Any]
@@ -63,6 +63,7 @@ def toolkit_schema() -> Schema:
     contract = _shaped("module:NAME of a contract.", _REFERENCE)
     contracts = _shaped("The same, with commas.", rf"{_REFERENCE}(?:\s*,\s*{_REFERENCE})*")
     requirement = _shaped("A requirement, such as httpx>=0.28.", REQUIREMENT)
+    digest = rf"\s*(?:{DIGEST.pattern})?\s*"
     schema = _top(
         "toolkit.yaml",
         {
@@ -75,6 +76,12 @@ def toolkit_schema() -> Schema:
             "keywords": _words("Words to find it by."),
             "notes": _scalar("How to use the plugin, or the name of a .md or .txt file with that."),
             "runner": _scalar("The host's runner for its tools, such as remote."),
+            "compatible-with": _any_of(
+                "Digests of versions whose calls it may answer on a worker.",
+                _shaped("Digests, with commas.", rf"{digest}(?:,{digest})*"),
+                {"type": "array", "items": _shaped("A digest.", digest)},
+                _NOTHING,
+            ),
             "active": _switch("Whether the plugin's own group is active in a new session."),
             "groups": _named("group", _group_name(), "Tool groups, by name."),
             "tools": _any_of(

@@ -28,13 +28,15 @@ SKILLS_FOLDER = "skills"
 """The folder with the skills if the manifest names none."""
 
 _TEXTS = ("version", "description", "author", "license", "homepage", "notes", "runner")
-_PARTS = ("keywords", "active", "groups", "tools", "skills", "config", "setup", "contract")
+_LISTS = ("keywords", "compatible-with")
+_PARTS = (*_LISTS, "active", "groups", "tools", "skills", "config", "setup", "contract")
 _PROCESS = ("isolation", "dependencies")
 _FIELDS = ("name", *_TEXTS, *_PARTS, *_PROCESS)
 _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "requires", "runner")
 # Reserved for later versions; a manifest may have them already.
 _LATER_FIELDS = frozenset({"requires"})
 ISOLATIONS = ("none", "process")
+DIGEST = re.compile(r"[0-9a-f]{64}")
 _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
 # The fields that an open plugin has in its plugin.json.
 _CORE_FIELDS = frozenset({"name", *_TEXTS, "keywords"}) - {"notes", "runner"}
@@ -93,6 +95,8 @@ class PluginManifest:
     notes: str = ""
     runner: str = ""
     """The name of the host's runner that runs its tools, if neither they nor their groups say."""
+    compatible_with: tuple[str, ...] = ()
+    """The digests of other versions whose calls this version may answer on a worker."""
     active: bool = False
     is_off: bool = False
     groups: tuple[GroupManifest, ...] = ()
@@ -178,6 +182,7 @@ def read_plugin(
         name=extends or _name(top, folder, entry_point),
         **{key: top.text(key) for key in _TEXTS},
         keywords=top.names("keywords"),
+        compatible_with=_compatible_with(top),
         active=top.switch("active", default=False),
         is_off=top.is_off("active"),
         groups=_groups(top),
@@ -294,6 +299,16 @@ def _dependencies(top: ManifestBlock, isolation: str) -> tuple[str, ...]:
         message = f"'{key}' have no effect without 'isolation: process'"
         top.report("plugin-field-unknown", key, message, "Add it, or remove them.")
     return tuple(items)
+
+
+def _compatible_with(top: ManifestBlock) -> tuple[str, ...]:
+    key = "compatible-with"
+    digests = top.names(key)
+    for text in digests:
+        if not DIGEST.fullmatch(text):
+            message = f"{quoted(text)} is not the digest of a version"
+            top.report_invalid(key, message, "Copy the one that 'satchel show PLUGIN' prints.")
+    return digests
 
 
 def _skills(top: ManifestBlock) -> str:

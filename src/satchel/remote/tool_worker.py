@@ -55,15 +55,16 @@ class ToolWorker:
         self._satchel, self._url, self._key = satchel, url, checked_key(key)
         self._name, self._groups, self._concurrency = name, frozenset(groups), concurrency
         self._limits = limits or Limits()
-        self._services: dict[str, asyncio.Task[None]] = {}
-        self._known: set[str] = set()  # to hosts
+        # By the version that is asked for, and the one that answers.
+        self._services: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._known: set[tuple[str, str]] = set()  # to hosts
         self.ready = asyncio.Event()
         """Set once every plugin of the first catalog has its queue."""
 
     @property
     def digests(self) -> tuple[str, ...]:
         """The versions of plugins that hosts can send calls for."""
-        return tuple(digest for digest in self._services if digest in self._known)
+        return tuple(version[0] for version in self._services if version in self._known)
 
     async def run(self) -> None:
         """Run calls until cancelled; after an edit the old version still ends its calls."""
@@ -76,19 +77,21 @@ class ToolWorker:
 
     async def _bring_up_to_date(self, group: asyncio.TaskGroup) -> None:
         catalog = self._satchel.catalog
-        tools: dict[str, dict[str, ToolEntry]] = {}
+        tools: dict[tuple[str, str], dict[str, ToolEntry]] = {}
         for entry in catalog.tools.values():
-            if entry.tool is not None and (not self._groups or self._groups & set(entry.groups)):
-                digest = catalog.plugin_digest_of(entry.name)
-                tools.setdefault(digest, {})[entry.name] = entry
-        tools.pop("", None)  # tools of the host's own code have no version
-        for digest in self._services.keys() - tools.keys():
-            self._services.pop(digest).cancel()
-        for digest in tools.keys() - self._services.keys():
+            own = catalog.plugin_digest_of(entry.name)  # tools of the host's own code have none
+            if entry.tool is None or not own or not self._may_run(entry):
+                continue
+            for digest in (own, *catalog.compatible_digests_of(entry.name)):
+                tools.setdefault((digest, own), {})[entry.name] = entry
+        for version in self._services.keys() - tools.keys():
+            self._services.pop(version).cancel()
+        for version in tools.keys() - self._services.keys():
+            digest, own = version
             service = PluginService(
                 catalog,
                 digest=digest,
-                tools=tools[digest],
+                tools=tools[version],
                 limits=self._limits,
                 key=self._key,
                 keys=RemoteKeys(self._name),
@@ -99,10 +102,14 @@ class ToolWorker:
                     open_docket(self._url, self._name, digest), self._concurrency, started
                 )
             )
-            self._services[digest] = task
+            self._services[version] = task
             await asyncio.wait({started, task}, return_when=asyncio.FIRST_COMPLETED)
-            self._known.add(digest)
-            _log.info("runs %s", ", ".join(sorted(tools[digest])))
+            self._known.add(version)
+            other = "" if digest == own else f" for version {digest[:12]}"
+            _log.info("runs %s%s", ", ".join(sorted(tools[version])), other)
+
+    def _may_run(self, entry: ToolEntry) -> bool:
+        return not self._groups or bool(self._groups & set(entry.groups))
 
 
 class PluginService:

@@ -64,6 +64,7 @@ def shown(
     elif kind == "plugin":
         contribution = entry.contribution
         record |= {
+            "digest": contribution.digest,
             "groups": _names(contribution.groups),
             "tools": _names(contribution.tools),
             "skill_folders": list(contribution.skills),

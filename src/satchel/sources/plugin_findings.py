@@ -94,7 +94,9 @@ class PluginFinding:
             repr(self.listed),
             *map(str, (*self.diagnostics, *self.folder.diagnostics)),
         )
-        return digest_of("\0".join(texts).encode("utf-8", "surrogatepass"))
+        # Without the path of the folder: hosts and workers compare it between machines.
+        text = "\0".join(texts).replace(self.path, "")
+        return digest_of(text.encode("utf-8", "surrogatepass"))
 
     @property
     def policy(self) -> FormatPolicy:

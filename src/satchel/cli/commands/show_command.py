@@ -141,6 +141,7 @@ def _fields(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("path", relative(record["path"])),
         ("source", record["source"]),
         ("version", record.get("version", "")),
+        ("digest", record.get("digest", "")),
         ("group", record.get("group", "")),
         ("active", active[record.get("active")]),
         ("groups", ", ".join(record.get("groups", ()))),
