@@ -544,6 +544,12 @@ def test_as_many_names_are_listed_as_fit_and_the_rest_is_counted():
         assert render_skills(skills, short_of(style), can_load=True).left_out > 20 - count
 
 
+def test_without_load_skill_only_the_names_that_fit_stand_after_their_folder():
+    skills = [PDF._replace(description="y" * 150, folder=f"/s/{at:02}") for at in range(20)]
+    style = holding(line := "/s (20): 00, 01, and 18 more")
+    assert said(skills, style) == line
+
+
 def test_names_are_shared_out_equally_among_the_sources():
     skills = [
         PDF._replace(name=f"{source}{at}", description="y" * 150, source=source)
@@ -552,6 +558,15 @@ def test_names_are_shared_out_equally_among_the_sources():
     ]
     lines = ["a (9): a0, a1, a2, and 6 more", "b (2): b0, b1", "c (9): c0, c1, c2, and 6 more"]
     assert said(skills, holding(*lines), can_load=True).splitlines() == lines
+
+
+def test_all_that_are_likely_used_stay_described_where_no_other_fits():
+    skills = [PDF._replace(name=f"{at:03}", description="y" * 90) for at in range(513)]
+    described = [f"- {skill.name}: {'y' * 90}" for skill in skills[:23]]
+    names = "skills (490): " + ", ".join(skill.name for skill in skills[23:])
+    first = frozenset(skill.name for skill in skills[:23])
+    shown = said(skills, holding(*described, names), can_load=True, first=lambda: first)
+    assert shown.splitlines() == [*described, names]
 
 
 def test_only_a_skill_that_is_likely_used_is_described_before_all_are_named():
