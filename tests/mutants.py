@@ -97,7 +97,7 @@ def changes(node: ast.AST) -> Iterator[ast.AST]:  # noqa: C901, PLR0912 - a case
             yield ast.IfExp(test, other, body)
         case ast.If(test=test, body=body, orelse=other):
             yield ast.If(ast.UnaryOp(ast.Not(), test), body, other)
-        case ast.Return(value=ast.expr()):
+        case ast.Return(value=ast.expr()) if ast.unparse(node) != "return None":
             yield ast.Return(ast.Constant(None))
         case ast.Continue():
             yield ast.Break()

@@ -1,5 +1,6 @@
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
@@ -491,6 +492,89 @@ def test_a_prompt_within_its_budget_is_not_cut(lines, spare):
     whole = said(lines, UNBOUND)
     style = SkillPrompt(instruction="", budget=len(whole) + spare)
     assert said(lines, style) == whole
+
+
+# ---- exactly as much as fits ----------------------------------------------------------------
+
+
+def holding(*lines, **more):
+    """Return a style without words around the lines, whose budget holds exactly these."""
+    bare = {"instruction": "", "opening": "", "closing": ""}
+    return SkillPrompt(**bare, budget=len("\n".join(lines)), **more)
+
+
+def short_of(style):
+    return replace(style, budget=style.budget - 1)
+
+
+def test_two_skills_are_sorted_too():
+    assert names_in(said([PDF._replace(name=name) for name in "ba"], UNBOUND)) == ["a", "b"]
+
+
+def test_a_description_is_shortened_to_twenty_characters_and_no_further():
+    skill = PDF._replace(description="y" * 50)
+    style = holding(line := "- pdf: " + "y" * 19 + "…")
+    assert said([skill], style, can_load=True) == line
+    assert said([skill], short_of(style), can_load=True) == "skills (1): pdf"
+
+
+def test_what_fits_with_the_names_of_the_others_is_described_one_by_one():
+    skills = [PDF._replace(name=f"{at:02}", description="y" * 150) for at in range(20)]
+    described = [f"- {skill.name}: {'y' * 99}…" for skill in skills]
+    for count in range(1, 5):
+        names = f"skills ({20 - count}): " + ", ".join(skill.name for skill in skills[count:])
+        style = holding(*described[:count], names)
+        assert said(skills, style, can_load=True).splitlines() == [*described[:count], names]
+        assert render_skills(skills, short_of(style), can_load=True).described == count - 1
+
+
+def test_all_but_one_are_described_where_the_last_description_does_not_fit():
+    blank = [PDF._replace(name=name, description="") for name in "abcdef"]
+    long = PDF._replace(name="z", description="y" * 20)
+    lines = [*(f"- {skill.name}: " for skill in blank), "skills (1): z"]
+    assert said([*blank, long], holding(*lines), can_load=True).splitlines() == lines
+
+
+def test_as_many_names_are_listed_as_fit_and_the_rest_is_counted():
+    skills = [PDF._replace(name=f"{at:02}", description="y" * 150) for at in range(20)]
+    for count in range(1, 5):
+        names = ", ".join(skill.name for skill in skills[:count])
+        style = holding(line := f"skills (20): {names}, and {20 - count} more")
+        assert said(skills, style, can_load=True) == line
+        assert render_skills(skills, short_of(style), can_load=True).left_out > 20 - count
+
+
+def test_without_load_skill_only_the_names_that_fit_stand_after_their_folder():
+    skills = [PDF._replace(description="y" * 150, folder=f"/s/{at:02}") for at in range(20)]
+    style = holding(line := "/s (20): 00, 01, and 18 more")
+    assert said(skills, style) == line
+
+
+def test_names_are_shared_out_equally_among_the_sources():
+    skills = [
+        PDF._replace(name=f"{source}{at}", description="y" * 150, source=source)
+        for source, count in (("a", 9), ("b", 2), ("c", 9))
+        for at in range(count)
+    ]
+    lines = ["a (9): a0, a1, a2, and 6 more", "b (2): b0, b1", "c (9): c0, c1, c2, and 6 more"]
+    assert said(skills, holding(*lines), can_load=True).splitlines() == lines
+
+
+def test_all_that_are_likely_used_stay_described_where_no_other_fits():
+    skills = [PDF._replace(name=f"{at:03}", description="y" * 90) for at in range(513)]
+    described = [f"- {skill.name}: {'y' * 90}" for skill in skills[:23]]
+    names = "skills (490): " + ", ".join(skill.name for skill in skills[23:])
+    first = frozenset(skill.name for skill in skills[:23])
+    shown = said(skills, holding(*described, names), can_load=True, first=lambda: first)
+    assert shown.splitlines() == [*described, names]
+
+
+def test_only_a_skill_that_is_likely_used_is_described_before_all_are_named():
+    skills = [PDF._replace(name=f"{at:02}", description="y" * 30) for at in range(99)]
+    first = {"first": lambda: frozenset({"39"})}
+    style = SkillPrompt(instruction="", budget=290)
+    assert render_skills(skills, style, can_load=True).described == 0
+    assert lines_of(render_skills(skills, style, can_load=True, **first)) == ["- 39: " + "y" * 30]
 
 
 # ---- templates ----------------------------------------------------------------------------
