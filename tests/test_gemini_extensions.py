@@ -93,6 +93,17 @@ def test_servers_are_known_by_their_transport(app, extension):
     assert servers[0].args == ("${CLAUDE_PLUGIN_ROOT}/a.js",)
 
 
+def test_the_tools_that_an_extension_includes_and_excludes_are_those_of_its_server(app, extension):
+    choice = {"includeTools": ["read", "write(x)"], "excludeTools": ["write"]}
+    http = {"httpUrl": "https://x"}
+    servers = {"local": {"command": "node", **choice}, "http": http}
+    extension(mcpServers={**servers, "none": {**http, "includeTools": []}})
+    local, http, none = app().declared_mcp_servers.values()
+    assert [name for name in ("read", "write", "other") if local.wants(name)] == ["read"]
+    assert http.wants("other")
+    assert [name for name in ("read", "other") if none.wants(name)] == []
+
+
 def test_a_client_secret_is_not_used_and_a_diagnostic_says_so(app, extension):
     extension(mcpServers={"own": {"httpUrl": "https://x", "oauth": {"clientSecret": "hush"}}})
     plugin = app().catalog.plugins["demo"]

@@ -13,8 +13,8 @@ from satchel.catalog import HOST
 from satchel.errors import ConflictError, DefinitionError, SatchelError
 from satchel.names import require_known
 from satchel.settings import Limits
-from satchel.sources.code_guard import GuardedWork, describe_error
 from satchel.sources.file_reader import StampedPath, stamped, touches
+from satchel.sources.guarded_work import GuardedWork
 from satchel.sources.search_roots import full_path
 from satchel.text import one_line, shorten
 
@@ -175,6 +175,8 @@ class _ProviderState:
         except SatchelError as problem:
             self._fail(problem.message, problem.fix)
         except BaseException as problem:
+            from satchel.sources.code_guard import describe_error  # lazy: needed only by an error
+
             self._fail(describe_error(problem).message)
         if self._missed is None or self._missed:
             self.begin(None if self._missed is None else frozenset(self._missed))

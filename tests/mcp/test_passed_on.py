@@ -14,7 +14,7 @@ from mcp import MCPDeprecationWarning
 from satchel import Limits, Satchel, Settings, StdioServer
 from satchel.mcp.mcp_server import SatchelServer
 from satchel.mcp.served_selection import ServedSelection
-from satchel.mcp_servers import server_supervisor
+from satchel.mcp_servers import RemoteClient, server_supervisor
 from satchel.mcp_servers.server_connection import connect
 
 GIFTED = str(Path(__file__).parents[1] / "mcp_servers" / "gifted.py")
@@ -289,9 +289,11 @@ def test_a_subscription_outlives_the_connection_to_the_server(app, behind):
     serving(app, work, HANDSHAKE)
 
 
-def test_a_server_that_does_not_report_changes_is_not_subscribed_to(app):
-    server = StdioServer(command=sys.executable, args=(GIFTED,), env={"QUIET": "1", "WHO": "other"})
-    app.register_mcp_server(server, name="other")
+@pytest.mark.parametrize("stateless", [False, True])
+def test_a_server_that_does_not_report_changes_is_not_subscribed_to(app, stateless):
+    env = {"WHO": "other"} if stateless else {"QUIET": "1", "WHO": "other"}
+    server = StdioServer(command=sys.executable, args=(GIFTED,), env=env)
+    app.register_mcp_server(RemoteClient(server, stateless=stateless), name="other")
 
     async def work(client, told):
         with warnings.catch_warnings():

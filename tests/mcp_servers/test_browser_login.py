@@ -280,8 +280,8 @@ def test_a_login_that_nobody_completes_ends(running, folder):
         def _visit(self, address):
             """Do nothing: the window was closed."""
 
-    with pytest.raises(SatchelError, match="no login within 1 s"):
-        logged_in(HttpServer(running().url), folder, Closed(), seconds=1)
+    with pytest.raises(SatchelError, match="no login within 5 s"):
+        logged_in(HttpServer(running().url), folder, Closed(), seconds=5)
 
 
 def test_the_address_can_be_pasted_where_there_is_no_browser(running, folder):

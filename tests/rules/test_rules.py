@@ -162,6 +162,7 @@ LATE_IMPORTS = {
         "needed only by an error"
     ),
     "plugins/plugin_diagnostics.py: satchel.runtime.redaction.redacted": "needed only by an error",
+    "provider_registry.py: satchel.sources.code_guard.describe_error": "needed only by an error",
     "provider_registry.py: satchel.providers.provided.failed": ("needed only with skills in code"),
     "provider_registry.py: satchel.providers.provided.nothing_provided": (
         "needed only with skills in code"
@@ -321,6 +322,7 @@ def test_a_satchel_loads_only_what_it_needs():
     assert not packages_in(loaded) & set(UNUSED_PACKAGES)
     assert not loaded & SLOW_LIBRARIES
     assert not loaded & {"configparser", "json", "pathlib", "string", "tempfile", "urllib.parse"}
+    assert "signal" not in loaded
 
 
 def test_a_prompt_of_skills_loads_neither_servers_nor_contracts_nor_processes(tmp_path):

@@ -8,7 +8,8 @@ import types
 import pytest
 
 from satchel.sources import PluginCodeError, PluginTimeoutError, guarded
-from satchel.sources.code_guard import PRIVATE_PREFIX, GuardedWork
+from satchel.sources.code_guard import PRIVATE_PREFIX
+from satchel.sources.guarded_work import GuardedWork
 
 
 def test_what_the_work_returns_comes_back():

@@ -179,6 +179,7 @@ def _server(name: str, entry: JsonValue) -> McpServerManifest:
             args=args,
             env=env,
             cwd=cwd,
+            **_tool_choice(fields),
             of_claude=True,
         )
     if kind in _TRANSPORTS and url:
@@ -189,6 +190,7 @@ def _server(name: str, entry: JsonValue) -> McpServerManifest:
             url=url,
             headers=headers,
             **_oauth(fields.get("oauth")),
+            **_tool_choice(fields),
             or_sse="type" not in fields,
             of_claude=True,
         )
@@ -213,6 +215,15 @@ def _oauth(value: JsonValue) -> dict[str, Any]:
         "redirect": redirect if redirect.startswith(_LOOPBACK) else "",
         "scopes": tuple(scope for text in _texts(scopes) for scope in text.split()),
     }
+
+
+def _tool_choice(fields: Mapping[str, JsonValue]) -> dict[str, Any]:
+    """Return which tools to use, in the words of Gemini CLI; what is after a `(` is for its own."""
+    given = {
+        key: tuple(name.partition("(")[0] for name in _texts(_listed(fields.get(word))))
+        for key, word in (("enable", "includeTools"), ("disable", "excludeTools"))
+    }
+    return given if fields.get("includeTools") is not None else {**given, "enable": None}
 
 
 def _text(value: JsonValue) -> str:

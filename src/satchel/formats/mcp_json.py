@@ -53,6 +53,10 @@ class McpServerManifest:
     """Whether no transport is named, so that `sse` is tried if the server refuses the other."""
     of_claude: bool = False
     """Whether a Claude bundle declares it; its placeholders may name any variable."""
+    enable: tuple[str, ...] | None = None
+    """The only tools to use, as Gemini CLI has it."""
+    disable: tuple[str, ...] = ()
+    """Tools that are not used."""
     lines: Mapping[str, int | None] = field(default_factory=no_pairs, compare=False, repr=False)
     """The lines of its keys, if known."""
 

@@ -25,11 +25,11 @@ _UNSUBSCRIBE_LIMIT = 2.0
 class ResourceSubscriptions:
     """The resources of one server that are followed. Use it on the servers' event loop only.
 
-    They stay followed when the connection is replaced.
+    They stay followed when the connection is replaced. Without a lasting connection, none can be.
     """
 
-    def __init__(self, server: str) -> None:
-        self._server = server
+    def __init__(self, server: str, *, stateless: bool = False) -> None:
+        self._server, self._stateless = server, stateless
         self._followers: dict[str, Counter[OnUpdate]] = {}
         self._scopes: dict[str, CancelScope] = {}
         self._connection: tuple[Client, TaskGroup] | None = None
@@ -81,11 +81,13 @@ class ResourceSubscriptions:
         from mcp import MCPError
         from mcp.client.subscriptions import SubscriptionLost
 
+        unable = ToolError(f"the server {self._server!r} does not report changes of {uri}")
+        if self._stateless:
+            raise unable
         if self._connection is None:
             raise ToolError(f"the server {self._server!r} is restarting; try again later")
         client, tasks = self._connection
         able = client.server_capabilities.resources
-        unable = ToolError(f"the server {self._server!r} does not report changes of {uri}")
         if able is None or not able.subscribe or len(self._scopes) >= _MOST:
             raise unable
         if uri in self._scopes:

@@ -53,6 +53,8 @@ def plugin_server(
             filled, server, _placeholder_values((*server.args, server.url), environment)
         ),
         groups=tuple(group.name for group in groups),
+        enable=server.enable,
+        disable=server.disable,
         data=data,
         origin=ServerOrigin(
             f"plugin {plugin.unit}",

@@ -95,7 +95,7 @@ class ServerSupervisor:
         self._mode: ProtocolMode = "auto"
         self._stderr = self._new_stderr()
         self._files = ServerFiles(name, str(server), limits)
-        self.subscriptions = ResourceSubscriptions(name)
+        self.subscriptions = ResourceSubscriptions(name, stateless=stateless)
         self._waits_for_call = self._options.lazy and bool(known)
         outage = self._starting_diagnostic()
         self.snapshot = ServerSnapshot(tools=known, outage=None if self._waits_for_call else outage)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from satchel.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from satchel.sources.code_guard import GuardedWork, PluginCodeError, PluginTimeoutError, guarded
+    from satchel.sources.code_guard import PluginCodeError, PluginTimeoutError, guarded
     from satchel.sources.configuration import Configuration, ProjectLayer, read_configuration
     from satchel.sources.distributions import (
         DistributionFinding,
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     )
     from satchel.sources.empty_roots import empty_root
     from satchel.sources.file_reader import Stamp, StampedPath, UnitFile
+    from satchel.sources.guarded_work import GuardedWork
     from satchel.sources.importer import ImportedCode, import_distribution, import_folder
     from satchel.sources.package_scan import PackageFinding, scan_packages
     from satchel.sources.plugin_findings import PluginFinding
@@ -43,7 +44,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "code_guard": "GuardedWork PluginCodeError PluginTimeoutError guarded",
+            "code_guard": "PluginCodeError PluginTimeoutError guarded",
             "configuration": "Configuration ProjectLayer read_configuration",
             "distributions": (
                 "DistributionFinding DistributionScan installed_folders normalized "
@@ -51,6 +52,7 @@ else:
             ),
             "empty_roots": "empty_root",
             "file_reader": "Stamp StampedPath UnitFile",
+            "guarded_work": "GuardedWork",
             "importer": "ImportedCode import_distribution import_folder",
             "package_scan": "PackageFinding scan_packages",
             "plugin_findings": "PluginFinding",
