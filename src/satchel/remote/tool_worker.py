@@ -13,7 +13,8 @@ from uuid import uuid4
 from docket import Docket, Worker
 
 from satchel.catalog import Catalog, ToolEntry
-from satchel.remote.docket_json import json_only, open_docket
+from satchel.remote.docket_json import checked_url, json_only, open_docket
+from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import BACKOFF, CALL, LONGEST_WAIT, TASK, UNREACHABLE, RemoteKeys
 from satchel.remote.remote_run import CallAddress, RemoteRun
 from satchel.remote.roster import BEAT, RedisClock, Roster
@@ -52,9 +53,9 @@ class ToolWorker:
         concurrency: int = 10,
         limits: Limits | None = None,
     ) -> None:
-        self._satchel, self._url, self._key = satchel, url, checked_key(key)
+        self._satchel, self._url, self._key = satchel, checked_url(url), checked_key(key)
         self._name, self._groups, self._concurrency = name, frozenset(groups), concurrency
-        self._limits = limits or Limits()
+        self._limits, self._faults = limits or Limits(), RemoteFaults(name)
         # By the version that is asked for, and the one that answers.
         self._services: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._known: set[tuple[str, str]] = set()  # to hosts
@@ -95,6 +96,7 @@ class ToolWorker:
                 limits=self._limits,
                 key=self._key,
                 keys=RemoteKeys(self._name),
+                faults=self._faults,
             )
             started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             task = group.create_task(
@@ -124,10 +126,11 @@ class PluginService:
         limits: Limits,
         key: bytes,
         keys: RemoteKeys,
+        faults: RemoteFaults,
     ) -> None:
         self._catalog, self._digest, self._tools = catalog, digest, tools
         self._limits, self._key, self._keys = limits, key, keys
-        self._roster = Roster(keys, key, RedisClock())
+        self._roster, self._faults = Roster(keys, key, RedisClock()), faults
         self._running: dict[str, asyncio.Event] = {}
         self._refused = ""
 
@@ -162,9 +165,15 @@ class PluginService:
     ) -> None:
         try:
             while True:
-                with suppress(*UNREACHABLE):
+                try:
+                    if not started.done():
+                        await _listen(queue)
                     async with queue.redis() as redis:
                         await self._roster.beat(redis, self._digest, name, places)
+                except UNREACHABLE as problem:
+                    self._faults.unreachable(problem)
+                else:
+                    self._faults.reachable()
                     if not started.done():
                         started.set_result(None)
                 await asyncio.sleep(BEAT)
@@ -240,6 +249,13 @@ class PluginService:
             return _failed(WORKER_FAILED, f"the worker of {call.name} failed")
         finally:
             await run.close()
+
+
+async def _listen(queue: Docket) -> None:
+    """Raise if redis does not let us hear of cancelled calls; docket would wait without a word."""
+    async with queue._pubsub() as channel:  # noqa: SLF001 - docket has no public way
+        await channel.psubscribe(queue.key("cancel:*"))
+        await channel.get_message(timeout=BEAT)
 
 
 def _context(given: Mapping[str, Any], call: ToolCall) -> ToolContext:
