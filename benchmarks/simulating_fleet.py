@@ -371,10 +371,12 @@ class Fleet:
         self.version_of_host = [0] * options.hosts
         self.under_way: Counter[int] = Counter()  # calls of each version
         host_line.open_docket = lambda url, name, digest: FakeDocket(  # type: ignore[assignment]
-            self.redis, f"{name}:{digest}", lambda: self.cut_hosts[int(url)] > 0
+            self.redis,
+            f"{name}:{digest}",
+            lambda: self.cut_hosts[int(url.removeprefix("memory://"))] > 0,
         )
         self.runners = [
-            RemoteRunner(str(number), key=KEY, otherwise="wait", wait=300, queue=10**6)
+            RemoteRunner(f"memory://{number}", key=KEY, otherwise="wait", wait=300, queue=10**6)
             for number in range(options.hosts)
         ]
 
