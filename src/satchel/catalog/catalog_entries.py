@@ -219,6 +219,8 @@ class PluginContribution:
     description: str = ""
     runner: str = ""
     """The name of the host's runner that runs its tools, if they and their groups name none."""
+    runners: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The runners that its manifest names for single tools; they come before those of the code."""
     compatible_with: tuple[str, ...] = ()
     """The digests of other versions whose calls it may answer on a worker."""
     groups: tuple[Group, ...] = ()

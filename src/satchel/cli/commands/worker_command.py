@@ -1,6 +1,7 @@
 """`satchel worker`: run the tools of plugins for hosts elsewhere."""
 
 import asyncio
+import logging
 import os
 
 import click
@@ -47,6 +48,7 @@ def command(
     if key_file is not None:
         with open(key_file, encoding="utf-8") as file:
             key = file.read()
+    logging.getLogger("docket").setLevel(logging.ERROR)  # it repeats that redis is away
     worker = ToolWorker(app, url, key=key, name=name, groups=groups, concurrency=concurrency)
 
     async def run() -> None:
