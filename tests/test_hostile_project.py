@@ -196,6 +196,9 @@ def test_code_that_changed_before_the_start_is_held(clone):
         held = [it for it in app.catalog.diagnostics if it.code == "code-held"]
         assert {Path(it.where.path).name for it in held} == {"bait", "satchel.toml"}
         assert "--diff" in held[0].fix
+        said = {Path(it.where.path).name: it.message for it in held}
+        assert said["bait"].endswith("only the plugin's skills, notes and descriptions are used")
+        assert said["satchel.toml"].endswith("; only its choices of skills are used")
     trust(clone, "code")
     with opened(clone) as app:
         assert clone.happened() == {"imported-2", "other-command"}
@@ -211,6 +214,12 @@ def test_code_that_changes_while_it_runs_is_held_and_the_last_trusted_version_se
         (clone.folder / "plugins/more/tools.py").write_text("raise SystemExit\n")
         app.refresh()
         assert session.call_sync("bait", {"text": "x"}).text == "1 x"
+        held = [it for it in app.catalog.diagnostics if it.code == "code-held"]
+        said = {it.where.path: it.message for it in held}
+        assert said[str(clone.folder / "plugins/bait")].endswith(
+            "it changed after it was trusted; the last trusted version of its code is still used"
+        )
+        assert "it is new since you trusted it; only" in said[str(clone.folder / "plugins/more")]
         assert app.catalog.plugin("bait").state is Status.STALE
         assert "imported-2" not in clone.happened()
         trust(clone, "code")
@@ -224,11 +233,16 @@ def test_a_server_that_changes_while_it_runs_is_held_and_the_last_trusted_one_se
     with opened(clone) as app:
         before = app.declared_mcp_servers["starter"]
         command, *args = clone.touch_command("other-command")
-        (clone.folder / "satchel.toml").write_text(
+        new = clone.marks / "new"  # replaced at once: an empty file has nothing to hold
+        new.write_text(
             f"[mcp.starter]\ncommand = {command!r}\nargs = {args!r}\n[mcp.more]\ncommand='x'\n"
         )
+        new.replace(clone.folder / "satchel.toml")
         app.refresh()
+        app.refresh()  # the settings that still count are not those of the file
         assert app.declared_mcp_servers == {"starter": before}
+        (held,) = [it for it in app.catalog.diagnostics if it.code == "code-held"]
+        assert held.message.endswith("what the last trusted version says is still used")
         assert "other-command" not in clone.happened()
         trust(clone, "code")
         app.refresh()
@@ -257,6 +271,8 @@ def test_a_program_in_the_project_that_changes_is_held_with_its_server(clone):
         app.refresh()
         # It would start the changed program, so the last trusted definition is no help.
         assert "local" not in app.declared_mcp_servers
+        held = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
+        assert any(text.endswith("still used, but not its MCP servers") for text in held), held
     # The program that was started before the change may have read the file only after it.
     (clone.marks / "helper").unlink(missing_ok=True)
     with opened(clone) as app:
@@ -276,6 +292,8 @@ def test_a_program_that_the_settings_start_is_compared_too(clone):
         program.write_text(f"open({str(clone.marks / 'own')!r}, 'w').close()\n")
         app.refresh()
         assert "own" not in app.declared_mcp_servers
+    # The program that was started before the change may have read the file only after it.
+    (clone.marks / "own").unlink(missing_ok=True)
     with opened(clone) as app:
         assert "own" not in app.declared_mcp_servers
     assert "own" not in clone.happened()
