@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from satchel import Precedence, Project, Satchel, Settings, Status, conventional_roots
 from satchel.cli.main import cli
+from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.projects import TrustLevel
 from satchel.sources.trust_record import TrustStore
 
@@ -562,3 +563,28 @@ def test_the_test_command_imports_no_code_that_differs_from_the_lock(
     assert "imported-2" not in clone.happened()
     clone.write_plugin(1)
     assert CliRunner().invoke(cli, ["test", name, option, *sources]).exit_code == 0
+
+
+def test_a_record_that_cannot_be_read_for_a_moment_is_kept_and_read_again(clone, monkeypatch):
+    trust(clone, "code")
+    path = TrustStore().stamp(str(clone.folder))[0]
+    with monkeypatch.context() as patch:
+        patch.setattr("satchel.sources.state_files.read_regular", out_of_files)
+        (listed,) = TrustStore().all()
+        app = Satchel(project=Project(clone.folder))
+    with app:
+        for problem in (listed, *app.catalog.diagnostics):
+            if problem.code == "trust-unreadable":
+                assert (problem.where.path, "Too many open files" in problem.message) == (
+                    path,
+                    True,
+                )
+                assert "delete" not in problem.fix
+        assert "trust-unreadable" in codes(app)
+        app.refresh()
+        assert "trust-unreadable" not in codes(app)
+        assert "bait" in app.catalog.tools
+
+
+def out_of_files(*_: object) -> None:
+    raise UnreadableFileError("Too many open files")
