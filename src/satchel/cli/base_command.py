@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import satchel
-from satchel.cli.console import console, log_to_stderr, silence_sdk
+from satchel.cli.console import complain, console, log_to_stderr, silence_sdk
 from satchel.errors import SatchelError
 from satchel.formats.lock_file import LOCK_FILE
 from satchel.lazy_dataclass import dataclass
@@ -204,7 +204,7 @@ def _write_unread_folders(
     written = click.get_current_context().meta.setdefault(_WRITTEN_LINES, set())
     for line in lines:
         if line not in written:
-            click.echo(line, err=True)
+            complain(line)
     written.update(lines)
 
 

@@ -275,7 +275,7 @@ def _write(findings: list[Diagnostic], output_format: str, console: Console) -> 
             console.out(workflow_command(item))
     else:
         for item in findings:
-            console.out(console.paint(diagnostic_line(item), fg=COLOURS[item.severity]))
+            console.wrapped(diagnostic_line(item), fg=COLOURS[item.severity])
 
 
 _GITHUB_LEVELS = {
