@@ -70,9 +70,10 @@ def test_a_list_fits_the_screen(run, here, write_skill, monkeypatch):
 @pytest.mark.parametrize("option", [(), ("--long",)])
 @pytest.mark.parametrize("size", [5, 30, 50, 64])
 def test_at_80_columns_each_row_has_a_useful_part_of_its_description(
-    run, here, write_skill, monkeypatch, size, option
+    run, write_skill, monkeypatch, size, option
 ):
     monkeypatch.setenv("COLUMNS", "80")
+    here = Path.cwd()
     long = here / ("long-" * 10)
     for name in ("n" * size, "off"):
         write_skill(long, name, description="word " * 40)

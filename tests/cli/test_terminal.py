@@ -47,7 +47,7 @@ class Screen(StringIO):
         return True
 
 
-LONG = "skills/pdf/SKILL.md:3: warning[skill-unknown-field]: the field 'colour' is unknown -> remove it"
+LONG = "skills/pdf/SKILL.md:3: warning[skill-unknown-field]: the field 'colour' is odd -> drop it"
 
 
 def test_on_a_terminal_a_diagnostic_is_wrapped_with_a_hanging_indent(monkeypatch):
@@ -55,7 +55,7 @@ def test_on_a_terminal_a_diagnostic_is_wrapped_with_a_hanging_indent(monkeypatch
     assert wrapped(f"short\n  {LONG}", Screen()).split("\n") == [
         "short",
         "  skills/pdf/SKILL.md:3: warning[skill-unknown-field]: the",
-        "      field 'colour' is unknown -> remove it",
+        "      field 'colour' is odd -> drop it",
     ]
     Console(screen := Screen()).wrapped(LONG)
     assert screen.getvalue().count("\n    ") == 1
