@@ -16,6 +16,25 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def count_units(units: Iterable[Any], noun: str) -> str:
+    """Return how many skills or plugins there are; a command is a skill.
+
+    The units are entries or findings, so that `list` and `validate` count alike: what two sources
+    bring counts once, and a plugin that is not enabled does not count.
+    """
+    counted = [unit for unit in units if not is_not_enabled(unit)]
+    if noun == "plugin":
+        return count(len({unit.unit for unit in counted}), noun)
+    # The skills of one MCP server share its address.
+    return count(len({(unit.path, getattr(unit, "name", "")) for unit in counted}), noun)
+
+
+def is_not_enabled(unit: Any) -> bool:
+    """Return whether it is an installed plugin that the user did not enable."""
+    problems = getattr(unit, "diagnostics", ())
+    return any(item.code == "plugin-not-enabled" for item in problems)
+
+
 def relative(path: str) -> str:
     """Return a path relative to the current folder if it is inside it, else unchanged."""
     try:
@@ -41,7 +60,7 @@ def location_text(item: Diagnostic) -> str:
 
 def status_label(entry: "Entry") -> str:
     """Return an entry's state in words."""
-    if any(item.code == "plugin-not-enabled" for item in entry.diagnostics):
+    if is_not_enabled(entry):
         return "available, not enabled"
     # Only a skill has the attribute.
     is_for_model = entry.state != "ok" or getattr(entry, "is_for_model", True)
