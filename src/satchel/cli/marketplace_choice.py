@@ -28,8 +28,8 @@ def choose_plugin(what: str, name: str, console: Console, terminal: Terminal) ->
         return plugins[name]
     listing = read_listing(what, Limits())
     if name and listing and name in {item.name for item in listing.remote}:
-        fix = shlex.join(["satchel", "add", what, "--only", name])
-        raise SatchelError(f"the plugin {name!r} is at another address", where=what, fix=fix)
+        add = shlex.join(["satchel", "add", what, "--only", name])
+        raise SatchelError(f"the plugin {name!r} is at another address", where=what, fix=add)
     for item in scan.diagnostics:
         console.say(diagnostic_line(item))
     if name:
