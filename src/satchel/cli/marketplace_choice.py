@@ -22,11 +22,12 @@ def choose_plugin(what: str, name: str, console: Console, terminal: Terminal) ->
 
     Raises `SatchelError`.
     """
-    scan = scan_plugins(search_root(what, RootKind.PLUGINS), Limits())
+    root = search_root(what, RootKind.PLUGINS)
+    scan = scan_plugins(root, Limits())
     plugins = {_name(item): item for item in scan.findings.values()}
     if name in plugins:
         return plugins[name]
-    listing = read_listing(what, Limits())
+    listing = read_listing(root.path, Limits())
     if name and listing and name in {item.name for item in listing.remote}:
         add = shlex.join(["satchel", "add", what, "--only", name])
         raise SatchelError(f"the plugin {name!r} is at another address", where=what, fix=add)
