@@ -259,6 +259,8 @@ class PluginContribution:
     state: Status = Status.OK
     is_untrusted: bool = False
     """Whether its code is neither imported nor started, because the user did not trust it so."""
+    has_code: bool = False
+    """Whether it is a folder or package with code, which `code` imports."""
     code: Any = field(default=None, compare=False)
     """The handle of the imported version (`ImportedCode`); the catalog does not use it."""
 

@@ -11,7 +11,7 @@ from satchel.cli.base_command import Sources, SourcesCommand
 from satchel.cli.console import Console
 from satchel.cli.rendering import summary
 from satchel.cli.signal_handling import run_until_stopped
-from satchel.errors import SatchelError
+from satchel.errors import SatchelError, install_hint
 from satchel.http.listen_address import Address, is_number
 
 DEFAULT_PORT = 7317
@@ -117,9 +117,7 @@ def _require_packages() -> None:
     packages = ("starlette", "uvicorn", "jinja2", "markdown_it")
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
-        raise SatchelError(
-            f"satchel dev needs {', '.join(missing)}", fix="pip install 'satchel[web]'"
-        )
+        raise SatchelError(f"satchel dev needs {', '.join(missing)}", fix=install_hint("web"))
 
 
 def _source_options(sources: Sources) -> list[str]:

@@ -9,7 +9,7 @@ import click
 from satchel.cli.base_command import Sources, SourcesCommand, activates_groups
 from satchel.cli.console import Console
 from satchel.cli.signal_handling import run_until_stopped
-from satchel.errors import SatchelError
+from satchel.errors import SatchelError, install_hint
 from satchel.reports.short_texts import count
 
 _KEY = "SATCHEL_REMOTE_KEY"
@@ -42,7 +42,8 @@ def command(
     try:
         from satchel.remote import ToolWorker
     except ImportError as problem:
-        raise SatchelError("satchel worker needs: pip install 'satchel[remote]'") from problem
+        message = "satchel worker needs the extra remote"
+        raise SatchelError(message, fix=install_hint("remote")) from problem
     app = sources.open(run_code=True)
     key = os.environ.get(_KEY, "")
     if key_file is not None:
