@@ -247,6 +247,28 @@ def test_a_form_shows_nested_parts_and_writes_the_same_call_elsewhere(
     assert page.input_value("[aria-label=city]") == "Paris"
 
 
+def test_large_integers_keep_their_digits(start_server, open_page, folders):
+    (folders / "plugins/demo/tools.py").write_text(
+        "from satchel import tool\n@tool\ndef big(n: int) -> dict:\n    return {'twice': 2 * n}\n"
+    )
+    number, server = 12345678901234567890, start_server()
+    page = open_page(server, "/tools/big")
+    page.fill("[aria-label=n]", str(number))
+    page.click("#call")
+    wait_for_text(page, "#result", str(2 * number))
+    assert str(2 * number) in page.text_content("#result details pre")
+    assert f'"n": {number}' in page.input_value("#json")
+    assert f"{{\"n\":{number}}}" in page.inner_text("#as-command")
+    assert f'"n": {number}' in page.inner_text("#as-python")
+    page.click("#raw summary")
+    page.fill("#json", f'{{"n": {number + 1}}}')
+    assert page.input_value("[aria-label=n]") == str(number + 1)
+    page.goto(server.url + "/sessions/1")
+    page.fill("#plan", f'[{{"name": "big", "arguments": {{"n": {number}}}}}]')
+    page.click("#run-plan")
+    wait_for_text(page, "#plan-result", str(2 * number))
+
+
 # ---- session ------------------------------------------------------------------------------------
 
 
