@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from contextlib import suppress
 from difflib import unified_diff
@@ -43,8 +44,7 @@ async def replay(
 ) -> tuple[ReplayDifference, ...]:
     """Go through a recording with a new session, and return what is not as it was.
 
-    Steps are taken again and compared; what the host activated or deactivated for them is switched
-    first. Calls of the session's own tools, such as `load_skill`, are
+    Steps are taken again and compared; what the host loaded or switched for them comes first. Calls of the session's own tools, such as `load_skill`, are
     made again. Any other call is only checked: whether its tool is there and takes its arguments.
     With `run`, these calls are made again too, with all their effects, and their results compared.
     """
@@ -60,8 +60,10 @@ async def replay(
             continue
         for place, entry in group:
             if kind == "step":
-                _switch_as_host(session, switched, entry.get("switched", {}), said)
-                switched, said = entry.get("switched", {}), ""
+                now = entry.get("switched", {})
+                # In a thread: a skill of a server is fetched.
+                await asyncio.to_thread(_switch_as_host, session, switched, now, said)
+                switched, said = now, ""
                 step = session.step()
                 differences += _step_differences(place, entry, describe_step(step))
     return tuple(differences)
@@ -73,11 +75,12 @@ def _switch_as_host(
     now: Mapping[str, list[str]],
     said: str,
 ) -> None:
-    """Switch what was switched since the step before, but not by the model's calls.
+    """Load and switch what was since the step before, but not by the model's calls.
 
     Those are made again. Their answers, `said`, name what they switched.
     """
     changes = (
+        (session.load_skill, "skills", before, now),
         (session.activate, "on", before, now),
         (session.deactivate, "off", before, now),
         (session.activate_tools, "tools", before, now),
