@@ -82,10 +82,23 @@ async function refresh() {
       if (response.status === 401) { location.reload(); return; }
       const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
       if (page !== location.href) continue;
+      showGone(response.status === 404 ? $("#main > p", fresh)?.textContent : null);
       replaceLive(fresh);
     } while (again);
   })().catch(() => {}).finally(() => { refreshing = null; });
   return refreshing;
+}
+
+/** Say that what the page shows was removed; without a message it is there again. */
+function showGone(message) {
+  $("#gone")?.remove();
+  if (!message) return;
+  $("#main").prepend(make("p", { id: "gone", class: "reason error", role: "alert" }, `This was removed: ${message}`));
+  const chip = $("#main .head .chip");
+  if (!chip) return;
+  chip.className = "chip failed";
+  chip.textContent = "removed";
+  delete chip.closest("[data-live]")?.dataset.html;
 }
 
 function replaceLive(fresh) {
@@ -552,10 +565,10 @@ async function streamLines(path, body, onLine, signal) {
 }
 
 /** Ask the user to approve, and do what was asked for if it is. */
-function askApproval(then) {
+function askApproval(then, otherwise) {
   const dialog = $("#approval");
   dialog.returnValue = "";
-  dialog.onclose = () => { if (dialog.returnValue === "yes") then(); };
+  dialog.onclose = () => { if (dialog.returnValue === "yes") then(); else otherwise(); };
   dialog.showModal();
 }
 
@@ -630,7 +643,7 @@ function toolPage(form) {
     }
     if (asks) {
       output.hidden = true;
-      askApproval(() => run(true));
+      askApproval(() => run(true), () => { output.hidden = false; output.replaceChildren(make("p", {}, "Not called.")); });
     }
   };
   form.addEventListener("submit", (event) => { event.preventDefault(); run(); });
@@ -678,7 +691,7 @@ function sessionPage(root) {
     if (!answer) return;
     if (answer.needs_approval) {
       $("#approval-calls").textContent = answer.needs_approval.join(", ");
-      askApproval(() => plan(name, true));
+      askApproval(() => plan(name, true), () => say_("#plan-result", make("p", {}, "Not run.")));
     }
     const shown = showVerdicts(answer.verdicts);
     if (name === "check" && !shown.length) shown.push(make("p", {}, make("span", { class: "chip ok" }, "ok"), " All calls would run as sent."));
@@ -688,7 +701,10 @@ function sessionPage(root) {
   };
   $("#run-plan").addEventListener("click", () => plan("run"));
   $("#check-plan").addEventListener("click", () => plan("check"));
-  $("#save-state").addEventListener("click", async () => { await refresh(); $("#state").value = $("#state-now pre").textContent; });
+  let shownState = $("#state").value;
+  const showState = () => { $("#state").value = $("#state-now pre").textContent; shownState = $("#state").value; };
+  root.addEventListener("live", (event) => { if (event.target.id === "state-now" && $("#state").value === shownState) showState(); });
+  $("#save-state").addEventListener("click", async () => { await refresh(); showState(); });
   $("#restore-state").addEventListener("click", async () => {
     let state;
     try { state = parse($("#state").value); } catch (problem) { say(`The state is not JSON: ${problem.message}`); return; }
@@ -697,9 +713,10 @@ function sessionPage(root) {
   });
   $("#replay").addEventListener("submit", async (event) => {
     event.preventDefault();
+    say_("#replay-result");
     const answer = await act(`${path}/replay`, { recording: await $("#recording").files[0].text(), calls: $("#replay-calls").checked });
     if (!answer) return;
-    say_("#replay-result", make("p", {}, make("span", { class: `chip ${answer.differences.length ? "changed" : "ok"}` }, answer.differences.length ? `${answer.differences.length} differences` : "the same"), ` ${answer.entries} entries replayed`),
+    say_("#replay-result", make("p", {}, make("span", { class: `chip ${answer.differences.length ? "changed" : "ok"}` }, answer.differences.length ? `${answer.differences.length} difference${answer.differences.length === 1 ? "" : "s"}` : "the same"), ` ${answer.entries} entries replayed`),
       ...answer.differences.map((one) => make("div", { class: "verdict" }, make("p", {}, make("span", { class: "chip plain" }, one.kind), ` entry ${one.entry}: ${one.message}`), one.diff.length ? diffBlock(one.diff, one.message) : null)));
   });
 }
