@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from contextlib import suppress
 from difflib import unified_diff
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.names import SESSION_TOOLS
 from satchel.session.recording import describe_step
 from satchel.tools import ToolCall, ToolResult
+from satchel.tools.callables import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,9 +45,10 @@ async def replay(
 ) -> tuple[ReplayDifference, ...]:
     """Go through a recording with a new session, and return what is not as it was.
 
-    Steps are taken again and compared; what the host loaded or switched for them comes first. Calls of the session's own tools, such as `load_skill`, are
-    made again. Any other call is only checked: whether its tool is there and takes its arguments.
-    With `run`, these calls are made again too, with all their effects, and their results compared.
+    Steps are taken again and compared; what the host loaded or switched for them comes first.
+    Calls of the session's own tools, such as `load_skill`, are made again. Any other call is only
+    checked: whether its tool is there and takes its arguments. With `run`, these calls are made
+    again too, with all their effects, and their results compared.
     """
     step, differences = session.step(), list[ReplayDifference]()
     switched: Mapping[str, list[str]] = {}
@@ -62,7 +64,7 @@ async def replay(
             if kind == "step":
                 now = entry.get("switched", {})
                 # In a thread: a skill of a server is fetched.
-                await asyncio.to_thread(_switch_as_host, session, switched, now, said)
+                await in_thread(partial(_switch_as_host, session, switched, now, said))
                 switched, said = now, ""
                 step = session.step()
                 differences += _step_differences(place, entry, describe_step(step))
