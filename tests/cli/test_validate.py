@@ -339,7 +339,10 @@ def test_it_says_which_groups_are_off_in_a_new_session(run, here, write_plugin):
     write_plugin(here / "plugins", "clock", "active: true\n")
     lines = run("validate", "plugins").stderr.splitlines()
     assert lines[:-1] == [
-        "off in a new session, on in 'satchel serve': maps; 'active: true' switches it on",
+        (
+            "active in 'satchel serve' but not in a new session: maps; "
+            "'active: true' activates it in both"
+        ),
         "off until it is switched on: danger",
     ]
 

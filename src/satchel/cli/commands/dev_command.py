@@ -88,7 +88,9 @@ def command(
     with listening:
         address = replace(address, port=listening.getsockname()[1])
         token = token or kept_token(port)
-        app = sources.open(run_code=True, servers=True, wait=False)
+        # Why a tool failed is for its developer, not for the network.
+        errors = "message" if address.is_loopback else "summary"
+        app = sources.open(run_code=True, servers=True, wait=False, errors=errors)
         summary(app.catalog, console)
         workbench = Workbench(
             app,

@@ -86,8 +86,8 @@ def _inactive_groups(plugins: Iterable[PluginFinding]) -> Iterable[str]:
     is_off = sorted({group.name for group in groups if group.name and group.is_off})
     if said_nothing:
         yield (
-            f"off in a new session, on in 'satchel serve': {', '.join(said_nothing)}; "
-            "'active: true' switches it on"
+            f"active in 'satchel serve' but not in a new session: {', '.join(said_nothing)}; "
+            "'active: true' activates it in both"
         )
     if is_off:
         yield f"off until it is switched on: {', '.join(is_off)}"
