@@ -228,3 +228,8 @@ def test_names_are_enabled_and_disabled_by_patterns(enable, disable, enabled):
 )
 def test_a_name_is_written_as_a_sentence(name, sentence):
     assert sentence_of(name) == sentence
+
+
+@pytest.mark.parametrize("name", ["\u0441\u043e\u0440\u0443", "\u0441\u043e\u0440\u0443-\u0440\u043e\u0440"])
+def test_a_name_wholly_of_letters_that_look_latin_is_refused(name):
+    assert escaped(name) in unsafe_name_fault(name)
