@@ -86,7 +86,7 @@ def test_a_script_of_a_frozen_skill_runs_its_source(tmp_path, marks, write_skill
     scripts = write_skill(tmp_path / "skills", "greet") / "scripts"
     scripts.mkdir()
     for name in ("run.py", "other.sh"):
-        text = f"exec {sys.executable} -c 'import sys; sys.path[0] = \"scripts\"; import helper; "
+        text = f'exec {sys.executable} -c \'import sys; sys.path[0] = "scripts"; import helper; '
         text += "print(helper.said())'\n"
         (scripts / name).write_text(text if name == "other.sh" else RUN)
     (scripts / "helper.py").write_text("def said(): return 'honest'\n")

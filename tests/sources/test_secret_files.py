@@ -34,7 +34,9 @@ def test_an_env_file_is_secret_in_any_case_and_place(name):
     assert is_secret_file(name)
 
 
-@pytest.mark.parametrize("name", ["env", "a.env.md", "environment.md", "env.py", "SKILL.md", "a.envs"])
+@pytest.mark.parametrize(
+    "name", ["env", "a.env.md", "environment.md", "env.py", "SKILL.md", "a.envs"]
+)
 def test_other_files_are_not(name):
     assert not is_secret_file(name)
 

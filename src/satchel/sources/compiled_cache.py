@@ -10,7 +10,9 @@ from satchel.sources.state_files import cache_path, make_folder
 VARIABLE = "PYTHONPYCACHEPREFIX"
 _KEEPS_ENVIRONMENT = re.compile(r"(python|pypy)[\d.]*|py|uvx?|node|npx")
 """Commands that leave the variable to the Python that they are or start."""
-_LEAVES_ENVIRONMENT = re.compile(r"-[A-Za-z]*[EI].*|.*pycache_prefix.*|(.*/)?(env|\w*sh)", re.DOTALL)
+_LEAVES_ENVIRONMENT = re.compile(
+    r"-[A-Za-z]*[EI].*|.*pycache_prefix.*|(.*/)?(env|\w*sh)", re.DOTALL
+)
 
 
 def compiled_cache() -> str:
