@@ -16,7 +16,7 @@ _LEAVES_ENVIRONMENT = re.compile(
 
 
 def compiled_cache() -> str:
-    """Return the folder that Python uses instead of `__pycache__`; nobody else can write it.
+    """Return the folder that Python uses instead of `__pycache__`, which only the user can write.
 
     Without such a folder it is one that cannot exist, so that nothing is kept.
     """
