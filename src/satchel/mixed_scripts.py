@@ -30,15 +30,16 @@ def mixes_scripts(name: str) -> bool:
     if name.isascii():
         return False
     words = _WORD.findall(name)
-    has_latin = "LATIN" in _scripts(name)
-    return any(_is_mixed(word) or (has_latin and _passes_for_latin(word)) for word in words)
+    looks_latin = "LATIN" in _scripts(name) or all(map(passes_for_latin, words))
+    return any(_is_mixed(word) or (looks_latin and passes_for_latin(word)) for word in words)
 
 
 def _is_mixed(word: str) -> bool:
     return len(_scripts(word) - _DISTINCT) > 1
 
 
-def _passes_for_latin(word: str) -> bool:
+def passes_for_latin(word: str) -> bool:
+    """Return whether all letters of a word look like Latin ones."""
     return len(word) >= _SHORTEST and _PASSING.issuperset(word)
 
 

@@ -97,7 +97,7 @@ def _look_alike_fault(name: str) -> str:
     if folded != name and (not skill_name_fault(folded) or _has_odd_part(folded)):
         return f"uses look-alike characters that fold to other letters: it is {escaped(name)}"
     if mixes_scripts(name):
-        return f"mixes letters that look alike: it is {escaped(name)}"
+        return f"has letters that look like those of another alphabet: it is {escaped(name)}"
     return ""
 
 

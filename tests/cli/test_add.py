@@ -167,6 +167,17 @@ def test_an_archive_that_differs_from_its_signature_is_not_added(run, tmp_path, 
     result = run("add", tmp_path / name, "--yes")
     assert result.exit_code == 1
     assert "does not verify" in result.stderr
+    assert f"{tmp_path / name}.sigstore" in result.stderr
+    assert "satchel-add-" not in result.stderr
+
+
+def test_a_bundle_that_leads_nowhere_is_named(run, archive, tmp_path, home):
+    path = archive("Do.")
+    bundle = path.with_name(f"{path.name}.sigstore.json")
+    bundle.symlink_to("nowhere")
+    result = run("add", path, "--yes")
+    assert result.exit_code == 1
+    assert f"{bundle}: cannot be read" in result.stderr
 
 
 def test_who_signed_an_archive_is_shown_and_recorded_and_locked(run, archive, home, here):

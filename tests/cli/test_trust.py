@@ -179,3 +179,14 @@ def test_a_folder_that_is_named_is_followed_without_a_question(start, project, t
     tools = toolkit / "demo/tools.py"
     tools.write_text(tools.read_text().replace("Say it again.", "Say it twice."))
     watching.until("changed plugin demo|changed tool echo")
+
+
+def test_each_code_file_is_shown_once_also_if_servers_may_use_all_of_them(run, project):
+    (project / ".mcp.json").write_text('{"mcpServers": {"far": {"command": "far"}}}')
+    (project / "skills/hello/.env").write_text("A=1")
+    text = run("trust").stdout
+    for name in ("tools.py", "more.py", "skills/hello/.env"):
+        assert text.count(f"{name} (digest") == 1
+    assert "plugins/demo: tools.py (digest" in text
+    full = run("trust", "--full").stdout
+    assert sum(line.startswith("===") and "more.py" in line for line in full.splitlines()) == 1

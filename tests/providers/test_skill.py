@@ -139,3 +139,12 @@ def test_an_equal_skill_is_the_same_finding():
     assert found(a_skill(files={"a.md": "x"}), before) is before
     assert found(a_skill(files={"a.md": "y"}), before) is not before
     assert found(a_skill(body="Other."), before).manifest.body.strip() == "Other."
+
+
+def test_files_that_cannot_be_listed_are_a_fault_of_the_skill():
+    class Broken(Lazily):
+        def __iter__(self):
+            raise OSError("gone")
+
+    with pytest.raises(DefinitionError, match="files of skill 'pdf' cannot be listed: OSError"):
+        found(a_skill(files=Broken(str)))

@@ -428,6 +428,7 @@ POSIX_USES = {
     "setup/install_lock.py: fcntl": "not on Windows",
     "sources/atomic_write.py: fchmod": "only where it exists",
     "sources/atomic_write.py: fcntl": "no lock where it cannot be imported",
+    "sources/compiled_cache.py: getuid": "only where it exists",
     "sources/contained_files.py: fchmod": "only where folders are walked by handle",
     "sources/contained_files.py: fcntl": "not on Windows",
     "sources/skill_cache.py: getuid": "only where it exists",

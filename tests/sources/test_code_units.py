@@ -156,20 +156,6 @@ def test_a_module_that_is_new_beside_a_server_counts(tmp_path):
     assert settings(tmp_path, text).digest != before.digest
 
 
-@pytest.mark.parametrize(
-    ("flags", "counts"), [(b"\0\0\0\0", False), (b"\1\0\0\0", True), (b"\3\0\0\0", False)]
-)
-def test_compiled_files_count_if_python_would_not_compare_them_with_the_source(
-    tmp_path, flags, counts
-):
-    compiled = tmp_path / "__pycache__/a.cpython-311.pyc"
-    compiled.parent.mkdir()
-    text = "[mcp.box]\ncommand = 'python'\nargs = ['-m', 'a']\n"
-    before = settings(tmp_path, text)
-    compiled.write_bytes(b"magi" + flags)
-    assert (settings(tmp_path, text).digest != before.digest) == counts
-
-
 @pytest.mark.parametrize("limit", ["number", "size"])
 def test_what_cannot_be_compared_completely_is_a_problem(tmp_path, monkeypatch, limit):
     number, size = (1, 9) if limit == "number" else (9, 1)

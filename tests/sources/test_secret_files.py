@@ -26,13 +26,17 @@ SECRET = "sk-do-not-tell"
         "a\\.env",
         "c:.env",
         ".env:stream",
+        *(".env~", ".env.swp", ".envs", ".environment", "prod.env", "a/X.ENV", "c/prod.env/key"),
+        *("prod.env~", "prod.env.bak", "prod.env.bak~", "prod.env.swp", "prod.ENV.OLD"),
     ],
 )
 def test_an_env_file_is_secret_in_any_case_and_place(name):
     assert is_secret_file(name)
 
 
-@pytest.mark.parametrize("name", ["env", "a.env.md", ".environment", "env.py", ".envs", "SKILL.md"])
+@pytest.mark.parametrize(
+    "name", ["env", "a.env.md", "environment.md", "env.py", "SKILL.md", "a.envs"]
+)
 def test_other_files_are_not(name):
     assert not is_secret_file(name)
 

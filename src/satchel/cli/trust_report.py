@@ -79,11 +79,20 @@ def _plugin_line(found: Any, base: str) -> str:
 
 
 def _digest_lines(units: Mapping[str, CodeUnit]) -> list[str]:
-    return [
-        f"{_path_of(unit, name)} (digest {file.digest[:12]})"
-        for _, unit in sorted(units.items())
-        for name, file in sorted(unit.files.items())
-    ]
+    return [f"{path} (digest {file.digest[:12]})" for path, file in _files(units)]
+
+
+def _files(units: Mapping[str, CodeUnit]) -> Iterable[tuple[str, CodeFile]]:
+    """Return all code files by what is shown of their paths, each once.
+
+    The settings that start servers cover all files of the project, also those of other units.
+    """
+    found: dict[str, tuple[str, CodeFile]] = {}
+    for unit in sorted(units.values(), key=lambda unit: unit.key in unit.files):
+        folder = "" if unit.key in unit.files else f"{unit.key.partition('#')[0]}/"
+        for name, file in unit.files.items():
+            found.setdefault(f"{folder}{name}", (_path_of(unit, name), file))
+    return sorted(found.values(), key=lambda item: item[0])
 
 
 def _path_of(unit: CodeUnit, name: str) -> str:
@@ -93,10 +102,9 @@ def _path_of(unit: CodeUnit, name: str) -> str:
 def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     """Return all code, each file after its path; a file that is no text is named."""
     lines: list[str] = []
-    for _, unit in sorted(units.items()):
-        for name, file in sorted(unit.files.items()):
-            text = file.text.splitlines() or ["(it cannot be shown as text, or is empty)"]
-            lines += [f"=== {_path_of(unit, name)}", *(f"  {line}" for line in text)]
+    for path, file in _files(units):
+        text = file.text.splitlines() or ["(it cannot be shown as text, or is empty)"]
+        lines += [f"=== {path}", *(f"  {line}" for line in text)]
     return [shown_line(line) for line in lines]
 
 

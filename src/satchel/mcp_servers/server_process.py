@@ -13,6 +13,7 @@ from satchel.mcp_servers.server_addresses import NESTED, StdioServer, WorkerServ
 from satchel.mcp_servers.tame_json import bytes_of, tamed
 from satchel.runtime.process_group import ProcessGroup
 from satchel.settings import KIB
+from satchel.sources.compiled_cache import own_compiled
 
 if TYPE_CHECKING:
     from anyio.abc import Process
@@ -40,12 +41,12 @@ async def run_process(
     import anyio
     from mcp.client.stdio import get_default_environment
 
-    marker, greeting, patience = {NESTED: "1"}, b"", _PATIENCE
+    own, greeting, patience = {NESTED: "1", **own_compiled()}, b"", _PATIENCE
     if isinstance(server, WorkerServer):
-        marker, greeting, patience = {}, server.greeting, server.patience
+        own, greeting, patience = {}, server.greeting, server.patience
     process = await anyio.open_process(
         [server.command, *server.args],
-        env={**get_default_environment(), **marker, **(server.env or {})},
+        env={**get_default_environment(), **(server.env or {}), **own},
         cwd=server.cwd,
         stderr=errors,
         start_new_session=True,

@@ -111,7 +111,13 @@ def find_skill(
     """
     _require_texts(skill)
     text = skill.text.encode()
-    files = tuple(sorted(_files(skill, text, limits), key=lambda file: file.name))
+    try:
+        files = tuple(sorted(_files(skill, text, limits), key=lambda file: file.name))
+    except DefinitionError:
+        raise
+    except Exception as problem:  # whatever a mapping of the provider raises
+        message = f"files of skill {skill.name!r} cannot be listed: {type(problem).__name__}"
+        raise DefinitionError(message) from problem
     root = SearchRoot(
         path=skill_path(source, skill.name),
         holds=RootKind.SKILLS,

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
 from satchel.runtime.process_group import ProcessGroup
+from satchel.sources.compiled_cache import own_compiled
 
 if TYPE_CHECKING:
     import asyncio
@@ -202,8 +203,9 @@ async def _happens(event: "asyncio.Event", seconds: float) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    return {
+    kept = {
         name: value
         for name, value in os.environ.items()
         if name.upper() in _ENVIRONMENT or name.startswith("LC_")
     }
+    return {**kept, **own_compiled()}

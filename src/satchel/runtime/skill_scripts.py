@@ -9,6 +9,7 @@ from satchel.errors import ToolError
 from satchel.runtime.child_process import STREAM_LIMIT
 from satchel.runtime.program_runner import DefaultRunner, Program, ProgramRunner
 from satchel.settings import Sandbox
+from satchel.sources.compiled_cache import compiled_cache
 from satchel.sources.file_reader import UnreadableFileError, is_utf8, read_regular
 from satchel.text import shorten
 
@@ -17,9 +18,8 @@ MOST_ARGUMENTS = 100
 LONGEST_ARGUMENTS = 100 * 1024
 """Bytes of all arguments of a script together."""
 
-# No -I: a script may import its neighbours. -u keeps what was printed before the time limit. -B
-# leaves no files in the folder of the skill.
-_PYTHON = (sys.executable, "-u", "-B", "-X", "utf8")
+# No -I: a script may import its neighbours. -u keeps what was printed before the time limit.
+_PYTHON = (sys.executable, "-u", "-X", "utf8")
 _INTERPRETERS = {
     ".py": _PYTHON,
     ".sh": ("/bin/sh",),
@@ -97,7 +97,9 @@ def _command(path: str) -> list[str]:
         raise ToolError(f"{shown} cannot be started: {problem}.") from None
     if interpreter := _INTERPRETERS.get(_suffix(path)):
         program, *options = _shell(head) if interpreter == _INTERPRETERS[".sh"] else interpreter
-        return [_path_of(program, shown), *options, path]
+        # Neither read nor written beside the script, also by a runner with another environment.
+        compiled = ["-X", f"pycache_prefix={compiled_cache()}"] if interpreter == _PYTHON else []
+        return [_path_of(program, shown), *options, *compiled, path]
     if not os.access(path, os.X_OK):
         reason = "it is not executable"
     # For other text, only a shell could guess the interpreter.

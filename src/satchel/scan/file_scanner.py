@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
+from satchel.mixed_scripts import passes_for_latin
 from satchel.scan.readable_text import HIDDEN, readable_texts
 from satchel.scan.scan_rules import SCAN_RULES, lure_finder
 from satchel.settings import Limits
@@ -120,6 +121,8 @@ def _is_mixed(word: str, *, is_name: bool) -> bool:
         return False
     scripts = {unicodedata.name(letter, "").partition(" ")[0] for letter in word}
     if is_name and scripts & {"FULLWIDTH", "MATHEMATICAL"}:
+        return True
+    if is_name and passes_for_latin(word):
         return True
     strange = {"CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC"} | ({"GREEK"} if is_name else set())
     return "LATIN" in scripts and bool(scripts & strange)

@@ -74,7 +74,7 @@ def fetched(address: SourceAddress, progress: Progress) -> Iterator[FetchedSourc
         else:
             _copy(address.location, archive)
         sha256 = digest_of_file(archive)
-        signers = signers_of(archive, sha256)
+        signers = _signers(address, archive, sha256)
         Extraction(
             archive=archive, target=folder, most_files=MOST_FILES, most_bytes=MOST_BYTES
         ).run()
@@ -95,12 +95,20 @@ def _download(address: SourceAddress, archive: str, progress: Progress) -> None:
 
 
 def _copy(location: str, archive: str) -> None:
-    try:
-        shutil.copyfile(location, archive)
-        for path in signatures_beside(location):
+    for path in (location, *signatures_beside(location)):
+        try:
             shutil.copyfile(path, archive + path.removeprefix(location))
-    except OSError as problem:
-        raise SatchelError(f"cannot be read: {problem.strerror}", where=location) from None
+        except OSError as problem:
+            raise SatchelError(f"cannot be read: {problem.strerror}", where=path) from None
+
+
+def _signers(address: SourceAddress, archive: str, sha256: str) -> tuple[Signer, ...]:
+    """Return who signed the copy of an archive. Errors name what the user gave."""
+    try:
+        return signers_of(archive, sha256)
+    except SatchelError as problem:
+        where = problem.where.replace(archive, address.location)
+        raise SatchelError(problem.message, where=where, fix=problem.fix) from None
 
 
 def address_of_entry(entry: ListedPlugin) -> SourceAddress:

@@ -20,6 +20,7 @@ from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import KIB, MIB
+from satchel.sources.compiled_cache import is_replaceable, may_use_compiled
 from satchel.sources.file_reader import (
     Stamp,
     UnitFile,
@@ -86,8 +87,9 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     declared = json.dumps(list(map(_declared, finding.servers)), default=_plain)
     is_local = any(server.transport == "stdio" for server in finding.servers)
     files, problem = _programs(
-        finding.path, base, declared, only_scripts=not is_local, with_text=with_text
-    )
+        finding.path, base, declared, only_scripts=not is_local, with_text=with_text,
+        with_compiled=uses_compiled(finding),
+    )  # fmt: skip
     if not (finding.sources or finding.servers or files):
         return None
     if is_local and _LEADS_OUT.search(declared):
@@ -100,6 +102,12 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
         text = repr(finding.listed)
         files[LISTING] = CodeFile(digest_of(text.encode("utf-8", "surrogatepass")), text)
     return CodeUnit(plugin_key(finding, base), files, problem)
+
+
+def uses_compiled(finding: PluginFinding) -> bool:
+    """Return whether a server of a plugin could run the compiled files in its folder."""
+    local = (server for server in finding.servers if server.transport == "stdio")
+    return any(may_use_compiled(server.command, server.args) for server in local)
 
 
 def plugin_key(finding: PluginFinding, base: str) -> str:
@@ -123,7 +131,13 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
     if any(_may_use_project(table, base) for table in file.servers.values()):
         declared = json.dumps(parts["servers"], default=_plain)
         # What a command runs is not known: it starts in the project, and all files may be used.
-        programs, problem = _programs(base, base, declared, with_text=with_text)
+        with_compiled = any(
+            may_use_compiled(table.get("command"), table.get("args") or ())
+            for table in file.servers.values()
+        )
+        programs, problem = _programs(
+            base, base, declared, with_text=with_text, with_compiled=with_compiled
+        )
         for path, program in programs.items():
             if path not in _OWN_FILES or path in declared:
                 files[f"./{path}" if path == name else path] = program
@@ -207,13 +221,20 @@ def server_variables(server: McpServerManifest) -> tuple[str, ...]:
 
 
 def _programs(
-    folder: str, base: str, declared: str, *, only_scripts: bool = False, with_text: bool = False
+    folder: str,
+    base: str,
+    declared: str,
+    *,
+    only_scripts: bool = False,
+    with_text: bool = False,
+    with_compiled: bool = False,
 ) -> tuple[dict[str, CodeFile], str]:
     """Return all files of a folder that could run, and why they cannot be compared, or `""`.
 
-    Left out are Markdown in skills, `.git`, and what Python makes of sources again, unless
-    `declared` names them. A link counts by what it says.
+    Left out are Markdown in skills, `.git`, and without `with_compiled` what Python makes of
+    sources again, unless `declared` names them. A link counts by what it says.
     """
+    with_compiled = with_compiled or "__pycache__" in declared
     root, project, files = real_path(folder), real_path(base), dict[str, CodeFile]()
     in_skill: set[str] = set()
     try:
@@ -226,7 +247,7 @@ def _programs(
                 path = os.path.join(above, name)
                 key = os.path.relpath(path, root).replace(os.sep, "/")
                 is_text = above in in_skill and name.endswith(".md") and name not in declared
-                is_cached = _is_cache(path) and "__pycache__" not in declared
+                is_cached = not with_compiled and is_replaceable(path)
                 if is_text or is_cached or (only_scripts and not _is_script(key)):
                     continue
                 if len(files) >= _MOST_PROGRAM_FILES:
@@ -239,17 +260,6 @@ def _programs(
 
 def _fail(error: OSError) -> None:
     raise UnreadableFileError(f"{error.filename} cannot be listed: {reason_of(error)}")
-
-
-def _is_cache(path: str) -> bool:
-    """Return whether Python compares a compiled file with its source before it uses it."""
-    if not path.endswith(".pyc") or os.path.basename(os.path.dirname(path)) != "__pycache__":
-        return False
-    try:
-        data, _ = read_inside(path, _LARGEST_PROGRAM, real_path(os.path.dirname(path)))
-    except UnreadableFileError:
-        return False
-    return data[4:8] in {b"\0\0\0\0", b"\3\0\0\0"}
 
 
 def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile:

@@ -4,10 +4,14 @@ import os
 import re
 
 _ENV_FILE = ".env"
+_COPY = re.compile(r"(~|\.(bak|old|orig|save|sw[a-z]))+$")
+"""What editors and people add to the name of a copy."""
 
 
 def is_secret_file(name: str) -> bool:
-    """Return whether a path leads through `.env`, `.env.*` or `.envrc`, in any case.
+    """Return whether a path leads through a name that begins with `.env`, or ends with it.
+
+    Case does not matter, nor what editors add to a copy, such as `prod.env~` or `prod.env.bak`.
 
     `name` is relative to the skill, with `/` or the system's separator.
     """
@@ -23,5 +27,5 @@ def leads_to_secret(path: str, root: str) -> bool:
 
 def _is_secret_part(part: str) -> bool:
     # Windows ignores dots and spaces at the end.
-    name = part.rstrip(". ").casefold()
-    return name in {_ENV_FILE, ".envrc"} or name.startswith(f"{_ENV_FILE}.")
+    name = _COPY.sub("", part.rstrip(". ").casefold())
+    return name.startswith(_ENV_FILE) or name.endswith(_ENV_FILE)

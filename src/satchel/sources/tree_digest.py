@@ -7,7 +7,9 @@ not count. Folders that tools fill, such as `__pycache__`, are left out, as ever
 import hashlib
 import os
 from collections.abc import Iterable
+from glob import escape, glob
 
+from satchel.sources.code_units import uses_compiled
 from satchel.sources.file_reader import UnitFile, UnreadableFileError, is_inside, real_path
 from satchel.sources.folder_reader import FolderReader
 from satchel.sources.package_scan import PackageFinding
@@ -42,8 +44,15 @@ def files_of_skill(found: SkillFinding) -> dict[str, str]:
 
 def _of_plugin(found: PluginFinding) -> str:
     files = read_digests(found.path, _bounds_of(found))
+    if uses_compiled(found):
+        files |= _compiled_digests(found.path)
     served = {file.name: file.digest for file in found.folder.files}
     return tree_digest(files.items()) if served.items() <= files.items() else ""
+
+
+def _compiled_digests(folder: str) -> dict[str, str]:
+    paths = glob(f"{escape(folder)}/**/__pycache__/*.pyc", recursive=True, include_hidden=True)
+    return {os.path.relpath(path, folder): _content_digest(path) for path in paths}
 
 
 def _of_package(found: PackageFinding) -> str:

@@ -21,6 +21,7 @@ from satchel.plugins import fingerprint
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.sources import MANIFEST_FILE, Configuration, PackageFinding, PluginFinding
+from satchel.sources.compiled_cache import compiled_cache
 from satchel.sources.plugin_environments import installed
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
@@ -31,12 +32,15 @@ from satchel.workers.worker_processes import WorkerHandle, WorkerPool
 from satchel.workers.worker_tools import WorkerTool
 
 _PROGRAM = """
-import site, sys
+import os, site, sys
+compiled = sys.argv.pop(1)
 for path in sys.argv[1:]:
     if path not in sys.path:
         site.addsitedir(path)
 del sys.argv[1:]
 from satchel.mcp.worker_main import main
+# Not before: what Satchel needs is compiled.
+os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = compiled
 main()
 """
 """Imports packages from the host's paths, after those installed for this process alone."""
@@ -144,7 +148,7 @@ def _server(found: Found, config: Configuration, workers: WorkerPool, site: str)
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))
     return WorkerServer(
         command=sys.executable,
-        args=("-P", "-c", _PROGRAM, *filter(None, sys.path)),
+        args=("-P", "-c", _PROGRAM, compiled_cache(), *filter(None, sys.path)),
         env=env,
         greeting=b64encode(written.getvalue()) + b"\n",
         folder=found.path,
