@@ -2,8 +2,10 @@
 
 import json
 import os
+import queue
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
@@ -13,6 +15,8 @@ from click.testing import CliRunner
 
 from satchel import Precedence, Project, Satchel, Settings, Status, conventional_roots
 from satchel.cli.main import cli
+from satchel.mcp_servers import ServerPool
+from satchel.settings import Limits
 from satchel.sources.projects import TrustLevel
 from satchel.sources.trust_record import TrustStore
 
@@ -39,6 +43,12 @@ class Clone:
     def happened(self) -> set[str]:
         """Return the marks that its code left."""
         return {path.name for path in self.marks.iterdir()}
+
+    def wait_for(self, mark: str) -> None:
+        end = time.monotonic() + 60
+        while mark not in self.happened():
+            assert time.monotonic() < end, mark
+            time.sleep(0.02)
 
     def write_plugin(self, version: int) -> None:
         code = dedent(PLUGIN.format(marks=str(self.marks), version=version))
@@ -93,8 +103,9 @@ def trust(clone: Clone, level: str, *, variables: tuple[str, ...] = ()) -> None:
 
 
 @contextmanager
-def opened(clone: Clone, **trusted):
-    with Satchel(project=Project(clone.folder, **trusted)) as app:
+def opened(clone: Clone, *, mcp_servers: bool = True, **trusted):
+    settings = Settings(mcp_servers=mcp_servers)
+    with Satchel(project=Project(clone.folder, **trusted), settings=settings) as app:
         app.wait_for_mcp_servers(60)
         yield app
 
@@ -296,6 +307,52 @@ def test_a_program_that_the_settings_start_is_compared_too(clone):
     with opened(clone) as app:
         assert "own" not in app.declared_mcp_servers
     assert "own" not in clone.happened()
+
+
+BEGINS = """
+import pathlib, time
+marks = pathlib.Path({marks!r})
+(marks / "{mark}").touch()
+while not (marks / "end").exists():
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("of_plugin", [False, True])
+def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone, of_plugin):
+    program = clone.folder / "plugins/bundle/main.py"
+    (program.parent / ".claude-plugin").mkdir(parents=True)
+    (program.parent / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    servers = {"own": {"command": sys.executable, "args": ["${CLAUDE_PLUGIN_ROOT}/main.py"]}}
+    text = f"[mcp.own]\ncommand = {sys.executable!r}\nargs = [{str(program)!r}]\n"
+    if of_plugin:
+        (program.parent / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+        text = ""
+    (clone.folder / "satchel.toml").write_text(text)
+    good, bad = (BEGINS.format(marks=str(clone.marks), mark=mark) for mark in ("good", "bad"))
+    program.write_text(good)
+    trust(clone, "code")
+    # Not connected: no pass follows, in which the files would be compared, too.
+    with opened(clone, mcp_servers=False) as app:
+        config = app.declared_mcp_servers["own"]
+    news = queue.SimpleQueue()
+    pool = ServerPool(Limits(), lambda: news.put(None))
+    handle = pool.add("own", config.server)
+    try:
+        clone.wait_for("good")
+        program.write_text(bad)
+        (clone.marks / "end").touch()
+        while handle.snapshot.outage.code != "code-held":
+            news.get(timeout=60)
+        assert "--diff" in handle.snapshot.outage.fix
+        for mark in ("good", "end"):
+            (clone.marks / mark).unlink()
+        program.write_text(good)
+        clone.wait_for("good")
+        assert "bad" not in clone.happened()
+    finally:
+        (clone.marks / "end").touch()
+        pool.close()
 
 
 def test_what_is_imported_is_what_was_compared_while_somebody_swaps_the_file(clone):
