@@ -33,6 +33,14 @@ PLUGIN = """
         return f"{version} {{text}}"
 """
 
+BEGINS = """
+import pathlib, time
+marks = pathlib.Path({marks!r})
+(marks / "{mark}").touch()
+while not (marks / "end").exists():
+    time.sleep(0.02)
+"""
+
 
 class Clone:
     """A repository of somebody else, and what happened because of it."""
@@ -49,6 +57,10 @@ class Clone:
         while mark not in self.happened():
             assert time.monotonic() < end, mark
             time.sleep(0.02)
+
+    def program(self, mark: str) -> str:
+        """Return a program that leaves a mark, and ends when `end` is there."""
+        return BEGINS.format(marks=str(self.marks), mark=mark)
 
     def write_plugin(self, version: int) -> None:
         code = dedent(PLUGIN.format(marks=str(self.marks), version=version))
@@ -271,22 +283,22 @@ def test_a_program_in_the_project_that_changes_is_held_with_its_server(clone):
     (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"local": server}}))
     program = bundle / "server/main.py"
     program.parent.mkdir()
-    program.write_text("import helper\n")
+    program.write_text("import helper\n" + clone.program("good"))
     (bundle / "server/helper.py").write_text("x = 1\n")
     trust(clone, "code")
-    with opened(clone) as app:
+    with Satchel(project=Project(clone.folder)) as app:
         assert "local" in app.declared_mcp_servers
         text = bundle / "skills/pdf/SKILL.md"
         text.parent.mkdir(parents=True)
         text.write_text("---\nname: pdf\ndescription: d\n---\nA text.\n")
         app.refresh()
         assert "local" in app.declared_mcp_servers
+        clone.wait_for("good")  # So it has read its files.
         (bundle / "server/helper.py").write_text(f"open({str(clone.marks / 'helper')!r}, 'w')\n")
+        (clone.marks / "end").touch()
         app.refresh()
         # It would start the changed program, so the last trusted definition is no help.
         assert "local" not in app.declared_mcp_servers
-    # The program that was started before the change may have read the file only after it.
-    (clone.marks / "helper").unlink(missing_ok=True)
     with opened(clone) as app:
         assert "local" not in app.declared_mcp_servers
     assert "helper" not in clone.happened()
@@ -294,30 +306,21 @@ def test_a_program_in_the_project_that_changes_is_held_with_its_server(clone):
 
 def test_a_program_that_the_settings_start_is_compared_too(clone):
     program = clone.folder / "server.py"
-    program.write_text("x = 1\n")
+    program.write_text(clone.program("good"))
     (clone.folder / "satchel.toml").write_text(
         f"[mcp.own]\ncommand = {sys.executable!r}\nargs = [{str(program)!r}]\n"
     )
     trust(clone, "code")
-    with opened(clone) as app:
+    with Satchel(project=Project(clone.folder)) as app:
         assert "own" in app.declared_mcp_servers
-        program.write_text(f"open({str(clone.marks / 'own')!r}, 'w').close()\n")
+        clone.wait_for("good")  # So it has read its file.
+        program.write_text(clone.program("own"))
+        (clone.marks / "end").touch()
         app.refresh()
         assert "own" not in app.declared_mcp_servers
-    # As above: what was started before the change may have read the file only after it.
-    (clone.marks / "own").unlink(missing_ok=True)
     with opened(clone) as app:
         assert "own" not in app.declared_mcp_servers
     assert "own" not in clone.happened()
-
-
-BEGINS = """
-import pathlib, time
-marks = pathlib.Path({marks!r})
-(marks / "{mark}").touch()
-while not (marks / "end").exists():
-    time.sleep(0.02)
-"""
 
 
 @pytest.mark.parametrize("of_plugin", [False, True])
@@ -331,7 +334,7 @@ def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone,
         (program.parent / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
         text = ""
     (clone.folder / "satchel.toml").write_text(text)
-    good, bad = (BEGINS.format(marks=str(clone.marks), mark=mark) for mark in ("good", "bad"))
+    good, bad = clone.program("good"), clone.program("bad")
     program.write_text(good)
     trust(clone, "code")
     # Not connected: no pass follows, in which the files would be compared, too.
