@@ -253,7 +253,10 @@ class TrustGate:
         grant = self.at(file.path) if file.scope is Precedence.PROJECT else None
         if grant is None or grant.units is None:
             return None
-        from satchel.sources.code_units import started_by_settings, started_by_settings_now
+        from satchel.sources.code_units import (  # lazy: needed only with projects
+            started_by_settings,
+            started_by_settings_now,
+        )
 
         trusted = grant.units.get(os.path.basename(file.path))
         return StartCheck(
@@ -267,7 +270,10 @@ class TrustGate:
         grant = self.at(plugin.path) if plugin.scope is Precedence.PROJECT else None
         if grant is None or grant.units is None:
             return None
-        from satchel.sources.code_units import started_by_plugin, started_by_plugin_now
+        from satchel.sources.code_units import (  # lazy: needed only with projects
+            started_by_plugin,
+            started_by_plugin_now,
+        )
 
         base, listed = grant.project.folder, plugin.unit.removeprefix(plugin.path)
         unit = grant.units.get(os.path.relpath(plugin.path, base) + listed)

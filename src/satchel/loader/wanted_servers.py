@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from satchel.catalog import PluginContribution, PluginEntry
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig
-    from satchel.loader.trust_gate import StartCheck, TrustGate
+    from satchel.loader.trust_gate import TrustGate
     from satchel.mcp_servers import ServerConfig
     from satchel.sources import Selection
 
@@ -55,7 +55,7 @@ def declared_servers(
             # A project's server starts there: its files are those that the user trusted.
             within = os.path.dirname(file.path) if file.scope is Precedence.PROJECT else ""
             config = user_server(name, table, file.path, variables, within)
-            servers.append(_compared(config, gate.check_of_file(name, file)))
+            servers.append(config.checked(gate.check_of_file(name, file)))
         except DefinitionError as problem:
             diagnostics.append(_invalid_server(name, file.path, problem))
     for plugin in plugins:
@@ -65,21 +65,11 @@ def declared_servers(
                 requested = server_variables(server)
                 variables = gate.variables(plugin.path, plugin.scope, requested)
                 config = plugin_server(plugin, server, root, data, variables)
-                servers.append(_compared(config, gate.check_of_plugin(server.name, plugin)))
+                servers.append(config.checked(gate.check_of_plugin(server.name, plugin)))
             except DefinitionError as problem:
                 diagnostics.append(_invalid_server(server.name, plugin.path, problem))
     enabled = (item for item in servers if selection.disabled("plugin", f"mcp:{item.name}") is None)
     return tuple(enabled), tuple(diagnostics)
-
-
-def _compared(config: ServerConfig, check: StartCheck | None) -> ServerConfig:
-    """Let a program of a project be compared before each start."""
-    from satchel.mcp_servers import StdioServer  # lazy: needed only with MCP servers
-
-    server = config.server
-    if check is None or not isinstance(server, StdioServer):
-        return config
-    return replace(config, server=replace(server, check=check))
 
 
 def _invalid_server(name: str, path: str, problem: DefinitionError) -> Diagnostic:
