@@ -2,8 +2,10 @@
 
 import json
 import os
+import queue
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
@@ -13,6 +15,8 @@ from click.testing import CliRunner
 
 from satchel import Precedence, Project, Satchel, Settings, Status, conventional_roots
 from satchel.cli.main import cli
+from satchel.mcp_servers import ServerPool
+from satchel.settings import Limits
 from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.projects import TrustLevel
 from satchel.sources.trust_record import TrustStore
@@ -30,6 +34,14 @@ PLUGIN = """
         return f"{version} {{text}}"
 """
 
+BEGINS = """
+import pathlib, time
+marks = pathlib.Path({marks!r})
+(marks / "{mark}").touch()
+while not (marks / "end").exists():
+    time.sleep(0.02)
+"""
+
 
 class Clone:
     """A repository of somebody else, and what happened because of it."""
@@ -40,6 +52,16 @@ class Clone:
     def happened(self) -> set[str]:
         """Return the marks that its code left."""
         return {path.name for path in self.marks.iterdir()}
+
+    def wait_for(self, mark: str) -> None:
+        end = time.monotonic() + 60
+        while mark not in self.happened():
+            assert time.monotonic() < end, mark
+            time.sleep(0.02)
+
+    def program(self, mark: str) -> str:
+        """Return a program that leaves a mark, and ends when `end` is there."""
+        return BEGINS.format(marks=str(self.marks), mark=mark)
 
     def write_plugin(self, version: int) -> None:
         code = dedent(PLUGIN.format(marks=str(self.marks), version=version))
@@ -94,8 +116,9 @@ def trust(clone: Clone, level: str, *, variables: tuple[str, ...] = ()) -> None:
 
 
 @contextmanager
-def opened(clone: Clone, **trusted):
-    with Satchel(project=Project(clone.folder, **trusted)) as app:
+def opened(clone: Clone, *, mcp_servers: bool = True, **trusted):
+    settings = Settings(mcp_servers=mcp_servers)
+    with Satchel(project=Project(clone.folder, **trusted), settings=settings) as app:
         app.wait_for_mcp_servers(60)
         yield app
 
@@ -275,24 +298,24 @@ def test_a_program_in_the_project_that_changes_is_held_with_its_server(clone):
     (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"local": server}}))
     program = bundle / "server/main.py"
     program.parent.mkdir()
-    program.write_text("import helper\n")
+    program.write_text("import helper\n" + clone.program("good"))
     (bundle / "server/helper.py").write_text("x = 1\n")
     trust(clone, "code")
-    with opened(clone) as app:
+    with Satchel(project=Project(clone.folder)) as app:
         assert "local" in app.declared_mcp_servers
         text = bundle / "skills/pdf/SKILL.md"
         text.parent.mkdir(parents=True)
         text.write_text("---\nname: pdf\ndescription: d\n---\nA text.\n")
         app.refresh()
         assert "local" in app.declared_mcp_servers
+        clone.wait_for("good")  # So it has read its files.
         (bundle / "server/helper.py").write_text(f"open({str(clone.marks / 'helper')!r}, 'w')\n")
+        (clone.marks / "end").touch()
         app.refresh()
         # It would start the changed program, so the last trusted definition is no help.
         assert "local" not in app.declared_mcp_servers
         held = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
         assert any(text.endswith("still used, but not its MCP servers") for text in held), held
-    # The program that was started before the change may have read the file only after it.
-    (clone.marks / "helper").unlink(missing_ok=True)
     with opened(clone) as app:
         assert "local" not in app.declared_mcp_servers
     assert "helper" not in clone.happened()
@@ -300,21 +323,58 @@ def test_a_program_in_the_project_that_changes_is_held_with_its_server(clone):
 
 def test_a_program_that_the_settings_start_is_compared_too(clone):
     program = clone.folder / "server.py"
-    program.write_text("x = 1\n")
+    program.write_text(clone.program("good"))
     (clone.folder / "satchel.toml").write_text(
         f"[mcp.own]\ncommand = {sys.executable!r}\nargs = [{str(program)!r}]\n"
     )
     trust(clone, "code")
-    with opened(clone) as app:
+    with Satchel(project=Project(clone.folder)) as app:
         assert "own" in app.declared_mcp_servers
-        program.write_text(f"open({str(clone.marks / 'own')!r}, 'w').close()\n")
+        clone.wait_for("good")  # So it has read its file.
+        program.write_text(clone.program("own"))
+        (clone.marks / "end").touch()
         app.refresh()
         assert "own" not in app.declared_mcp_servers
-    # As above: what was started before the change may have read the file only after it.
-    (clone.marks / "own").unlink(missing_ok=True)
     with opened(clone) as app:
         assert "own" not in app.declared_mcp_servers
     assert "own" not in clone.happened()
+
+
+@pytest.mark.parametrize("of_plugin", [False, True])
+def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone, of_plugin):
+    program = clone.folder / "plugins/bundle/main.py"
+    (program.parent / ".claude-plugin").mkdir(parents=True)
+    (program.parent / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    servers = {"own": {"command": sys.executable, "args": ["${CLAUDE_PLUGIN_ROOT}/main.py"]}}
+    text = f"[mcp.own]\ncommand = {sys.executable!r}\nargs = [{str(program)!r}]\n"
+    if of_plugin:
+        (program.parent / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+        text = ""
+    (clone.folder / "satchel.toml").write_text(text)
+    good, bad = clone.program("good"), clone.program("bad")
+    program.write_text(good)
+    trust(clone, "code")
+    # Not connected: no pass follows, in which the files would be compared, too.
+    with opened(clone, mcp_servers=False) as app:
+        config = app.declared_mcp_servers["own"]
+    news = queue.SimpleQueue()
+    pool = ServerPool(Limits(), lambda: news.put(None))
+    handle = pool.add("own", config.server)
+    try:
+        clone.wait_for("good")
+        program.write_text(bad)
+        (clone.marks / "end").touch()
+        while handle.snapshot.outage.code != "code-held":
+            news.get(timeout=60)
+        assert "--diff" in handle.snapshot.outage.fix
+        for mark in ("good", "end"):
+            (clone.marks / mark).unlink()
+        program.write_text(good)
+        clone.wait_for("good")
+        assert "bad" not in clone.happened()
+    finally:
+        (clone.marks / "end").touch()
+        pool.close()
 
 
 def test_what_is_imported_is_what_was_compared_while_somebody_swaps_the_file(clone):

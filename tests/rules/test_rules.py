@@ -139,6 +139,18 @@ LATE_IMPORTS = {
     "loader/trust_gate.py: satchel.sources.code_units.plugin_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.sources.code_units.settings_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.sources.code_units.skill_unit": "needed only with projects",
+    "loader/trust_gate.py: satchel.sources.code_units.started_by_plugin": (
+        "needed only with projects"
+    ),
+    "loader/trust_gate.py: satchel.sources.code_units.started_by_plugin_now": (
+        "needed only with projects"
+    ),
+    "loader/trust_gate.py: satchel.sources.code_units.started_by_settings": (
+        "needed only with projects"
+    ),
+    "loader/trust_gate.py: satchel.sources.code_units.started_by_settings_now": (
+        "needed only with projects"
+    ),
     "loader/trust_gate.py: satchel.sources.trust_record.TrustStore": "needed only with projects",
     "loader/wanted_servers.py: satchel.sources.code_units.requested_variables": (
         "needed only with MCP servers"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
+from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,19 @@ class Grant:
         message = f"{what} not used: {why}; {instead}"
         fix = f"{command} --diff, then {command}"
         return make_diagnostic("code-held", Where(path), message, fix)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartCheck:
+    """Compares what a server of a project may run with what is trusted, before each start."""
+
+    trusted: Mapping[str, str] = field(hash=False)
+    now: Callable[[], Mapping[str, str] | None] = field(compare=False)
+    refusal: Diagnostic = field(compare=False)
+
+    def __call__(self) -> Diagnostic | None:
+        """Return why the server must not be started, `None` if it may be."""
+        return None if self.now() == self.trusted else self.refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,6 +271,43 @@ class TrustGate:
         rule = grant.script_rule if is_current else ScriptRule.NEVER
         base = grant.project.folder
         return replace(root, within=root.within or base, scripts=rule, project=base)
+
+    def check_of_file(self, name: str, file: SelectionFile) -> StartCheck | None:
+        """Return the check for a server of settings, `None` if it needs none."""
+        grant = self.at(file.path) if file.scope is Precedence.PROJECT else None
+        if grant is None or grant.units is None:
+            return None
+        from satchel.sources.code_units import (  # lazy: needed only with projects
+            started_by_settings,
+            started_by_settings_now,
+        )
+
+        trusted = grant.units.get(os.path.basename(file.path))
+        return StartCheck(
+            trusted=started_by_settings(trusted) if trusted else {},
+            now=partial(started_by_settings_now, file, grant.project.folder),
+            refusal=grant.refusal(file.path, f"MCP server {name!r} is"),
+        )
+
+    def check_of_plugin(self, name: str, plugin: PluginEntry) -> StartCheck | None:
+        """Return the check for a server of a plugin, `None` if it needs none."""
+        grant = self.at(plugin.path) if plugin.scope is Precedence.PROJECT else None
+        if grant is None or grant.units is None:
+            return None
+        from satchel.sources.code_units import (  # lazy: needed only with projects
+            started_by_plugin,
+            started_by_plugin_now,
+        )
+
+        base, listed = grant.project.folder, plugin.unit.removeprefix(plugin.path)
+        unit = grant.units.get(os.path.relpath(plugin.path, base) + listed)
+        trusted = started_by_plugin(unit) if unit else {}
+        servers = plugin.contribution.servers
+        return StartCheck(
+            trusted=trusted,
+            now=partial(started_by_plugin_now, plugin.path, servers, base, trusted),
+            refusal=grant.refusal(plugin.path, f"MCP server {name!r} is"),
+        )
 
     def variables(
         self, path: str, scope: Precedence, requested: Iterable[str]

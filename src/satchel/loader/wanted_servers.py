@@ -54,7 +54,8 @@ def declared_servers(
             variables = gate.variables(file.path, file.scope, requested_variables([table]))
             # A project's server starts there: its files are those that the user trusted.
             within = os.path.dirname(file.path) if file.scope is Precedence.PROJECT else ""
-            servers.append(user_server(name, table, file.path, variables, within))
+            config = user_server(name, table, file.path, variables, within)
+            servers.append(config.checked(gate.check_of_file(name, file)))
         except DefinitionError as problem:
             diagnostics.append(_invalid_server(name, file.path, problem))
     for plugin in plugins:
@@ -63,7 +64,8 @@ def declared_servers(
             try:
                 requested = server_variables(server)
                 variables = gate.variables(plugin.path, plugin.scope, requested)
-                servers.append(plugin_server(plugin, server, root, data, variables))
+                config = plugin_server(plugin, server, root, data, variables)
+                servers.append(config.checked(gate.check_of_plugin(server.name, plugin)))
             except DefinitionError as problem:
                 diagnostics.append(_invalid_server(server.name, plugin.path, problem))
     enabled = (item for item in servers if selection.disabled("plugin", f"mcp:{item.name}") is None)

@@ -3,10 +3,20 @@
 import asyncio
 from typing import Any, TypeVar
 
+from satchel.diagnostics import Diagnostic
 from satchel.errors import SatchelError, install_hint
 from satchel.text import one_line, shorten
 
 E = TypeVar("E", bound=BaseException)
+
+
+class HeldProgramError(SatchelError):
+    """The program of a server must not be started; `diagnostic` says why."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message, fix=diagnostic.fix)
+        self.diagnostic = diagnostic
+
 
 GONE = "disconnected"
 _CLOSED = "Connection closed"

@@ -2,12 +2,13 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from itertools import chain
 from typing import ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import is_header
 from satchel.lazy_dataclass import dataclass
@@ -35,6 +36,8 @@ class StdioServer:
     """Secret values in its arguments."""
     shown: str = field(default="", repr=False, compare=False)
     """The command as it is declared, with placeholders that are not filled in."""
+    check: Callable[[], Diagnostic | None] | None = field(default=None, repr=False, hash=False)
+    """Called in a thread before each start; it returns why the program must not be started."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.command, str) or not self.command.strip():

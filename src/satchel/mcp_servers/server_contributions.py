@@ -1,7 +1,7 @@
 """Convert what MCP servers offer to plugin contributions."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from hashlib import blake2b
 from shlex import quote
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
 from satchel.mcp_servers.remote_tool import RemoteTool
-from satchel.mcp_servers.server_addresses import RemoteServer
+from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS, changed_instructions, notes_of
 from satchel.mcp_servers.server_offers import OfferSource, RemotePrompt, RemoteResource
 from satchel.mcp_servers.server_options import ServerOptions, unknown_names
@@ -66,6 +66,12 @@ class ServerConfig:
     removed: tuple[str, ...] = ()
     """Tools that the host removed at runtime."""
     origin: ServerOrigin = field(default_factory=ServerOrigin)
+
+    def checked(self, check: Callable[[], Diagnostic | None] | None) -> "ServerConfig":
+        """Return the server with a check before each start of its program, if it has one."""
+        if check is None or not isinstance(self.server, StdioServer):
+            return self
+        return replace(self, server=replace(self.server, check=check))
 
     def wants(self, tool: str) -> bool:
         """Return whether a tool is enabled and was not removed."""

@@ -9,11 +9,13 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
+from satchel.mcp_servers.connection_errors import HeldProgramError
 from satchel.mcp_servers.server_addresses import NESTED, StdioServer, WorkerServer
 from satchel.mcp_servers.tame_json import bytes_of, tamed
 from satchel.runtime.process_group import ProcessGroup
 from satchel.settings import KIB
 from satchel.sources.compiled_cache import own_compiled
+from satchel.tools.callables import in_thread
 
 if TYPE_CHECKING:
     from anyio.abc import Process
@@ -36,7 +38,8 @@ async def run_process(
     """Start a program; end it and its child processes when the block ends.
 
     `on_printed` is called with each line that is no message, and with `None` for the first message.
-    Raises `SatchelError` for a message of more than `longest` bytes.
+    Raises `SatchelError` for a message of more than `longest` bytes, and `HeldProgramError` if the
+    server's check refuses the start.
     """
     import anyio
     from mcp.client.stdio import get_default_environment
@@ -44,6 +47,8 @@ async def run_process(
     own, greeting, patience = {NESTED: "1", **own_compiled()}, b"", _PATIENCE
     if isinstance(server, WorkerServer):
         own, greeting, patience = {}, server.greeting, server.patience
+    if server.check is not None and (held := await in_thread(server.check)) is not None:
+        raise HeldProgramError(held)
     process = await anyio.open_process(
         [server.command, *server.args],
         env={**get_default_environment(), **(server.env or {}), **own},

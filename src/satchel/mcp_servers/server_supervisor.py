@@ -12,7 +12,13 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import SatchelError, ToolError
 from satchel.mcp_servers.backoff import Backoff
 from satchel.mcp_servers.client_callbacks import ClientCallbacks
-from satchel.mcp_servers.connection_errors import GONE, first_error, is_refused, reason
+from satchel.mcp_servers.connection_errors import (
+    GONE,
+    HeldProgramError,
+    first_error,
+    is_refused,
+    reason,
+)
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.resource_reader import ServerFiles
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
@@ -141,7 +147,7 @@ class ServerSupervisor:
         reconnect_backoff, list_backoff = Backoff(), Backoff()
         refusal = ""
         while True:
-            began, why = _now(), GONE
+            began, why, held = _now(), GONE, None
             if self._login is not None:
                 self._login.begin()
             try:
@@ -150,8 +156,8 @@ class ServerSupervisor:
                 if self._is_ending:
                     raise
                 # Any error of a transport: none of them may end the supervision.
-                why = reason(problem)
-                if self.opened_at < began:
+                why, held = reason(problem), first_error(problem, HeldProgramError)
+                if self.opened_at < began and held is None:
                     # Some older servers never answer a request that they do not know.
                     is_late = isinstance(problem, SatchelError)
                     self._mode = "legacy" if is_late and self._mode == "auto" else "auto"
@@ -164,7 +170,7 @@ class ServerSupervisor:
             # A server that starts slowly and then ends at once does not reset the backoff.
             if self.opened_at > began and _now() - self.opened_at > _STABLE:
                 reconnect_backoff.reset()
-            self._set_unavailable(why)
+            self._set_unavailable(why, held.diagnostic if held else None)
             self._attempted.set()
             await self._pause(reconnect_backoff)
 
@@ -260,11 +266,12 @@ class ServerSupervisor:
         self._late_starts += 1
         self._set_unavailable(why)
 
-    def _set_unavailable(self, why: str) -> None:
+    def _set_unavailable(self, why: str, outage: Diagnostic | None = None) -> None:
         """Withdraw the tools at once: closing the connection may take long."""
         if not self._is_ending:
             # The last listing stays, so that no other tool takes the names.
-            self._publish(replace(self.snapshot, outage=self._unavailable_diagnostic(why)))
+            outage = outage or self._unavailable_diagnostic(why)
+            self._publish(replace(self.snapshot, outage=outage))
 
     async def _list(self, connection: ServerConnection) -> None:
         self._changed.clear()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -194,20 +194,48 @@ def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
 def has_same_programs(unit: CodeUnit, trusted: CodeUnit, finding: PluginFinding) -> bool:
     """Return whether the files that are not imported, but may be started, are the trusted ones."""
     others = {*(file.name for file in finding.folder.files), _SERVERS, LISTING}
-    now, before = (
-        {name: file.digest for name, file in it.files.items() if name not in others}
-        for it in (unit, trusted)
-    )
+    now, before = (_digests(it.files, others) for it in (unit, trusted))
     return not unit.problem and now == before
 
 
 def keeps_programs(unit: CodeUnit, trusted: CodeUnit) -> bool:
     """Return whether the files that the trusted settings start are unchanged."""
-    now, before = (
-        {name: file.digest for name, file in it.files.items() if name != it.key}
-        for it in (unit, trusted)
-    )
+    now, before = (_digests(it.files, {it.key}) for it in (unit, trusted))
     return not unit.problem and now == before
+
+
+def started_by_settings(trusted: CodeUnit) -> Mapping[str, str]:
+    """Return the digests of the trusted files that a project's settings may start."""
+    return _digests(trusted.files, {trusted.key})
+
+
+def started_by_settings_now(file: SelectionFile, base: str) -> Mapping[str, str] | None:
+    """Return these digests as they are on disk; `None` if they cannot be compared."""
+    unit = settings_unit(file, base)
+    return None if unit is None or unit.problem else started_by_settings(unit)
+
+
+def started_by_plugin(trusted: CodeUnit) -> Mapping[str, str]:
+    """Return the digests of the trusted files that the servers of a plugin may start."""
+    return _digests(trusted.files, {_SERVERS, LISTING})
+
+
+def started_by_plugin_now(
+    path: str, servers: Iterable[McpServerManifest], base: str, trusted: Mapping[str, str]
+) -> Mapping[str, str] | None:
+    """Return these digests as they are on disk; `None` if they cannot be compared."""
+    declared = json.dumps(list(map(_declared, servers)), default=_plain)
+    files, problem = _programs(path, base, declared)
+    root, now = real_path(path), _digests(files, ())
+    for name, digest in trusted.items():
+        # What is imported counts by its bytes, also behind a link.
+        if now.get(name) != digest and (file := _read(os.path.join(root, name), root)):
+            now[name] = file.digest
+    return None if problem else now
+
+
+def _digests(files: Mapping[str, CodeFile], others: Container[str]) -> dict[str, str]:
+    return {name: file.digest for name, file in files.items() if name not in others}
 
 
 def requested_variables(texts: Iterable[object]) -> tuple[str, ...]:
