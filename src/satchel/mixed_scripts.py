@@ -30,8 +30,8 @@ def mixes_scripts(name: str) -> bool:
     if name.isascii():
         return False
     words = _WORD.findall(name)
-    looks_latin = "LATIN" in _scripts(name) or all(map(passes_for_latin, words))
-    return any(_is_mixed(word) or (looks_latin and passes_for_latin(word)) for word in words)
+    has_latin = "LATIN" in _scripts(name)
+    return any(_is_mixed(word) or (has_latin and passes_for_latin(word)) for word in words)
 
 
 def _is_mixed(word: str) -> bool:

@@ -92,6 +92,9 @@ class StartCheck:
         return None if self.now() == self.trusted else self.refusal
 
 
+_NOT_STARTED = "its program is not started again"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustGate:
     """The grants of one pass, by the folder of the project."""
@@ -286,7 +289,7 @@ class TrustGate:
         return StartCheck(
             trusted=started_by_settings(trusted) if trusted else {},
             now=partial(started_by_settings_now, file, grant.project.folder),
-            refusal=grant.refusal(file.path, f"MCP server {name!r} is"),
+            refusal=grant.refusal(file.path, f"MCP server {name!r} is", instead=_NOT_STARTED),
         )
 
     def check_of_plugin(self, name: str, plugin: PluginEntry) -> StartCheck | None:
@@ -306,7 +309,7 @@ class TrustGate:
         return StartCheck(
             trusted=trusted,
             now=partial(started_by_plugin_now, plugin.path, servers, base, trusted),
-            refusal=grant.refusal(plugin.path, f"MCP server {name!r} is"),
+            refusal=grant.refusal(plugin.path, f"MCP server {name!r} is", instead=_NOT_STARTED),
         )
 
     def variables(
