@@ -29,6 +29,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from satchel import Satchel, ToolContext, ToolResult
 from satchel.remote import RemoteRunner, host_line
+from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import RemoteKeys
 from satchel.remote.roster import RedisClock, Roster, digest_of, plugins_of
 from satchel.remote.tool_worker import PluginService
@@ -291,10 +292,12 @@ class FakeWorker:
             limits=Limits(),
             key=KEY.encode(),
             keys=RemoteKeys("satchel"),
+            faults=RemoteFaults("satchel"),
         )
         self.running: dict[str, asyncio.Task[None]] = {}
         self.is_stopping = False
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        started.set_result(None)
         beat = self.service._beat(self.queue, f"w{id(self)}", PLACES, started)  # type: ignore[arg-type]
         self.tasks = [asyncio.create_task(beat), asyncio.create_task(self._take())]
 
@@ -368,10 +371,12 @@ class Fleet:
         self.version_of_host = [0] * options.hosts
         self.under_way: Counter[int] = Counter()  # calls of each version
         host_line.open_docket = lambda url, name, digest: FakeDocket(  # type: ignore[assignment]
-            self.redis, f"{name}:{digest}", lambda: self.cut_hosts[int(url)] > 0
+            self.redis,
+            f"{name}:{digest}",
+            lambda: self.cut_hosts[int(url.removeprefix("memory://"))] > 0,
         )
         self.runners = [
-            RemoteRunner(str(number), key=KEY, otherwise="wait", wait=300, queue=10**6)
+            RemoteRunner(f"memory://{number}", key=KEY, otherwise="wait", wait=300, queue=10**6)
             for number in range(options.hosts)
         ]
 

@@ -1,11 +1,15 @@
+from pathlib import Path
+
 import pytest
 
+import satchel
 from satchel.errors import (
     ConflictError,
     DefinitionError,
     NotFoundError,
     SatchelError,
     ToolError,
+    install_hint,
 )
 
 
@@ -38,3 +42,11 @@ def test_a_missing_name_comes_with_similar_names():
 
 def test_without_similar_names_there_is_no_hint():
     assert str(NotFoundError("skill", "x")) == "there is no skill named 'x'"
+
+
+def test_the_command_that_installs_an_extra_is_written_once():
+    assert install_hint("mcp") == "pip install 'satchel[mcp]'"
+    folder = Path(satchel.__file__).parent
+    start = "\"pip install 'satchel["
+    written = [path.name for path in folder.rglob("*.py") if start in path.read_text()]
+    assert written == ["errors.py"]

@@ -17,6 +17,7 @@ from satchel import Precedence, Project, Satchel, Settings, Status, conventional
 from satchel.cli.main import cli
 from satchel.mcp_servers import ServerPool
 from satchel.settings import Limits
+from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.projects import TrustLevel
 from satchel.sources.trust_record import TrustStore
 
@@ -219,6 +220,9 @@ def test_code_that_changed_before_the_start_is_held(clone):
         held = [it for it in app.catalog.diagnostics if it.code == "code-held"]
         assert {Path(it.where.path).name for it in held} == {"bait", "satchel.toml"}
         assert "--diff" in held[0].fix
+        said = {Path(it.where.path).name: it.message for it in held}
+        assert said["bait"].endswith("only the plugin's skills, notes and descriptions are used")
+        assert said["satchel.toml"].endswith("; only its choices of skills are used")
     trust(clone, "code")
     with opened(clone) as app:
         assert clone.happened() == {"imported-2", "other-command"}
@@ -234,6 +238,12 @@ def test_code_that_changes_while_it_runs_is_held_and_the_last_trusted_version_se
         (clone.folder / "plugins/more/tools.py").write_text("raise SystemExit\n")
         app.refresh()
         assert session.call_sync("bait", {"text": "x"}).text == "1 x"
+        held = [it for it in app.catalog.diagnostics if it.code == "code-held"]
+        said = {it.where.path: it.message for it in held}
+        assert said[str(clone.folder / "plugins/bait")].endswith(
+            "it changed after it was trusted; the last trusted version of its code is still used"
+        )
+        assert "it is new since you trusted it; only" in said[str(clone.folder / "plugins/more")]
         assert app.catalog.plugin("bait").state is Status.STALE
         assert "imported-2" not in clone.happened()
         trust(clone, "code")
@@ -247,11 +257,16 @@ def test_a_server_that_changes_while_it_runs_is_held_and_the_last_trusted_one_se
     with opened(clone) as app:
         before = app.declared_mcp_servers["starter"]
         command, *args = clone.touch_command("other-command")
-        (clone.folder / "satchel.toml").write_text(
+        new = clone.marks / "new"  # replaced at once: an empty file has nothing to hold
+        new.write_text(
             f"[mcp.starter]\ncommand = {command!r}\nargs = {args!r}\n[mcp.more]\ncommand='x'\n"
         )
+        new.replace(clone.folder / "satchel.toml")
         app.refresh()
+        app.refresh()  # the settings that still count are not those of the file
         assert app.declared_mcp_servers == {"starter": before}
+        (held,) = [it for it in app.catalog.diagnostics if it.code == "code-held"]
+        assert held.message.endswith("what the last trusted version says is still used")
         assert "other-command" not in clone.happened()
         trust(clone, "code")
         app.refresh()
@@ -299,6 +314,8 @@ def test_a_program_in_the_project_that_changes_is_held_with_its_server(clone):
         app.refresh()
         # It would start the changed program, so the last trusted definition is no help.
         assert "local" not in app.declared_mcp_servers
+        held = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
+        assert any(text.endswith("still used, but not its MCP servers") for text in held), held
     with opened(clone) as app:
         assert "local" not in app.declared_mcp_servers
     assert "helper" not in clone.happened()
@@ -623,3 +640,28 @@ def test_the_test_command_imports_no_code_that_differs_from_the_lock(
     assert "imported-2" not in clone.happened()
     clone.write_plugin(1)
     assert CliRunner().invoke(cli, ["test", name, option, *sources]).exit_code == 0
+
+
+def test_a_record_that_cannot_be_read_for_a_moment_is_kept_and_read_again(clone, monkeypatch):
+    trust(clone, "code")
+    path = TrustStore().stamp(str(clone.folder))[0]
+    with monkeypatch.context() as patch:
+        patch.setattr("satchel.sources.state_files.read_regular", out_of_files)
+        (listed,) = TrustStore().all()
+        app = Satchel(project=Project(clone.folder))
+    with app:
+        for problem in (listed, *app.catalog.diagnostics):
+            if problem.code == "trust-unreadable":
+                assert (problem.where.path, "Too many open files" in problem.message) == (
+                    path,
+                    True,
+                )
+                assert "delete" not in problem.fix
+        assert "trust-unreadable" in codes(app)
+        app.refresh()
+        assert "trust-unreadable" not in codes(app)
+        assert "bait" in app.catalog.tools
+
+
+def out_of_files(*_: object) -> None:
+    raise UnreadableFileError("Too many open files")

@@ -45,3 +45,8 @@ class NotFoundError(SatchelError):
 
 class ToolError(SatchelError):
     """Raised by a tool; its text goes to the model unchanged."""
+
+
+def install_hint(extra: str) -> str:
+    """Return the command that installs an optional extra."""
+    return f"pip install 'satchel[{extra}]'"

@@ -89,9 +89,10 @@ class CatalogCache(Memo):
             item for plugin in catalog.plugins.values() for item in plugin.contribution.middleware
         )
         self.names_runners = any(group.runner for group in catalog.groups.values()) or any(
-            plugin.contribution.runner for plugin in catalog.plugins.values()
+            plugin.contribution.runner or plugin.contribution.runners
+            for plugin in catalog.plugins.values()
         )
-        """Whether a group or a plugin names a runner of the host; tools may do so, too."""
+        """Whether a group or a manifest names a runner of the host; tools may do so, too."""
         self.has_contracts = any(entry.contract for entry in catalog.all_tools)
         """Whether any tool has a contract."""
         self._previous_digest = before.known_digest if before else None

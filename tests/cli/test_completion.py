@@ -47,7 +47,42 @@ def test_zsh_gets_one_line_and_keeps_the_rest_of_its_file(run, tmp_path, monkeyp
     for _ in range(2):
         assert run("completion", "install", "zsh").exit_code == 0
     lines = (tmp_path / ".zshrc").read_bytes().splitlines()
-    assert lines == [*before.splitlines(), b'eval "$(satchel completion show zsh)"']
+    assert lines[:-1] == before.splitlines()
+    assert lines[-1].endswith(b'eval "$(satchel completion show zsh)"')
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh here")
+def test_the_line_for_zsh_works_without_and_with_compinit_before_it(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("ZDOTDIR", str(tmp_path))
+    assert run("completion", "install", "zsh").exit_code == 0
+    line = (tmp_path / ".zshrc").read_text()
+    folder = os.path.dirname(sys.executable)
+    environ = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    for before in ("", "autoload -Uz compinit && compinit -u\n"):
+        script = f"{before}{line}print $_comps[satchel]"
+        done = subprocess.run(
+            ["zsh", "-f", "-c", script], env=environ, capture_output=True, text=True, check=False
+        )
+        assert (done.stdout, done.stderr) == ("_satchel_completion\n", "")
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="no bash here")
+@pytest.mark.parametrize("is_there", [True, False])
+def test_bash_without_its_package_is_told_what_to_do(run, tmp_path, monkeypatch, is_there):
+    from satchel.cli.commands import completion_command
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    (tmp_path / "there").touch()
+    package = str(tmp_path / ("there" if is_there else "not"))
+    monkeypatch.setattr(completion_command, "_BASH_COMPLETION", (package,))
+    result = run("completion", "install", "bash")
+    assert ("add to ~/.bashrc: source " in result.stderr) is not is_there
+    source = f"source {result.stdout.strip()} && complete -p satchel"
+    done = subprocess.run(
+        ["bash", "--norc", "-c", source], capture_output=True, text=True, check=False
+    )
+    assert "_satchel_completion satchel" in done.stdout, done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash here")

@@ -121,6 +121,34 @@ def test_a_plugin_whose_code_was_not_run_says_so_everywhere(run, here, write_plu
     assert "was not run" not in run("doctor", "--run", "--plugins", "plugins").stderr
 
 
+HOOKS = "from satchel import hookimpl\n\n@hookimpl\ndef satchel_tools():\n    return []\n"
+TOOL = "from satchel import tool\n\n@tool\ndef f():\n    'Do it.'\n"
+
+
+@pytest.mark.parametrize(("code", "parts"), [(TOOL, 2), (HOOKS, 1)])
+def test_json_and_text_agree_on_what_was_not_run(run, here, write_plugin, code, parts):
+    write_plugin(here / "plugins", "demo", "active: true\nodd: 1\n", tools=code)
+
+    def states(*args):
+        found = json.loads(run(*args, "--plugins", "plugins", "--json").stdout)
+        found = [*found["tools"], *found["plugins"]] if args[0] == "list" else found
+        return [item["state"] for item in found if item["name"] in {"f", "demo"}]
+
+    assert states("list") == ["not run"] * parts
+    assert states("show", "demo", "--kind", "plugin") == ["not run"]
+    findings = json.loads(run("doctor", "--plugins", "plugins", "--json").stdout)["findings"]
+    assert [item["state"] for item in findings if item["name"] == "demo"] == ["not run"]
+    assert "plugin demo: not run" in run("show", "demo", "--plugins", "plugins").stdout
+    said = "the code of 1 plugin was not run"
+    assert said in run("doctor", "--plugins", "plugins").stderr
+    assert states("list", "--run") == ["ok"] * parts
+
+
+def test_an_enabled_package_whose_code_was_not_run_says_so(run):
+    listed = run("list", "plugins", "--entry-points", "builtin").stdout
+    assert ["builtin", "not", "run"] in [line.split()[:3] for line in listed.splitlines()]
+
+
 def test_with_run_nothing_says_to_use_run(run, here, write_plugin):
     code = "from satchel import missing, tool\n\n@tool\ndef f():\n    'Do it.'\n"
     write_plugin(here / "plugins", "demo", tools=code)

@@ -151,7 +151,7 @@ def test_an_installed_plugin_is_enabled_and_disabled_again(run, file):
     run("enable", "builtin")
     assert tomllib.loads(file.read_text()) == {"enable": ["builtin"]}
     (plugin,) = json.loads(run("list", "plugins", "--json").stdout)
-    assert (plugin["name"], plugin["state"]) == ("builtin", "ok")
+    assert (plugin["name"], plugin["state"]) == ("builtin", "not run")
     run("disable", "builtin")
     assert tomllib.loads(file.read_text()) == {"disable": ["builtin"]}
     run("enable", "builtin")

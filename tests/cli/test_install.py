@@ -109,7 +109,7 @@ def names(folder):
 def served(run):
     """Return the names of the plugins that are used."""
     found = json.loads(run("list", "plugins", "--json").stdout)
-    return [item["name"] for item in found if item["state"] in {"ok", "degraded"}]
+    return [item["name"] for item in found if item["state"] in {"not run", "ok", "degraded"}]
 
 
 # ---- consent ------------------------------------------------------------------------------
@@ -354,9 +354,10 @@ def test_plugins_of_one_folder_are_installed_beside_each_other(run, market):
 
 
 def test_a_name_that_a_marketplace_does_not_have_is_refused(run, market, home):
-    for name, text in (("bear", "did you mean bare?"), ("far", "not loaded: far")):
+    for name, text in (("bear", "did you mean bare?"), ("far", "satchel add ./market --only far")):
         done = run("install", "./market", "--plugin", name)
         assert (done.exit_code, text in done.stderr) == (1, True), done.stderr
+    assert "'far' is at another address" in done.stderr
     assert names(home) == []
 
 

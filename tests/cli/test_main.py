@@ -206,3 +206,12 @@ def test_text_from_outside_cannot_rewrite_the_terminal(run, here, write_skill):
         result = run(*args, "--skills", "skills")
         assert not {"\x1b", "\u202e"} & set(result.output), args
     assert "around" in run("list", "skills", "--skills", "skills").stdout.splitlines()[1]
+
+
+def test_an_unknown_command_is_answered_alone(run, here, write_skill):
+    write_skill(here / "skills", "pdf")
+    assert "not read: ./skills" in run("list").stderr
+    result = run("frob")
+    assert result.exit_code == 2
+    assert "No such command 'frob'." in result.stderr
+    assert "not read" not in result.stderr

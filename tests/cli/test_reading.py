@@ -67,6 +67,27 @@ def test_a_list_fits_the_screen(run, here, write_skill, monkeypatch):
     assert "…" in narrow
 
 
+@pytest.mark.parametrize("option", [(), ("--long",)])
+@pytest.mark.parametrize("size", [5, 30, 50, 64])
+def test_at_80_columns_each_row_has_a_useful_part_of_its_description(
+    run, write_skill, monkeypatch, size, option
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    here = Path.cwd()
+    long = here / ("long-" * 10)
+    for name in ("n" * size, "off"):
+        write_skill(long, name, description="word " * 40)
+    run("disable", "off", "--skills", str(long), "--force")
+    lines = run("list", "skills", *option, "--skills", str(long)).stdout.splitlines()
+    assert max(map(len, lines[:-1])) <= 80
+    text = "\n".join(lines)
+    assert f"{'n' * size}  ok" in text
+    assert "description" in text
+    shown = [line[line.index("word") :] for line in lines if "word" in line]
+    assert len(shown) == 2
+    assert all(len(part) >= 17 and part.endswith("…") for part in shown), shown
+
+
 def test_without_folders_the_well_known_places_are_read(run, here, tmp_path, write_skill):
     write_skill(tmp_path / "home" / "skills", "mine")
     write_skill(here / ".agents" / "skills", "projects")

@@ -1,10 +1,11 @@
 """The person at the terminal, as far as no terminal is needed."""
 
 import sys
+from io import StringIO
 
 import pytest
 
-from satchel.cli.console import Console
+from satchel.cli.console import Console, wrapped
 from satchel.cli.terminal import Terminal
 
 MIB = 1024 * 1024
@@ -39,3 +40,30 @@ def test_on_a_terminal_it_is_drawn_in_place_and_ended_before_other_words(
         "done[31m",
         "",
     ]
+
+
+class Screen(StringIO):
+    def isatty(self):
+        return True
+
+
+LONG = "skills/pdf/SKILL.md:3: warning[skill-unknown-field]: the field 'colour' is odd -> drop it"
+
+
+def test_on_a_terminal_a_diagnostic_is_wrapped_with_a_hanging_indent(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert wrapped(f"short\n  {LONG}", Screen()).split("\n") == [
+        "short",
+        "  skills/pdf/SKILL.md:3: warning[skill-unknown-field]: the",
+        "      field 'colour' is odd -> drop it",
+    ]
+    Console(screen := Screen()).wrapped(LONG)
+    assert screen.getvalue().count("\n    ") == 1
+
+
+def test_a_pipe_gets_whole_lines_and_a_word_is_never_cut(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert wrapped(LONG, StringIO()) == LONG
+    assert wrapped("x" * 90, Screen()) == "x" * 90
+    monkeypatch.setenv("COLUMNS", "3")
+    assert wrapped(LONG, Screen()) == LONG

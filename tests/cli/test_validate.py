@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -102,7 +103,7 @@ def test_each_real_skill_gets_its_verdict(shared):
     assert len(files) > 500
     for file in files:
         found = check(str(file))
-        assert found.skills == 1, file
+        assert len(found.skills) == 1, file
         assert all(it.where.path.startswith(str(file.parent)) for it in found.problems), file
 
 
@@ -325,7 +326,7 @@ def test_the_commands_of_a_plugin_are_checked(run, here, manifest, command, text
     (here / "demo" / manifest).parent.mkdir(exist_ok=True)
     (here / "demo" / manifest).write_text('{"name": "demo", "version": "1"}')
     result = run("validate", "demo")
-    assert result.stderr == "0 skills, 1 command, 1 plugin checked: 0 errors, 0 warnings\n"
+    assert result.stderr == "1 skill, 1 plugin checked: 0 errors, 0 warnings\n"
     file.write_text("")
     result = run("validate", "demo")
     assert result.exit_code == 1
@@ -338,6 +339,25 @@ def test_it_says_which_groups_are_off_in_a_new_session(run, here, write_plugin):
     write_plugin(here / "plugins", "clock", "active: true\n")
     lines = run("validate", "plugins").stderr.splitlines()
     assert lines[:-1] == [
-        "off in a new session, on in 'satchel serve': maps; 'active: true' switches it on",
+        (
+            "active in 'satchel serve' but not in a new session: maps; "
+            "'active: true' activates it in both"
+        ),
         "off until it is switched on: danger",
     ]
+
+
+def test_validate_counts_as_list_does(run, here, write_skill):
+    bundle = here / "work" / "demo"
+    write_skill(bundle / "skills", "pdf")
+    write_skill(here / "work" / "more", "pdf")
+    (bundle / ".claude-plugin").mkdir()
+    (bundle / ".claude-plugin" / "plugin.json").write_text('{"name": "demo", "version": "1"}')
+    (bundle / "commands").mkdir()
+    (bundle / "commands" / "do.md").write_text("Do it.")
+    listed = run("list", "--skills", "work", "--plugins", "work").stderr.splitlines()[0]
+    assert listed.startswith("3 skills, ")
+    assert re.search(r", 1 plugin( and \d+ not enabled)?$", listed), listed
+    for paths in (["work"], ["work", "work"], ["work", "./work/demo", "work/more/pdf"]):
+        result = run("validate", *paths)
+        assert result.stderr == "3 skills, 1 plugin checked: 0 errors, 0 warnings\n", paths

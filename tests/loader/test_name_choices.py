@@ -5,6 +5,7 @@ import json
 import pytest
 
 from satchel import Satchel, Settings
+from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.selection import selection_path
 
 TOOL = '''
@@ -156,4 +157,22 @@ def test_a_record_that_cannot_be_read_is_logged_and_protects_while_it_runs(add, 
     add("a-maps")
     app.refresh()
     assert says(app) == "maps"
-    assert "owners of names cannot be" in caplog.text
+    assert "owners of names cannot be read" in caplog.text
+    assert "owners.json to start again" in caplog.text
+
+
+def test_a_record_that_the_system_hides_for_a_moment_is_not_to_be_removed(
+    add, tmp_path, caplog, monkeypatch
+):
+    state = tmp_path / "state"
+    (state / "names").mkdir(parents=True)
+    (state / "names/owners.json").write_text('{"owners": {}}')
+    add("maps")
+
+    def fail(*_: object) -> None:
+        raise UnreadableFileError("Too many open files")
+
+    monkeypatch.setattr("satchel.sources.state_files.read_regular", fail)
+    Satchel(plugins=[tmp_path / "plugins"], settings=Settings(state_folder=str(state))).close()
+    assert "Too many open files" in caplog.text
+    assert "remove" not in caplog.text

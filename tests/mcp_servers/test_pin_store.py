@@ -14,6 +14,7 @@ from satchel.mcp_servers import HttpServer, StdioServer
 from satchel.mcp_servers.definition_diff import differences
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, origin_in_code, pin_files
 from satchel.mcp_servers.tool_definitions import ToolDefinition
+from satchel.sources.file_reader import UnreadableFileError
 
 HERE = ServerOrigin("", "box", "npx box@1")
 A, B = ToolDefinition(name="a", description="Adds."), ToolDefinition(name="b", description="Bakes.")
@@ -223,6 +224,22 @@ def test_pins_that_cannot_be_read_hold_everything(pins, tmp_path, broken):
     verdict = again(tmp_path).compare((A,))
     assert whys(verdict) == {"a": "cannot be compared"}
     assert verdict.problem.code == "mcp-pins-unreadable"
+    assert "remove the file" in verdict.problem.fix
+
+
+def test_pins_that_cannot_be_read_for_a_moment_are_read_again(pins, monkeypatch):
+    pins.compare((A,))
+    tools = (A, B)
+
+    def fail(*_: object) -> None:
+        raise UnreadableFileError("Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("satchel.sources.state_files.read_regular", fail)
+        verdict = pins.compare(tools)
+    assert whys(verdict) == dict.fromkeys("ab", "cannot be compared")
+    assert "remove" not in verdict.problem.fix
+    assert whys(pins.compare(tools)) == {"b": "is new"}
 
 
 def test_pins_that_cannot_be_written_are_told_and_hold_nothing(tmp_path):

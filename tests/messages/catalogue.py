@@ -22,7 +22,10 @@ MAKERS = {
     Diagnostic.__name__: "diagnostic",
     failure.__name__: "failure",
 }
-CLI = {"say", "out", "echo", "confirm", "option", "UsageError", "BadParameter", "ClickException"}
+CLI = {
+    *("say", "out", "wrapped", "echo", "confirm", "option"),
+    *("UsageError", "BadParameter", "ClickException"),
+}
 """Calls of click and of the console, in modules that use them."""
 LOG_LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 DESCRIBED = {"command": "command", "group": "command", tool.__name__: "tool"}

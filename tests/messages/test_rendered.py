@@ -418,16 +418,25 @@ def projects(world):
 
 def runners(world):
     """What a host says of its runners and workers."""
+    from redis.exceptions import AuthenticationError, NoPermissionError
+
     from satchel.remote.remote_faults import RemoteFaults
     from satchel.runtime.scoped_runner import unknown_runner
 
     faults, call = RemoteFaults("satchel"), ToolCall(name="draw", plugin_digest="0123456789abcdef")
+    for problem in (
+        AuthenticationError(),
+        NoPermissionError(),
+        ConnectionError("CERTIFICATE_VERIFY_FAILED"),
+    ):
+        faults.unreachable(problem)
+        yield from faults.diagnostics
     faults.unreachable(ConnectionError())
     faults.no_worker(call)
     faults.refused("a message that is not signed with our key")
     faults.lost(call)
     faults.may_have_run(call)
-    return [*faults.diagnostics, unknown_runner("gpu", "draw")]
+    yield from (*faults.diagnostics, unknown_runner("gpu", "draw"))
 
 
 WORLDS = [

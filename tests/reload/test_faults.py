@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from satchel import Satchel, Settings
+from satchel import Satchel, Settings, WatchTimings
 from satchel.sources.file_reader import real_path
 
 PROGRAM = """
@@ -149,6 +149,58 @@ def test_an_editor_that_truncates_a_file_first_takes_no_tool_away(tmp_path, paus
                 file.write_text(code.format(n=number))
             assert is_served.wait(60)
     assert ("tool", "removed") not in changes
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "seen"),
+    [
+        (
+            "plugins/demo/tools.py",
+            "from satchel import tool\n\n@tool\ndef hi() -> str:\n    'Say {n}.'\n    return ''\n",
+            lambda app: app.catalog.tools["hi"].description,
+        ),
+        (
+            "plugins/demo/toolkit.yaml",
+            "name: demo\ndescription: Say {n}.\nactive: true\n# and the end\n",
+            lambda app: app.catalog.plugins["demo"].description * app.catalog.groups["demo"].active,
+        ),
+        (
+            "skills/demo/SKILL.md",
+            "---\nname: demo\ndescription: Say {n}.\n---\n" + "Do it again.\n" * 9 + "The end.\n",
+            lambda app: (
+                app.catalog.skills["demo"].description
+                * app.catalog.skills["demo"].manifest.body.strip().endswith("The end.")
+            ),
+        ),
+    ],
+    ids=["code", "manifest", "skill"],
+)
+def test_what_a_slow_editor_has_not_finished_is_not_served(tmp_path, name, text, seen):
+    files = {
+        "plugins/demo/toolkit.yaml": "name: demo\nactive: true\n",
+        "plugins/demo/tools.py": "from satchel import tool\n",
+        "skills/demo/SKILL.md": "---\nname: demo\ndescription: Says it.\n---\nDo it.\n",
+    }
+    for path, content in (files | {name: text.format(n=0)}).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content)
+    settings = Settings(pace=WatchTimings(settle=3))
+    served, is_served = [], threading.Event()
+    with Satchel(tmp_path / "skills", plugins=tmp_path / "plugins", settings=settings) as app:
+
+        def note(_change):
+            served.append(seen(app))
+            if served[-1] == "Say 1.":
+                is_served.set()
+
+        app.subscribe(note)
+        with app.watching(), (tmp_path / name).open("w") as file:
+            for start in range(0, len(text), 30):
+                file.write(text.format(n=1)[start : start + 30])
+                file.flush()
+                time.sleep(0.05)  # the editor's own pause
+            assert is_served.wait(60)
+    assert set(served) == {"Say 1."}
 
 
 def test_a_link_that_is_replaced_while_it_is_resolved_is_resolved_again(tmp_path, monkeypatch):

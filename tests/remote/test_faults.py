@@ -28,6 +28,7 @@ KEY = "0123456789abcdef0123456789abcdef"
 TOOLS = """
 import asyncio
 import os
+import time
 from pathlib import Path
 from satchel import tool
 
@@ -46,6 +47,12 @@ async def once(folder: str, name: str, seconds: float = 0.0) -> str:
 async def again(folder: str, name: str, seconds: float = 0.0) -> str:
     "Work that may be done again."
     return await work(folder, name, seconds)
+
+@tool
+async def block(folder: str, name: str, seconds: float = 0.0) -> str:
+    "Block the event loop."
+    time.sleep(seconds)
+    return await work(folder, name, 0)
 
 @tool(timeout=1.0)
 async def brief(folder: str, name: str, seconds: float = 0.0) -> str:
@@ -165,6 +172,21 @@ def test_redis_is_paused_and_comes_back(folder, marks, redis_server, start_worke
     for result, name in zip(asyncio.run(main()), ("first", "second"), strict=True):
         assert not result.is_error, result.text
         assert len(runs(marks / name)) == 1
+
+
+def test_a_tool_that_blocks_its_event_loop_still_answers(folder, marks, redis_server, start_worker):
+    redis = redis_server()
+    start_worker(folder, redis.url)
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, runner):
+            # Longer than a worker may be silent, and than its calls wait to be delivered again.
+            return await begin(session, "block", marks, "blocked", 9.0), codes(runner)
+
+    result, seen = asyncio.run(main())
+    assert result.text.startswith("done by")
+    assert len(runs(marks / "blocked")) == 1
+    assert seen == set()
 
 
 SKEW = """

@@ -382,6 +382,15 @@ def test_tools_groups_and_plugins_name_the_runner_that_they_need(named):
         assert texts_of(app) == {"own": "here", "grouped": "here", "plain": "elsewhere"}
 
 
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_the_manifest_names_the_runner_of_a_single_tool(named, isolation):
+    listed = "tools:\n- name: own\n- name: grouped\n  runner: far\n- plain\n"
+    with named(f"isolation: {isolation}\n{listed}") as app:
+        app.register_runner(Elsewhere(), name="far")
+        app.register_runner(Elsewhere(), name="gpu")
+        assert texts_of(app) == {"own": "elsewhere", "grouped": "elsewhere", "plain": "here"}
+
+
 def test_a_runner_that_is_not_registered_is_reported_once_and_the_call_runs_here(named, caplog):
     with named() as app:
         assert set(texts_of(app).values()) == {"here"}

@@ -188,6 +188,17 @@ def test_what_the_host_switched_at_the_start_and_between_steps_is_switched_again
     ]
 
 
+def test_a_skill_that_the_host_loaded_is_loaded_again(folder):
+    session, recording = opened(folder).session(), Recording()
+    for load in (session.load_skill, lambda _: None):
+        load("fares")
+        step = session.step()
+        recording.add_step(step)
+        recording.add_calls([LOAD], asyncio.run(step.execute([LOAD])))
+    assert "loaded before" in list(recording)[1]["result"]["content"][0]["text"]
+    assert replayed(Recording.loads(recording.dumps()), opened(folder))[0] == []
+
+
 def test_a_single_tool_that_the_host_switched_off_again_is_off_in_the_replay(folder):
     session, recording = with_maps(folder).session(), Recording()
     session.deactivate("web")

@@ -6,6 +6,7 @@ are run by their own tests.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,9 @@ def main(wanted: list[str]) -> int:
     rows, faults = [], []
     for trial in TRIALS:
         if wanted and not any(part in trial.name for part in wanted):
+            continue
+        if trial.program and not shutil.which(trial.program):
+            print(f"left out: {trial.name} (no {trial.program})")
             continue
         count = max(round(trial.long * scale), 1)
         started = time.monotonic()

@@ -29,6 +29,8 @@ class Trial:
     run: Callable[[int, Path], Tally]
     long: int
     short: int
+    program: str = ""
+    """The program that it needs, if any; without it the trial is left out."""
 
 
 def write_skill(

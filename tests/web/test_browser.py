@@ -51,6 +51,8 @@ def test_a_broken_save_shows_on_any_page_and_the_last_version_answers(
     good = tools.read_text()
     tools.write_text("import nothing_of_that_name\n")
     page.wait_for_selector("#problem-badge .failed")
+    wait_for_text(page, "#first-problem", "plugins/demo/tools.py")
+    assert "nothing_of_that_name" in page.inner_text("#first-problem")
     page.click("#fill")
     page.click("#call")
     wait_for_text(page, "#result .blocks", "2")
@@ -106,6 +108,27 @@ def test_a_skill_is_linted_and_saved(start_server, open_page, folders):
     wait_for_text(page, "#skill-head", "Saved.")
 
 
+def test_the_page_of_what_was_removed_says_so_until_it_is_there_again(
+    start_server, open_page, folders, write_skill
+):
+    page = open_page(start_server(), "/skills/pdf")
+    (folders / "skills/pdf/SKILL.md").unlink()
+    wait_for_text(page, "#gone", "'pdf'")
+    assert page.inner_text("#skill-head .chip") == "removed"
+    write_skill(folders / "skills", "pdf", description="Back.")
+    wait_for_text(page, "#skill-head", "Back.")
+    assert (page.query_selector("#gone"), page.inner_text("#skill-head .chip")) == (None, "ok")
+
+
+@pytest.mark.parametrize(
+    ("path", "key"), [("/tools/add", "call, from a field"), ("/skills/pdf", "save, from the text")]
+)
+def test_the_help_has_the_keys_of_the_page(start_server, open_page, path, key):
+    page = open_page(start_server(), path)
+    page.keyboard.press("?")
+    assert key in page.inner_text("#keys")
+
+
 # ---- hostile content ----------------------------------------------------------------------------
 
 
@@ -126,6 +149,7 @@ def test_hostile_text_is_text_in_the_browser(start_server, open_page, folders, w
         assert page.query_selector("main script, main img") is None
     page.click("#call")
     wait_for_text(page, "#result .blocks", "<script>alert(1)</script>")
+    assert "⟨U+202E⟩" in page.inner_text("#result .blocks")
     assert page.query_selector("#result script, #result img") is None
 
 
@@ -150,6 +174,9 @@ def test_approval_is_asked_for_in_the_page(start_server, open_page):
     page.click("#fill")
     page.click("#call")
     page.wait_for_selector("#approval[open]")
+    page.click("#approval button[value=no]")
+    wait_for_text(page, "#result", "Not called.")
+    page.click("#call")
     page.click("#approval button[value=yes]")
     wait_for_text(page, "#result .blocks", "2")
 
@@ -165,6 +192,7 @@ def test_a_plan_asks_for_approval_in_the_page(start_server, open_page):
     page.wait_for_selector("#approval[open]")
     assert page.inner_text("#approval-calls") == "add"
     page.click("#approval button[value=no]")
+    wait_for_text(page, "#plan-result", "Not run.")
     page.click("#run-plan")
     page.click("#approval button[value=yes]")
     wait_for_text(page, "#plan-result", "42")
@@ -247,6 +275,28 @@ def test_a_form_shows_nested_parts_and_writes_the_same_call_elsewhere(
     assert page.input_value("[aria-label=city]") == "Paris"
 
 
+def test_large_integers_keep_their_digits(start_server, open_page, folders):
+    (folders / "plugins/demo/tools.py").write_text(
+        "from satchel import tool\n@tool\ndef big(n: int) -> dict:\n    return {'twice': 2 * n}\n"
+    )
+    number, server = 12345678901234567890, start_server()
+    page = open_page(server, "/tools/big")
+    page.fill("[aria-label=n]", str(number))
+    page.click("#call")
+    wait_for_text(page, "#result", str(2 * number))
+    assert str(2 * number) in page.text_content("#result details pre")
+    assert f'"n": {number}' in page.input_value("#json")
+    assert f'{{"n":{number}}}' in page.inner_text("#as-command")
+    assert f'"n": {number}' in page.inner_text("#as-python")
+    page.click("#raw summary")
+    page.fill("#json", f'{{"n": {number + 1}}}')
+    assert page.input_value("[aria-label=n]") == str(number + 1)
+    page.goto(server.url + "/sessions/1")
+    page.fill("#plan", f'[{{"name": "big", "arguments": {{"n": {number}}}}}]')
+    page.click("#run-plan")
+    wait_for_text(page, "#plan-result", str(2 * number))
+
+
 # ---- session ------------------------------------------------------------------------------------
 
 
@@ -258,6 +308,7 @@ def test_a_conversation_can_be_held_by_hand(start_server, open_page):
     page.keyboard.press("Enter")
     wait_for_text(page, "#skill-text", "# PDF")
     wait_for_text(page, "#loaded", "pdf")
+    page.wait_for_function("() => document.querySelector('#state').value.includes('pdf')")
     page.fill("#plan", '[{"name": "add", "arguments": {"a": 41}}]')
     page.click("#check-plan")
     wait_for_text(page, "#plan-result", "would run")

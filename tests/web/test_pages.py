@@ -92,6 +92,19 @@ def test_a_description_of_five_megabytes_is_cut(folders, bench, visit):
     assert "big" in client.get("/problems").text, "it is refused, and the page says so"
 
 
+def test_invisible_characters_in_a_result_are_spelled_out(folders, bench, visit):
+    (folders / "plugins/demo/tools.py").write_text(
+        "from satchel import tool\n@tool\nasync def show():\n"
+        "    yield 'a\\u202eb\\r\\n'\n    yield {'k\\x1b': ['\\u200b']}\n"
+    )
+    bench.app.refresh()
+    *_, chunk, last = lines(visit().post("/calls", json={"tool": "show"}))
+    text = json.dumps([chunk, last], ensure_ascii=False)
+    assert "a⟨U+202E⟩b\\n" in text
+    assert "k⟨U+001B⟩" in text
+    assert not {"\u202e", "\u200b"} & set(text)
+
+
 # ---- catalog ------------------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ TOOL = {
     "call": "act", "name": "act", "description": "Act.", "parameters": {"type": "object"},
     "output": None, "annotations": {}, "examples": (), "timeout": None, "idempotent": False,
     "remember": "turn",
+    "runner_name": "",
     "background": False, "groups": (), "takes_context": False,
     "version": "1", "path": "tools.py", "contract": None,
 }  # fmt: skip

@@ -164,8 +164,9 @@ class Catalog:
         if entry is None or plugin is None:
             return ""
         groups = (self.groups[name].runner for name in entry.groups if name in self.groups)
-        names = (entry.tool.runner_name if entry.tool else "", *groups, plugin.contribution.runner)
-        return next(filter(None, names), "")
+        own = (plugin.contribution.runners.get(tool), entry.tool and entry.tool.runner_name)
+        names = (*own, *groups, plugin.contribution.runner)
+        return next((name for name in names if name), "")
 
     def _plugin_of(self, entry: ToolEntry | None) -> PluginEntry | None:
         units = (it for it in self.plugins.values() if entry and it.unit == entry.unit)

@@ -219,6 +219,8 @@ class PluginContribution:
     description: str = ""
     runner: str = ""
     """The name of the host's runner that runs its tools, if they and their groups name none."""
+    runners: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The runners that its manifest names for single tools; they come before those of the code."""
     compatible_with: tuple[str, ...] = ()
     """The digests of other versions whose calls it may answer on a worker."""
     groups: tuple[Group, ...] = ()
@@ -257,6 +259,8 @@ class PluginContribution:
     state: Status = Status.OK
     is_untrusted: bool = False
     """Whether its code is neither imported nor started, because the user did not trust it so."""
+    has_code: bool = False
+    """Whether it is a folder or package with code, which `code` imports."""
     code: Any = field(default=None, compare=False)
     """The handle of the imported version (`ImportedCode`); the catalog does not use it."""
 

@@ -26,7 +26,7 @@ class RankedSkill:
     finding: SkillFinding
     rank: tuple[object, ...]
     is_settling: bool = False
-    """Whether it is broken, but perhaps only half written; if so, the previous entry stays."""
+    """Whether it is broken or much shorter, but perhaps half written: the previous entry stays."""
 
 
 def build_plugins(

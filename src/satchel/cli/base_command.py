@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import satchel
-from satchel.cli.console import console, log_to_stderr, silence_sdk
+from satchel.cli.console import complain, console, log_to_stderr, silence_sdk
 from satchel.errors import SatchelError
 from satchel.formats.lock_file import LOCK_FILE
 from satchel.lazy_dataclass import dataclass
@@ -56,6 +56,7 @@ class Sources:
         wait: bool = True,
         patience: float | None = None,
         plugin_patience: float | None = None,
+        is_quiet: bool = False,
         limits: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> "satchel.Satchel":
@@ -64,7 +65,8 @@ class Sources:
         Plugins are imported only with `run_code`. With `servers`, the declared MCP servers are
         connected first, or with `wait=False` in the background. With `serves`, they may ask the
         MCP clients that are served. `patience` and `plugin_patience` are how many seconds servers
-        and plugins are waited for; by default, until each is there or has failed.
+        and plugins are waited for; by default, until each is there or has failed. With `is_quiet`,
+        nothing is written about folders that bring nothing or are not read.
         """
         if run_code:
             log_to_stderr()
@@ -94,7 +96,8 @@ class Sources:
         if servers and wait:
             app.wait_for_mcp_servers(patience)
             app.require_locked()
-        _write_unread_folders(self, app, project)
+        if not is_quiet:
+            _write_unread_folders(self, app, project)
         return app
 
     @property
@@ -204,7 +207,7 @@ def _write_unread_folders(
     written = click.get_current_context().meta.setdefault(_WRITTEN_LINES, set())
     for line in lines:
         if line not in written:
-            click.echo(line, err=True)
+            complain(line)
     written.update(lines)
 
 

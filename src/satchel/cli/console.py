@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from io import StringIO
+from textwrap import wrap
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -63,7 +64,48 @@ def show_in_colour(show: Callable[[TextIO], None], _file: Any = None) -> None:
     """Write what an exception of click shows to stderr, with its severity coloured."""
     text = StringIO()
     show(text)
-    click.echo(_with_colour(text.getvalue()), err=True, nl=False)
+    complain(text.getvalue().removesuffix("\n"))
+
+
+def complain(text: str) -> None:
+    """Write a message to stderr; on a terminal it is wrapped, and its severity is coloured."""
+    click.echo(_with_colour(wrapped(text, sys.stderr)), err=True)
+
+
+HANG = " " * 4
+"""The indent of a line that continues another."""
+_LEAST_LINE = 20
+"""In a narrower terminal nothing is wrapped."""
+
+
+def wrapped(text: str, stream: TextIO | None) -> str:
+    """Return a text whose lines are wrapped if the stream is a terminal; a pipe gets whole lines.
+
+    What continues a line is indented by 4 characters more. Words stay whole.
+    """
+    if stream is None or not stream.isatty() or (width := _width(stream) or 0) < _LEAST_LINE:
+        return text
+    return "\n".join(_wrapped_line(line, width) for line in text.split("\n"))
+
+
+def _wrapped_line(line: str, width: int) -> str:
+    indent = " " * (len(line) - len(line.lstrip(" "))) + HANG
+    if len(line) <= width or len(indent) >= width:
+        return line
+    lines = wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines)
+
+
+def _width(stream: TextIO) -> int | None:
+    columns = os.environ.get("COLUMNS", "")
+    if re.fullmatch("[1-9][0-9]{0,4}", columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
 
 
 def _with_colour(text: str) -> str:
@@ -101,6 +143,10 @@ class Console:
         except OSError as problem:
             raise SatchelError(f"cannot write to stdout: {problem.strerror}") from problem
 
+    def wrapped(self, text: str, **style: Any) -> None:
+        """Write a message to stdout as data; on a terminal it is wrapped, and may have a style."""
+        self.out(self.paint(wrapped(text, self.stream), **style))
+
     def json(self, value: Any) -> None:
         """Write a JSON document in ASCII, so that an invalid file name cannot break the output."""
         self.out(json.dumps(value, indent=2))
@@ -112,9 +158,9 @@ class Console:
                 self.out(f"  {label:13} {one_line(value)}")
 
     def say(self, text: str) -> None:
-        """Write a message to stderr; on a terminal, its severity is coloured."""
+        """Write a message to stderr; on a terminal it is wrapped, and its severity is coloured."""
         try:
-            click.echo(_with_colour(text), err=True)
+            complain(text)
         except OSError:  # the reader has gone
             _discard(sys.stderr)
 
@@ -130,13 +176,7 @@ class Console:
     @property
     def columns(self) -> int | None:
         """Return the width of the terminal, or `None` if stdout is not a terminal."""
-        columns = os.environ.get("COLUMNS", "")
-        if re.fullmatch("[1-9][0-9]{0,4}", columns):
-            return int(columns)
-        try:
-            return os.get_terminal_size(self.stream.fileno()).columns or None
-        except (OSError, ValueError):
-            return None
+        return _width(self.stream)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Choose one plugin of a marketplace, to install it alone."""
 
+import shlex
 from collections.abc import Mapping
 
 from satchel.cli.console import Console
@@ -9,7 +10,7 @@ from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
 from satchel.settings import Limits
 from satchel.sources import PluginFinding, RootKind, format_of, scan_plugins, search_root
-from satchel.sources.marketplaces import MARKETPLACE_FILE, is_marketplace
+from satchel.sources.marketplaces import MARKETPLACE_FILE, is_marketplace, read_listing
 from satchel.sources.plugin_formats import PluginFormat
 from satchel.text import one_line, shorten
 
@@ -21,10 +22,15 @@ def choose_plugin(what: str, name: str, console: Console, terminal: Terminal) ->
 
     Raises `SatchelError`.
     """
-    scan = scan_plugins(search_root(what, RootKind.PLUGINS), Limits())
+    root = search_root(what, RootKind.PLUGINS)
+    scan = scan_plugins(root, Limits())
     plugins = {_name(item): item for item in scan.findings.values()}
     if name in plugins:
         return plugins[name]
+    listing = read_listing(root.path, Limits())
+    if name and listing and name in {item.name for item in listing.remote}:
+        add = shlex.join(["satchel", "add", what, "--only", name])
+        raise SatchelError(f"the plugin {name!r} is at another address", where=what, fix=add)
     for item in scan.diagnostics:
         console.say(diagnostic_line(item))
     if name:

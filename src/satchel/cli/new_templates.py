@@ -135,9 +135,8 @@ A plugin for Satchel.
 ```console
 $ satchel validate .
 $ satchel test .
-$ pip install pytest
+$ pip install . pytest
 $ pytest
-$ pip install .
 $ satchel schema --entry-points {name}
 ```
 

@@ -20,7 +20,7 @@ def error_text(plugin: PluginContribution, problem: Exception) -> str:
 def plugin_commands() -> Mapping[str, tuple[tuple[PluginContribution, click.Command], ...]]:
     """Import the enabled plugins, and return their commands by name, each with its plugin."""
     commands: dict[str, tuple[tuple[PluginContribution, click.Command], ...]] = {}
-    for plugin in Sources().open(run_code=True).catalog.plugins.values():
+    for plugin in Sources().open(run_code=True, is_quiet=True).catalog.plugins.values():
         for command in plugin.contribution.commands:
             commands[command.name] = (
                 *commands.get(command.name, ()),

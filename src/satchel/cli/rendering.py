@@ -1,10 +1,11 @@
 """Render entries and diagnostics as lines of text; text from outside is escaped."""
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from satchel.cli.console import Console
+from satchel.cli.console import HANG, Console
 from satchel.diagnostics import Diagnostic, Severity
 from satchel.reports.short_texts import count, location_text
 from satchel.text import one_line, shorten, visible
@@ -29,6 +30,8 @@ COLOURS = {
 
 _GAP = "  "
 _MIN_WIDTH = 16
+_MIN_TEXT = 20
+"""The least width of the last column beside the others."""
 _UNCUT = 2
 """How many columns of a table are never cut."""
 
@@ -43,7 +46,7 @@ def table(rows: Sequence[Sequence[str]], console: Console, header: Sequence[str]
     """Write rows in aligned columns, cut to the width of the terminal.
 
     The first column is a name and the second a short word such as a state, which is coloured:
-    neither is cut.
+    neither is cut. The last is a text, which gets a line of its own if it has no room.
     """
     if not rows:
         return
@@ -60,36 +63,35 @@ def table(rows: Sequence[Sequence[str]], console: Console, header: Sequence[str]
             if width
         ]
         console.out(_GAP.join(line).rstrip())
+        if not widths[-1] and row[-1]:
+            console.out(HANG + shorten(row[-1], (console.columns or sys.maxsize) - len(HANG)))
 
 
 def _fit(widths: list[int], console: Console) -> list[int]:
-    """Shrink the widest column but the first two until all fit, then leave out the last ones.
+    """Shrink the widest column but the first two until all fit.
 
-    None is shrunk below 16 characters.
+    If that is not enough, the last one and then those before it get no width.
     """
     if console.columns is None:
         return widths
     whole, others = widths[:_UNCUT], widths[_UNCUT:]
-    shown = len(others)
-    while True:
-        columns = [*whole, *others[:shown]]
-        available = console.columns - sum(whole)
-        available -= len(_GAP) * (sum(width > 0 for width in columns) - 1)
-        fitting = _shrunk(others[:shown], available)
-        if sum(fitting) <= available or not shown:
+    for shown in range(len(others), 0, -1):
+        available = console.columns - sum(whole) - len(_GAP) * (_UNCUT + shown - 1)
+        least = [min(width, _MIN_WIDTH) for width in others[:shown]]
+        if shown == len(others):
+            least[-1] = min(others[-1], _MIN_TEXT)
+        if sum(least) <= available:
+            fitting = _shrunk(others[:shown], least, available)
             return [*whole, *fitting, *([0] * (len(others) - shown))]
-        shown -= 1
+    return [*whole, *([0] * len(others))]
 
 
-def _shrunk(widths: list[int], available: int) -> list[int]:
-    fitting = list(widths)
-    while sum(fitting) > available and max(fitting, default=0) > _MIN_WIDTH:
-        widest = fitting.index(max(fitting))
-        others = max((width for at, width in enumerate(fitting) if at != widest), default=0)
-        excess = sum(fitting) - available
-        # Not below the next column, which then shrinks, too; by one at least, so that this ends.
-        next_widest = min(others, fitting[widest] - 1)
-        fitting[widest] = max(fitting[widest] - excess, next_widest, _MIN_WIDTH)
+def _shrunk(widths: list[int], least: list[int], available: int) -> list[int]:
+    fitting = [min(width, available) for width in widths]
+    while sum(fitting) > available:
+        # One by one, so that columns of one width shrink together.
+        widest = max(range(len(widths)), key=lambda at: (fitting[at] > least[at], fitting[at]))
+        fitting[widest] -= 1
     return fitting
 
 

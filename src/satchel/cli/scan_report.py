@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
+from satchel.reports.short_texts import relative
 from satchel.scan import SCAN_RULES, ScanFinding
 
 
@@ -27,7 +28,9 @@ def sarif_report(findings: Iterable[ScanFinding]) -> dict[str, Any]:
 
 def github_line(finding: ScanFinding) -> str:
     """Return a finding as a command of GitHub Actions, which marks the line in a change."""
-    place = f"file={_escaped(finding.path)},line={max(finding.line, 1)},title={finding.rule}"
+    place = (
+        f"file={_escaped(relative(finding.path))},line={max(finding.line, 1)},title={finding.rule}"
+    )
     return f"::warning {place}::{_escaped(finding.meaning)}: {_escaped(finding.text)}"
 
 

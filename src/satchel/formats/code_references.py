@@ -35,6 +35,8 @@ class ToolReference:
     name: str
     module: str
     function: str = ""
+    runner: str = ""
+    """The name of the host's runner that runs it."""
     at: KeyPath = field(default=(), compare=False)
     """Its position in the manifest."""
 
@@ -96,7 +98,7 @@ def _listed_tool(
         top.collector.add("plugin-field-type", message, fix, top.yaml.lines.get(at))
         return None, None
     block = replace(top, values=item, at=at)
-    block.report_unknown(("name", "function", "contract"))
+    block.report_unknown(("name", "function", "contract", "runner"))
     module, function = _parts(block.text("function"), DEFAULT_TOOLS)
     name = block.text("name") or function
     is_function = not function or (is_dotted(module) and function.isidentifier())
@@ -113,10 +115,10 @@ def _listed_tool(
         what = f"the tool's name {quoted(name)} {fault}" if name else "a tool has no name"
         block.report_invalid("name", what, "Choose another name." if name else "Add 'name:'.")
     contract = _contract(block, block.text("contract"), (*at, "contract"), module)
-    tool = (
-        ToolReference(name=name, module=module, function=function, at=at) if is_function else None
+    tool = ToolReference(
+        name=name, module=module, function=function, runner=block.text("runner"), at=at
     )
-    return tool, contract and replace(contract, tool=name)
+    return tool if is_function else None, contract and replace(contract, tool=name)
 
 
 def _contracts(top: ManifestBlock, module: str) -> Iterable[ContractReference]:

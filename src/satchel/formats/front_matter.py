@@ -38,7 +38,7 @@ def split_front_matter(data: bytes, path: str, limits: Limits) -> ReadResult[Fro
         collector = DiagnosticCollector(path)
         collector.add(
             "skill-too-large",
-            f"it has {len(data):,} bytes, more than {limits.skill_file:,} (limit skill_file)",
+            f"it has more than {limits.skill_file:,} bytes (limit skill_file)",
             "Move long parts into files beside SKILL.md and name them there.",
         )
         return ReadResult(None, collector.diagnostics)

@@ -49,6 +49,7 @@ def toolkit_schema() -> Schema:
             "name": _shaped("The name that the model sees.", TOOL_NAME),
             "function": _shaped("NAME or module:NAME of a function or a Tool.", _REFERENCE),
             "contract": _shaped("module:NAME of its contract.", _REFERENCE),
+            "runner": _scalar("The host's runner for it, such as remote."),
         }
     )
     served = {

@@ -24,6 +24,7 @@ from satchel.settings import MIB
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.locked_skill_reader import LockedSkillReader
 from satchel.sources.search_roots import full_path
+from satchel.sources.state_files import exists
 
 if TYPE_CHECKING:
     from satchel.catalog import PluginContribution, ToolContribution
@@ -168,7 +169,7 @@ def load_guard(path: str | os.PathLike[str], *, is_frozen: bool) -> LockGuard:
     try:
         data, _ = read_regular(full_path(file), _LARGEST)
     except UnreadableFileError as problem:
-        fix = "run 'satchel lock' where it should be"
+        fix = "" if exists(full_path(file)) else "run 'satchel lock' where it should be"
         raise SatchelError(f"cannot be read: {problem}", where=file, fix=fix) from None
     return LockGuard(read_lock(data, file), file, lock_places(file), is_frozen=is_frozen)
 

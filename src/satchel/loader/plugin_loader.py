@@ -98,11 +98,11 @@ def _or_settling(
 ) -> PluginContribution:
     """Return a plugin, marked as settling if it is broken and may be half written.
 
-    So may be one that lost tools: editors truncate a file before they write it, and an empty file
-    is valid Python.
+    So may be one that lost tools, or of which a file is much shorter: editors truncate a file
+    before they write it, and an empty file is valid Python.
     """
-    is_suspect = contribution.state in {Status.FAILED, Status.DEGRADED}
-    if contribution.state is Status.OK and (last := inputs.last_good(contribution)) is not None:
+    is_suspect = contribution.state in {Status.FAILED, Status.DEGRADED} or found.folder.has_shrunk
+    if not is_suspect and (last := inputs.last_good(contribution)) is not None:
         is_suspect = not {it.name for it in last.tools} <= {it.name for it in contribution.tools}
     if is_suspect and inputs.may_be_half_written(found.folder):
         return replace(contribution, state=Status.SETTLING)

@@ -205,7 +205,8 @@ def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterab
 def _ranked_skill(inputs: PassInputs, order: int, found: SkillFinding) -> RankedSkill:
     if inputs.config.lock is not None:
         found = inputs.config.lock.skill(found)
-    is_settling = found.manifest is None and inputs.may_be_half_written(found.folder)
+    is_suspect = found.manifest is None or found.folder.has_shrunk
+    is_settling = is_suspect and inputs.may_be_half_written(found.folder)
     return RankedSkill(found, (order, found.is_hidden, found.key), is_settling)
 
 

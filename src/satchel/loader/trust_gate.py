@@ -55,17 +55,26 @@ class Grant:
         trusted = self.units.get(unit.key)
         return trusted is not None and not unit.problem and trusted.digest == unit.digest
 
-    def refusal(self, path: str, what: str, unit: CodeUnit | None = None) -> Diagnostic:
-        """Return the diagnostic of code that is not used; `what` ends with a verb."""
+    def refusal(
+        self, path: str, what: str, unit: CodeUnit | None = None, *, instead: str
+    ) -> Diagnostic:
+        """Return the diagnostic of code that is not used; `what` ends with a verb.
+
+        `instead` says what is used while the code waits.
+        """
         command = f"satchel trust {quote(self.project.folder)}"
         if self.level is not TrustLevel.CODE:
             message = f"{what} not used: only the data of its project is trusted"
             return make_diagnostic("code-untrusted", Where(path), message, command)
         if unit and unit.problem:
-            message = f"{what} not used: it cannot be compared completely: {unit.problem}"
+            message = (
+                f"{what} not used: it cannot be compared completely: {unit.problem}; {instead}"
+            )
             fix = "make it smaller, or name it with --plugins, or start it from your own settings"
             return make_diagnostic("code-held", Where(path), message, fix)
-        message = f"{what} not used: it is new, or changed after it was trusted"
+        is_known = unit is not None and unit.key in (self.units or {})
+        why = "it changed after it was trusted" if is_known else "it is new since you trusted it"
+        message = f"{what} not used: {why}; {instead}"
         fix = f"{command} --diff, then {command}"
         return make_diagnostic("code-held", Where(path), message, fix)
 
@@ -165,7 +174,16 @@ class TrustGate:
         name = os.path.basename(file.path)
         trusted = (grant.units or {}).get(name)
         is_kept = trusted is not None and unit is not None and keeps_programs(unit, trusted)
-        refusal = grant.refusal(file.path, f"what {name} enables, configures and starts is", unit)
+        what = f"what {name} enables, configures and starts is"
+        has_code = any(
+            (code.config, code.servers, code.enable.beyond_skills, code.disable.beyond_skills)
+        )
+        instead = _instead(
+            "what the last trusted version says" if has_code else "",
+            loses_servers=bool(code.servers) and not is_kept,
+            data="its choices of skills",
+        )
+        refusal = grant.refusal(file.path, what, unit, instead=instead)
         return replace(
             file.as_data,
             enable=file.as_data.enable | code.enable.without_skills,
@@ -200,7 +218,13 @@ class TrustGate:
         # A server starts its program from disk, so the last good one needs the trusted program.
         keeps_servers = trusted is not None and has_same_programs(unit, trusted, finding)
         servers = last_good.servers if last_good and keeps_servers else ()
-        reason = grant.refusal(finding.path, f"the code of plugin {contribution.name!r} is", unit)
+        instead = _instead(
+            "the last trusted version of its code" if last_good else "",
+            loses_servers=bool(last_good and last_good.servers) and not keeps_servers,
+            data="the plugin's skills, notes and descriptions",
+        )
+        what = f"the code of plugin {contribution.name!r} is"
+        reason = grant.refusal(finding.path, what, unit, instead=instead)
         is_held = grant.level is TrustLevel.CODE
         return replace(
             contribution,
@@ -262,7 +286,9 @@ class TrustGate:
         return StartCheck(
             trusted=started_by_settings(trusted) if trusted else {},
             now=partial(started_by_settings_now, file, grant.project.folder),
-            refusal=grant.refusal(file.path, f"MCP server {name!r} is"),
+            refusal=grant.refusal(
+                file.path, f"MCP server {name!r} is", trusted, instead="it is not started"
+            ),
         )
 
     def check_of_plugin(self, name: str, plugin: PluginEntry) -> StartCheck | None:
@@ -282,7 +308,9 @@ class TrustGate:
         return StartCheck(
             trusted=trusted,
             now=partial(started_by_plugin_now, plugin.path, servers, base, trusted),
-            refusal=grant.refusal(plugin.path, f"MCP server {name!r} is"),
+            refusal=grant.refusal(
+                plugin.path, f"MCP server {name!r} is", unit, instead="it is not started"
+            ),
         )
 
     def variables(
@@ -353,6 +381,13 @@ def project_parts(project: Project) -> list[str]:
     names = [f"./{root.source}" for root in project_roots(project) if exists(root.path)]
     files = (SELECTION_FILE, SERVERS_FILE)
     return names + [name for name in files if exists(os.path.join(project.folder, name))]
+
+
+def _instead(last: str, *, loses_servers: bool, data: str) -> str:
+    """Return what is used in place of held code: its last trusted version, or only the data."""
+    if not last:
+        return f"only {data} are used"
+    return f"{last} is still used{', but not its MCP servers' if loses_servers else ''}"
 
 
 def _held_state(state: Status, *, falls_back: bool) -> Status:

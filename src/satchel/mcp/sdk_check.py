@@ -1,6 +1,6 @@
 """Check that the official MCP SDK is installed; it is an optional extra because it is large."""
 
-from satchel.errors import SatchelError
+from satchel.errors import SatchelError, install_hint
 
 
 def require_sdk() -> None:
@@ -12,5 +12,5 @@ def require_sdk() -> None:
     except ImportError as problem:
         raise SatchelError(
             "MCP needs the official SDK, 2.0 or newer, which is not installed",
-            fix="pip install 'satchel[mcp]'",
+            fix=install_hint("mcp"),
         ) from problem

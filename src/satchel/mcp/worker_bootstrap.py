@@ -18,7 +18,7 @@ from satchel.workers.contract_codec import encode_contract
 
 _TOOL_KEYS = (
     *("name", "description", "parameters", "output", "annotations", "examples"),
-    *("timeout", "idempotent", "remember", "background"),
+    *("timeout", "idempotent", "remember", "background", "runner_name"),
 )
 
 

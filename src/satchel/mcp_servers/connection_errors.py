@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, TypeVar
 
 from satchel.diagnostics import Diagnostic
-from satchel.errors import SatchelError
+from satchel.errors import SatchelError, install_hint
 from satchel.text import one_line, shorten
 
 E = TypeVar("E", bound=BaseException)
@@ -66,7 +66,7 @@ def reason(problem: BaseException) -> str:
         case FileNotFoundError():
             return "cannot be started: the program or its working folder does not exist"
         case ImportError():
-            return "cannot be reached without the extra mcp: pip install 'satchel[mcp]'"
+            return f"cannot be reached without the extra mcp: {install_hint('mcp')}"
         case _:
             return _library_reason(problem)
 

@@ -18,7 +18,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.definition_diff import differences
 from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
 from satchel.mcp_servers.tool_definitions import ToolDefinition, definition_of
-from satchel.sources.file_reader import StampedPath, UnreadableFileError
+from satchel.sources.file_reader import StampedPath, UnreadableFileError, UnusableFileError
 from satchel.sources.state_files import StateFile, names_in
 from satchel.text import one_line, shorten
 from satchel.tools.empty_mapping import NOTHING
@@ -97,9 +97,11 @@ class PinStore:
         last = self._last
         if last is not None and last[0] == stamp and last[1] is tools:
             return last[2]
+        is_passing = False
         try:
             pinned, diagnostic = self._pinned(tools)
         except UnreadableFileError as problem:
+            is_passing = not isinstance(problem, UnusableFileError)
             drift: Mapping[str, ToolDrift] = {
                 tool.name: ToolDrift("cannot be compared", self._digest_of(tool), tool.text)
                 for tool in tools
@@ -109,7 +111,7 @@ class PinStore:
             drift = self._drifts(pinned, tools) if pinned else NOTHING
         stamp = self._file.stamp
         verdict = PinVerdict(drift, diagnostic, stamp)
-        self._last = stamp, tools, verdict
+        self._last = None if is_passing else (stamp, tools, verdict)
         return verdict
 
     def _pinned(
@@ -252,7 +254,7 @@ class PinStore:
         def changed(data: bytes | None) -> bytes:
             try:
                 pinned = _read(data)
-            except UnreadableFileError:
+            except UnusableFileError:
                 if not reset:
                     raise
                 pinned = None
@@ -271,7 +273,9 @@ class PinStore:
             "mcp-pins-unreadable",
             Where(self._file.path),
             f"cannot read or write the pins of MCP server {self._name!r}: {reason}",
-            f"fix the file or its folder, then run 'satchel mcp approve {self._name}'",
+            f"restore or remove the file, then run 'satchel mcp approve {self._name}'"
+            if isinstance(problem, UnusableFileError)
+            else "try again later; if it stays, let yourself read and write the file",
         )
 
 
@@ -286,7 +290,7 @@ def _read(data: bytes | None) -> PinRecord | None:
         }
         return PinRecord(tuple(map(str, value["reached"])), tools)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise UnreadableFileError("it is not a valid pin file") from None
+        raise UnusableFileError("it is not a valid pin file") from None
 
 
 def how_reached(server: RemoteServer) -> str:

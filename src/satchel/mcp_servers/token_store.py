@@ -77,7 +77,9 @@ class TokenStore:
         try:
             data = self._file.read()
             return None if data is None else self._decoded(json.loads(data))
-        except (UnreadableFileError, ValueError, TypeError, AttributeError, RecursionError):
+        except UnreadableFileError as problem:
+            raise SatchelError(f"cannot be read: {problem}", where=self.path) from None
+        except (ValueError, TypeError, AttributeError, RecursionError):
             raise SatchelError(
                 "is not a valid login",
                 where=self.path,

@@ -34,6 +34,7 @@ def with_manifest(contribution: PluginContribution, found: PluginFinding) -> Plu
         version=manifest.version,
         description=manifest.description,
         runner=manifest.runner,
+        runners={tool.name: tool.runner for tool in manifest.chosen if tool.runner},
         compatible_with=manifest.compatible_with,
         # Without code, or with a broken `dev.satchel` extension, there are no tools to group. The
         # context of a Gemini extension needs a group, too.

@@ -28,6 +28,7 @@ def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
         rank=rank,
         digest=found.digest,
         policy=found.policy,
+        has_code=found.has_code,
     )
     return with_manifest(contribution, found)
 
@@ -45,6 +46,7 @@ def read_package(found: PackageFinding, rank: Rank) -> PluginContribution:
         digest=found.digest,
         version=installed.version,
         description=installed.summary,
+        has_code=found.has_code,
     )
     if found.part is not None:
         contribution = with_manifest(contribution, with_metadata(found.part, found))

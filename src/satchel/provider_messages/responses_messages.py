@@ -35,7 +35,7 @@ def write_results(pairs: Iterable[tuple[ToolCall, ToolResult]]) -> list[Message]
     """Return an input item for each result."""
     return [
         {
-            "type": f"{'custom_tool' if call.custom else 'function'}_call_output",
+            "type": "custom_tool_call_output" if call.custom else "function_call_output",
             "call_id": call.id,
             "output": _output(result),
         }

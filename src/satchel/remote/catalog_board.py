@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
 from satchel.catalog import Catalog
-from satchel.remote.docket_json import json_only, open_docket
+from satchel.remote.docket_json import checked_url, json_only, open_docket
 from satchel.remote.remote_keys import UNREACHABLE, RemoteKeys
 from satchel.remote.roster import (
     BEAT,
@@ -31,7 +31,7 @@ class CatalogBoard:
     """
 
     def __init__(self, url: str, *, key: str, name: str = "satchel") -> None:
-        self._queue = open_docket(url, name, "catalog")
+        self._queue = open_docket(checked_url(url), name, "catalog")
         self._roster = Roster(RemoteKeys(name), checked_key(key), RedisClock())
 
     async def __aenter__(self) -> Self:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import cloudpickle  # type: ignore[import-untyped]
 import docket.docket
@@ -19,7 +20,10 @@ import docket.strikelist
 import docket.worker
 from docket import Docket
 
+from satchel.errors import DefinitionError
 from satchel.remote.remote_keys import TASK
+
+_SCHEMES = {"redis", "rediss", "unix", "memory", "redis+sentinel", "rediss+sentinel"}
 
 _is_ours: ContextVar[bool] = ContextVar("satchel_json_only", default=False)
 
@@ -81,6 +85,19 @@ def _without_pickle() -> None:
         if not hasattr(module, "cloudpickle"):
             raise RuntimeError(f"{module.__name__} has changed; its messages may be pickles")
         module.__dict__["cloudpickle"] = _JsonIfOurs
+
+
+def checked_url(url: str) -> str:
+    """Return the URL of a redis. Raises `DefinitionError`, without it: it may have a password."""
+    fix = "write redis://, rediss:// or unix://, and in a password %2F for / and %40 for @"
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - reading it is the check
+    except ValueError:
+        raise DefinitionError("the URL of redis is not valid", fix=fix) from None
+    if parts.scheme not in _SCHEMES:
+        raise DefinitionError("the URL of redis has no known scheme", fix=fix)
+    return url
 
 
 def open_docket(url: str, name: str, digest: str) -> Docket:

@@ -2,6 +2,8 @@
 
 import logging
 
+from redis.exceptions import AuthenticationError, NoPermissionError
+
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.tools import ToolCall
 
@@ -22,11 +24,8 @@ class RemoteFaults:
 
     def unreachable(self, problem: BaseException) -> None:
         """Report that redis does not answer, until it does."""
-        self._report(
-            "remote-unreachable",
-            f"redis cannot be reached: {type(problem).__name__}; calls wait, or run here",
-            "Start redis, and check the URL, the network and the password.",
-        )
+        reason, fix = _reason_and_fix(problem)
+        self._report("remote-unreachable", f"redis cannot be reached: {reason}", fix)
 
     def reachable(self) -> None:
         """Report that redis answers."""
@@ -71,3 +70,24 @@ class RemoteFaults:
             _log.warning("%s", diagnostic)
         self._current.pop(code, None)
         self._current[code] = diagnostic
+
+
+def _reason_and_fix(problem: BaseException) -> tuple[str, str]:
+    """Say why redis does not answer. The text of an exception may contain a secret."""
+    if isinstance(problem, AuthenticationError):
+        return (
+            "it refuses the user or the password",
+            "Correct them in the URL, with %2F for / and %40 for @, or in the ACL of redis.",
+        )
+    if isinstance(problem, NoPermissionError):
+        return (
+            "its ACL forbids the user a key, a channel or a command",
+            "Allow ~satchel:* ~NAME:* &* +@all -@dangerous, where NAME is the 'name' of the hosts.",
+        )
+    if "CERTIFICATE_VERIFY_FAILED" in str(problem):
+        return (
+            "its certificate is not trusted",
+            "Add ?ssl_ca_certs=FILE to the URL, and use a host name that is in the certificate.",
+        )
+    name = type(problem).__name__
+    return name, "Start redis, and check the URL, its files, the network and the password."

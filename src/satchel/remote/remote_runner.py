@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
+from satchel.remote.docket_json import checked_url
 from satchel.remote.host_line import HostLine, VersionQueue, refusal
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import BACKOFF, LONGEST_WAIT, UNREACHABLE, RemoteKeys
@@ -60,7 +61,7 @@ class RemoteRunner(Runner):
     ) -> None:
         if not 0 < wait <= LONGEST_WAIT:
             raise DefinitionError(f"wait is {wait:g}", fix=f"choose 1 to {LONGEST_WAIT:g} seconds")
-        self._url, self._key, self._keys = url, checked_key(key), RemoteKeys(name)
+        self._url, self._key, self._keys = checked_url(url), checked_key(key), RemoteKeys(name)
         self._wait, self._limits = wait, dict(limits or {})
         self._policy = RoutingPolicy(otherwise, queue)
         self._faults = RemoteFaults(name)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from datetime import timedelta
@@ -13,13 +13,15 @@ from uuid import uuid4
 from docket import Docket, Worker
 
 from satchel.catalog import Catalog, ToolEntry
-from satchel.remote.docket_json import json_only, open_docket
+from satchel.remote.docket_json import checked_url, json_only, open_docket
+from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import BACKOFF, CALL, LONGEST_WAIT, TASK, UNREACHABLE, RemoteKeys
 from satchel.remote.remote_run import CallAddress, RemoteRun
 from satchel.remote.roster import BEAT, RedisClock, Roster
 from satchel.remote.sent_call import NO_WORKER, WORKER_FAILED, doubt, may_run_again
 from satchel.remote.signed_envelope import EnvelopeError, checked_key, open_sealed
 from satchel.runtime.call_pipeline import prepare_call
+from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.satchel import Satchel
 from satchel.settings import Limits
 from satchel.tools import ToolCall, ToolContext, ToolResult, failure
@@ -32,6 +34,8 @@ _REDELIVERY = 5.0
 _POLL = 0.02
 _GRACE = 2.0
 """Seconds that a call which may have run is waited for."""
+_PATIENCE = 2.0
+"""Seconds that cancelled tools have to end."""
 
 
 class ToolWorker:
@@ -52,10 +56,11 @@ class ToolWorker:
         concurrency: int = 10,
         limits: Limits | None = None,
     ) -> None:
-        self._satchel, self._url, self._key = satchel, url, checked_key(key)
+        self._satchel, self._url, self._key = satchel, checked_url(url), checked_key(key)
         self._name, self._groups, self._concurrency = name, frozenset(groups), concurrency
-        self._limits = limits or Limits()
+        self._limits, self._faults = limits or Limits(), RemoteFaults(name)
         # By the version that is asked for, and the one that answers.
+        self._tools_loop: EventLoopThread | None = None
         self._services: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._known: set[tuple[str, str]] = set()  # to hosts
         self.ready = asyncio.Event()
@@ -69,11 +74,15 @@ class ToolWorker:
     async def run(self) -> None:
         """Run calls until cancelled; after an edit the old version still ends its calls."""
         # The group cancels each service once, which lets it end its calls; again ends them at once.
-        async with asyncio.TaskGroup() as group, self._satchel.watch() as changes:
-            await self._bring_up_to_date(group)
-            self.ready.set()
-            async for _ in changes:
+        self._tools_loop = EventLoopThread("satchel-tools")
+        try:
+            async with asyncio.TaskGroup() as group, self._satchel.watch() as changes:
                 await self._bring_up_to_date(group)
+                self.ready.set()
+                async for _ in changes:
+                    await self._bring_up_to_date(group)
+        finally:
+            self._tools_loop.stop(_PATIENCE)
 
     async def _bring_up_to_date(self, group: asyncio.TaskGroup) -> None:
         catalog = self._satchel.catalog
@@ -95,6 +104,8 @@ class ToolWorker:
                 limits=self._limits,
                 key=self._key,
                 keys=RemoteKeys(self._name),
+                faults=self._faults,
+                tools_loop=self._tools_loop,
             )
             started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             task = group.create_task(
@@ -124,10 +135,13 @@ class PluginService:
         limits: Limits,
         key: bytes,
         keys: RemoteKeys,
+        faults: RemoteFaults,
+        tools_loop: EventLoopThread | None = None,
     ) -> None:
         self._catalog, self._digest, self._tools = catalog, digest, tools
         self._limits, self._key, self._keys = limits, key, keys
-        self._roster = Roster(keys, key, RedisClock())
+        self._roster, self._faults = Roster(keys, key, RedisClock()), faults
+        self._tools_loop = tools_loop
         self._running: dict[str, asyncio.Event] = {}
         self._refused = ""
 
@@ -162,9 +176,15 @@ class PluginService:
     ) -> None:
         try:
             while True:
-                with suppress(*UNREACHABLE):
+                try:
+                    if not started.done():
+                        await _listen(queue)
                     async with queue.redis() as redis:
                         await self._roster.beat(redis, self._digest, name, places)
+                except UNREACHABLE as problem:
+                    self._faults.unreachable(problem)
+                else:
+                    self._faults.reachable()
                     if not started.done():
                         started.set_result(None)
                 await asyncio.sleep(BEAT)
@@ -225,7 +245,21 @@ class PluginService:
         else:
             await run.finish(await self._answer(call.changed(tool=tool, groups=entry.groups), run))
 
-    async def _answer(self, call: ToolCall, sending: RemoteRun) -> dict[str, Any]:
+    async def _answer(self, call: ToolCall, run: RemoteRun) -> dict[str, Any]:
+        """Run a call on the loop of the tools, so that our signs of life go on if one blocks it."""
+        if self._tools_loop is None:
+            return await self._run_tool(call, run.chunk)
+        here = asyncio.get_running_loop()
+
+        async def send(count: int, chunk: str) -> None:
+            sending = asyncio.run_coroutine_threadsafe(run.chunk(count, chunk), here)
+            await asyncio.wrap_future(sending)
+
+        return await asyncio.wrap_future(self._tools_loop.begin(self._run_tool(call, send)))
+
+    async def _run_tool(
+        self, call: ToolCall, send: Callable[[int, str], Awaitable[None]]
+    ) -> dict[str, Any]:
         state, count = call.context.state, 0
         before = deepcopy(dict(state))
         assert call.tool is not None
@@ -233,13 +267,20 @@ class PluginService:
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 count += 1
-                await sending.chunk(count, encode_chunk(item))
+                await send(count, encode_chunk(item))
             return {"result": item.to_dict(), "changes": changes_of(before, state)}
         except Exception:  # the host waits for an answer
             _log.exception("a call of %s could not be run", call.name)
             return _failed(WORKER_FAILED, f"the worker of {call.name} failed")
         finally:
             await run.close()
+
+
+async def _listen(queue: Docket) -> None:
+    """Raise if redis does not let us hear of cancelled calls; docket would wait without a word."""
+    async with queue._pubsub() as channel:  # noqa: SLF001 - docket has no public way
+        await channel.psubscribe(queue.key("cancel:*"))
+        await channel.get_message(timeout=BEAT)
 
 
 def _context(given: Mapping[str, Any], call: ToolCall) -> ToolContext:

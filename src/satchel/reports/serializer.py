@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from satchel.reports.server_text import server_text
+from satchel.reports.short_texts import state_of
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry, PluginEntry, SkillEntry, ToolEntry
@@ -34,7 +35,9 @@ def listed(catalog: "Catalog", kind: str) -> list[Json]:
 def entry_json(kind: str, entry: "Entry") -> Json:
     """Return the JSON of `list` for one entry."""
     return {
-        **_pick(entry, "name", "description", "path", "source", "state", "generation"),
+        **_pick(entry, "name", "description", "path", "source"),
+        "state": state_of(entry),
+        "generation": entry.generation,
         "diagnostics": _diagnostics(entry),
         **_pick(entry, *_FIELDS_OF_KIND[kind]),
     }
@@ -151,7 +154,9 @@ def listing_json(listing: "PromptListing") -> Json:
 
 def case_json(case: "DoctorCase") -> list[Json]:
     """Return the diagnostics of one entry, or of the sources."""
-    owner = _pick(case.entry, "name", "source", "state") if case.entry else _NO_OWNER
+    owner = _NO_OWNER
+    if case.entry:
+        owner = {**_pick(case.entry, "name", "source"), "state": state_of(case.entry)}
     return [
         {"kind": case.kind, **owner, **item.as_dict(), "command": case.command_for(item)}
         for item in case.diagnostics

@@ -16,6 +16,25 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def count_units(units: Iterable[Any], noun: str) -> str:
+    """Return how many skills or plugins there are; a command is a skill.
+
+    The units are entries or findings, so that `list` and `validate` count alike: what two sources
+    bring counts once, and a plugin that is not enabled does not count.
+    """
+    counted = [unit for unit in units if not is_not_enabled(unit)]
+    if noun == "plugin":
+        return count(len({unit.unit for unit in counted}), noun)
+    # The skills of one MCP server share its address.
+    return count(len({(unit.path, getattr(unit, "name", "")) for unit in counted}), noun)
+
+
+def is_not_enabled(unit: Any) -> bool:
+    """Return whether it is an installed plugin that the user did not enable."""
+    problems = getattr(unit, "diagnostics", ())
+    return any(item.code == "plugin-not-enabled" for item in problems)
+
+
 def relative(path: str) -> str:
     """Return a path relative to the current folder if it is inside it, else unchanged."""
     try:
@@ -41,20 +60,25 @@ def location_text(item: Diagnostic) -> str:
 
 def status_label(entry: "Entry") -> str:
     """Return an entry's state in words."""
-    if any(item.code == "plugin-not-enabled" for item in entry.diagnostics):
+    if is_not_enabled(entry):
         return "available, not enabled"
-    if entry.state == "ok" and has_code_not_run(entry):
-        return "not run"
     # Only a skill has the attribute.
     is_for_model = entry.state != "ok" or getattr(entry, "is_for_model", True)
-    return str(entry.state) if is_for_model else "ok, only the user calls it"
+    return state_of(entry) if is_for_model else "ok, only the user calls it"
+
+
+def state_of(entry: "Entry") -> str:
+    """Return an entry's state: `not run` in place of `ok` if its code was only read."""
+    return "not run" if entry.state == "ok" and has_code_not_run(entry) else str(entry.state)
 
 
 def has_code_not_run(entry: "Entry") -> bool:
-    """Return whether it is a tool whose code was only read, or a plugin with such a tool."""
-    # Only a plugin has a contribution with tools, and only a tool has a tool.
-    tools = getattr(getattr(entry, "contribution", None), "tools", (entry,))
-    return any(getattr(tool, "tool", tool) is None for tool in tools)
+    """Return whether it is a tool or plugin whose code was only read."""
+    # Only the contribution of a plugin has code, and only a tool has a tool.
+    contribution: Any = getattr(entry, "contribution", None)
+    if hasattr(contribution, "code"):
+        return bool(contribution.has_code) and contribution.code is None
+    return getattr(entry, "tool", entry) is None
 
 
 def worst_first(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -12,6 +12,7 @@ from satchel.scan.readable_text import HIDDEN, readable_texts
 from satchel.scan.scan_rules import SCAN_RULES, lure_finder
 from satchel.settings import Limits
 from satchel.sources import RootKind, scan_skills, search_root
+from satchel.sources.skill_scan import SKILL_FILE
 
 _MAX_BYTES = 1_000_000
 """The beginning of a file that is read: a rule needs about 4 microseconds for a byte."""
@@ -56,9 +57,13 @@ def scan_path(path: str | os.PathLike[str]) -> Iterator[ScanFinding]:
     """Yield what a file, or all files of a folder, have that the rules describe.
 
     Nothing is imported or run. Links are named and not followed. What cannot be read whole is a
-    finding, too; only folders called `.git` are left out.
+    finding, too; only folders called `.git` are left out. A SKILL.md stands for its folder.
     """
     top = os.fspath(path)
+    if os.path.basename(top) == SKILL_FILE and not os.path.isdir(
+        top
+    ):  # a hook names the changed file
+        top = os.path.dirname(top) or os.curdir
     if os.path.isdir(top):
         yield from _scan_folder(top)
         yield from _refused_skills(top)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from difflib import unified_diff
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.names import SESSION_TOOLS
 from satchel.session.recording import describe_step
 from satchel.tools import ToolCall, ToolResult
+from satchel.tools.callables import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,10 +45,10 @@ async def replay(
 ) -> tuple[ReplayDifference, ...]:
     """Go through a recording with a new session, and return what is not as it was.
 
-    Steps are taken again and compared; what the host activated or deactivated for them is switched
-    first. Calls of the session's own tools, such as `load_skill`, are
-    made again. Any other call is only checked: whether its tool is there and takes its arguments.
-    With `run`, these calls are made again too, with all their effects, and their results compared.
+    Steps are taken again and compared; what the host loaded or switched for them comes first.
+    Calls of the session's own tools, such as `load_skill`, are made again. Any other call is only
+    checked: whether its tool is there and takes its arguments. With `run`, these calls are made
+    again too, with all their effects, and their results compared.
     """
     step, differences = session.step(), list[ReplayDifference]()
     switched: Mapping[str, list[str]] = {}
@@ -60,8 +62,10 @@ async def replay(
             continue
         for place, entry in group:
             if kind == "step":
-                _switch_as_host(session, switched, entry.get("switched", {}), said)
-                switched, said = entry.get("switched", {}), ""
+                now = entry.get("switched", {})
+                # In a thread: a skill of a server is fetched.
+                await in_thread(partial(_switch_as_host, session, switched, now, said))
+                switched, said = now, ""
                 step = session.step()
                 differences += _step_differences(place, entry, describe_step(step))
     return tuple(differences)
@@ -73,11 +77,12 @@ def _switch_as_host(
     now: Mapping[str, list[str]],
     said: str,
 ) -> None:
-    """Switch what was switched since the step before, but not by the model's calls.
+    """Load and switch what was since the step before, but not by the model's calls.
 
     Those are made again. Their answers, `said`, name what they switched.
     """
     changes = (
+        (session.load_skill, "skills", before, now),
         (session.activate, "on", before, now),
         (session.deactivate, "off", before, now),
         (session.activate_tools, "tools", before, now),

@@ -99,10 +99,11 @@ class Recording:
 
 
 def describe_step(step: Step) -> dict[str, Any]:
-    """Return what the model sees in a step, and what the host and the model switched for it."""
+    """Return what the model sees in a step, and what host and model switched and loaded for it."""
     activation = step.activation
+    switched = {key: sorted(getattr(activation, key)) for key in SWITCHED}
     return {
-        "switched": {key: sorted(getattr(activation, key)) for key in SWITCHED},
+        "switched": {**switched, "skills": list(step.loaded_skills)},
         "groups": list(step.active_groups),
         "prompt": step.prompt(),
         "tools": step.schemas("mcp"),

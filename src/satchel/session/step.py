@@ -47,6 +47,7 @@ class Step(CallApi):
         "_session_state",
         "_values",
         "activation",
+        "loaded_skills",
     )
 
     def __init__(
@@ -62,6 +63,7 @@ class Step(CallApi):
         self._frozen_view, self._content = shared_view, content
         self._last_digest = last_digest
         self.activation = conversation.activation
+        self.loaded_skills = tuple(skill.name for skill in conversation.loaded)
         # The current state: what the calls of this step write counts from the next step on.
         self._values = conversation.values_of(content.rendered.variables, shared_view.catalog)
 

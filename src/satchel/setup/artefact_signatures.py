@@ -3,7 +3,7 @@
 import hashlib
 import os
 
-from satchel.errors import SatchelError
+from satchel.errors import SatchelError, install_hint
 from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
@@ -57,7 +57,7 @@ def signers_of(artefact: str, sha256: str) -> tuple[Signer, ...]:
         from satchel.setup.signature_verification import verified_signers  # lazy: an extra
     except ImportError as problem:
         message = "is a signature, and sigstore is not installed to verify it"
-        fix = "pip install 'satchel[signatures]'"
+        fix = install_hint("signatures")
         raise SatchelError(message, where=found[0], fix=fix) from problem
     name = os.path.basename(artefact)
     signers = (signer for path in found for signer in verified_signers(name, sha256, path))

@@ -21,6 +21,10 @@ class UnreadableFileError(Exception):
     """A file cannot be read; the message is the reason, for a diagnostic."""
 
 
+class UnusableFileError(UnreadableFileError):
+    """A file can be read, but its content must not be used; reading it again does not help."""
+
+
 class Stamp(NamedTuple):
     """The fields of `os.stat` that change with the content of a file or folder.
 

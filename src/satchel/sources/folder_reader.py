@@ -34,6 +34,9 @@ _REPOSITORY_MARKS = frozenset({".git", ".hg", ".jj"})
 # Deeper folders are not read; a real skill has two or three levels.
 _MAX_DEPTH = 24
 
+# Changes that follow each other within so many seconds may be one save of a slow editor.
+_ONE_SAVE = 1.0
+
 _NAME = attrgetter("name")
 
 Entries = Sequence[os.DirEntry[str]]
@@ -50,6 +53,8 @@ class FolderContent:
     """The links among them, with their targets, which may change as well."""
     folders: tuple[tuple[str, Stamp], ...] = ()
     """The folder itself, `""`, and those in it; none unless equal stamps mean equal content."""
+    has_shrunk: bool = field(default=False, compare=False)
+    """Whether a file lost a quarter or more in one save, so that the rest may still come."""
 
     @property
     def digest(self) -> str:
@@ -127,13 +132,14 @@ class FolderReader:
         walk.path, walk.data = path, data
         if folder is not None:
             self._read(folder, walk, entries)
-            return walk.content()
-        try:
-            with inside(path, self.root) as place:
-                self._read(place.folder, walk)
-        except UnreadableFileError as error:
-            walk.diagnostics.append(unlistable(path, str(error)))
-        return walk.content()
+        else:
+            try:
+                with inside(path, self.root) as place:
+                    self._read(place.folder, walk)
+            except UnreadableFileError as error:
+                walk.diagnostics.append(unlistable(path, str(error)))
+        content = walk.content()
+        return replace(content, has_shrunk=True) if _has_shrunk(before, content) else content
 
     def _read(self, folder: OpenFolder, walk: "_WalkState", entries: Entries | None = None) -> None:
         for name in sorted(self.required):
@@ -298,6 +304,15 @@ class FolderReader:
                 data=data if is_kept and walk.data is None else None,
             )
         )
+
+
+def _has_shrunk(before: FolderContent | None, now: FolderContent) -> bool:
+    if before is None:
+        return False
+    if before.has_shrunk and now.is_younger_than(_ONE_SAVE):
+        return True
+    sizes = {file.name: file.size for file in now.files}
+    return any(sizes.get(file.name, file.size) < 0.75 * file.size for file in before.files)
 
 
 UNREADABLE = frozenset({"source-unreadable", "source-link-broken"})

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from satchel.errors import SatchelError
-from satchel.sources.file_reader import UnreadableFileError
+from satchel.sources.file_reader import UnreadableFileError, UnusableFileError
 from satchel.sources.state_files import StateFile, state_folder
 
 _MOST_UNITS = 8
@@ -59,11 +59,10 @@ class NameOwners:
                     self._known = _parsed(self._file.read())
                 except (UnreadableFileError, OSError) as problem:
                     if not self._has_warned:
-                        _warn(
-                            "the owners of names cannot be read: %s; remove %s to start again",
-                            problem,
-                            self._file.path,
-                        )
+                        is_broken = isinstance(problem, UnusableFileError)
+                        fix = "remove %s to start again" if is_broken else "%s is read again later"
+                        message = f"the owners of names cannot be read: %s; {fix}"
+                        _warn(message, problem, self._file.path)
                     self._has_warned = True
                     return {}  # not kept: it may be readable later
             return self._known
@@ -97,7 +96,7 @@ def _parsed(data: bytes | None) -> Owners:
             for name, units in names.items()
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise UnreadableFileError("it is not a valid record") from None
+        raise UnusableFileError("it is not a valid record") from None
 
 
 def _written(owners: Owners) -> bytes:

@@ -161,7 +161,7 @@ class SkillScan:
     is_cached: bool = False
     """Whether it comes from the cache of another process; then only its files count."""
     broken: frozenset[str] = frozenset()
-    """The keys of the skills that cannot be used."""
+    """The keys of the skills that cannot be used, or may be half written."""
     edited: frozenset[str] | None = field(default=None, compare=False)
     """The keys of all skills that may differ from the last scan; `None` if they are not known."""
 
@@ -379,7 +379,11 @@ class _Walk:
             diagnostics_by_key=self._odd,
             links=frozenset(self._links),
             cut=self._cut,
-            broken=frozenset(key for key, found in self._findings.items() if not found.manifest),
+            broken=frozenset(
+                key
+                for key, found in self._findings.items()
+                if not found.manifest or found.folder.has_shrunk
+            ),
         )
 
     def _note(self, key: str, diagnostics: Iterable[Diagnostic]) -> None:

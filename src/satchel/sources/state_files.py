@@ -8,7 +8,14 @@ from contextlib import suppress
 from satchel.errors import SatchelError
 from satchel.settings import MIB
 from satchel.sources.atomic_write import file_lock, write_atomic
-from satchel.sources.file_reader import Stamp, StampedPath, UnreadableFileError, read_regular
+from satchel.sources.file_reader import (
+    Stamp,
+    StampedPath,
+    UnreadableFileError,
+    UnusableFileError,
+    read_regular,
+    reason_of,
+)
 
 FOLDER_VARIABLE = "SATCHEL_STATE_DIR"
 DATA_VARIABLE = "SATCHEL_DATA_DIR"
@@ -99,11 +106,16 @@ class StateFile:
 
     def read(self) -> bytes | None:
         """Return the content, `None` if there is no file. Raises `UnreadableFileError`."""
-        if not os.path.lexists(self.path):
+        try:
+            os.lstat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            # A record that the system hides for a moment is not a missing one.
+            raise UnreadableFileError(reason_of(error)) from None
         data, _ = read_regular(self.path, _LARGEST)
         if len(data) > _LARGEST:
-            raise UnreadableFileError(f"it is larger than {_LARGEST} bytes")
+            raise UnusableFileError(f"it is larger than {_LARGEST} bytes")
         return data
 
     def change(self, update: Callable[[bytes | None], bytes]) -> None:

@@ -21,6 +21,7 @@ from satchel.sources.file_reader import (
     Stamp,
     StampedPath,
     UnreadableFileError,
+    UnusableFileError,
     digest_of,
     is_inside,
     real_path,
@@ -74,6 +75,8 @@ class TrustStore:
             _require_private(file.path, path)
             record = _parsed(file.read())
         except UnreadableFileError as problem:
+            if not isinstance(problem, UnusableFileError):
+                stamp = file.path, Stamp()  # it is read again although it stays the same
             return TrustReading(diagnostics=(_unreadable(file.path, path, problem),), stamp=stamp)
         is_same = record is not None and (record.path, record.device) == (path, _device(path))
         return TrustReading(record=record if is_same else None, stamp=stamp)
@@ -115,7 +118,7 @@ class TrustStore:
         def changed(data: bytes | None) -> bytes:
             try:
                 before = _parsed(data)
-            except UnreadableFileError:
+            except UnusableFileError:
                 before = None
             return _written(change(before))
 
@@ -173,13 +176,13 @@ def _require_private(file: str, project: str) -> None:
     except OSError:
         return  # missing; other errors are found when it is read
     if is_inside(real_path(file), project):
-        raise UnreadableFileError(_WITHIN)
+        raise UnusableFileError(_WITHIN)
     if any(map(stat.S_ISLNK, (status.st_mode for status in found))):
-        raise UnreadableFileError("it is a link, or in a folder that is a link")
+        raise UnusableFileError("it is a link, or in a folder that is a link")
     if os.name == "posix" and any(
         status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE for status in found
     ):
-        raise UnreadableFileError("others than you can write it")
+        raise UnusableFileError("others than you can write it")
 
 
 def _parsed(data: bytes | None) -> TrustRecord | None:
@@ -188,7 +191,7 @@ def _parsed(data: bytes | None) -> TrustRecord | None:
     try:
         value = json.loads(data)
         if value["version"] != _VERSION:
-            raise UnreadableFileError(f"its version {value['version']!r} is unknown")
+            raise UnusableFileError(f"its version {value['version']!r} is unknown")
         return TrustRecord(
             path=_text(value["path"]),
             device=int(value["device"]),
@@ -206,7 +209,7 @@ def _parsed(data: bytes | None) -> TrustRecord | None:
             },
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise UnreadableFileError("it is not a valid record") from None
+        raise UnusableFileError("it is not a valid record") from None
 
 
 def _text(value: Any) -> str:
@@ -234,9 +237,12 @@ def _written(record: TrustRecord) -> bytes:
 
 
 def _unreadable(file: str, project: str, problem: Exception) -> Diagnostic:
+    is_broken = isinstance(problem, UnusableFileError)
     return make_diagnostic(
         "trust-unreadable",
         Where(file),
         f"the record of trust in {one_line(project)} is not used: {problem}",
-        "delete it, and run 'satchel trust' again",
+        "delete it, and run 'satchel trust' again"
+        if is_broken
+        else "try again later; if it stays, make the file readable",
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, ToolResult
+from satchel.web.page_rendering import spelled_out
 
 _MOST_KEPT = 50
 SHOWN_MEDIA = frozenset(
@@ -35,7 +36,8 @@ class CallRecords:
             self._blocks.popitem(last=False)
         records = []
         for block in blocks:
-            records.append(_shown_block(block, f"/calls/{call_id}/blocks/{len(kept)}"))
+            record = _shown_block(block, f"/calls/{call_id}/blocks/{len(kept)}")
+            records.append(spelled_out(record))
             kept.append(block)
         return records
 
@@ -54,7 +56,7 @@ def result_record(result: ToolResult, blocks: list[dict[str, Any]]) -> dict[str,
     """Return what a page shows of a result."""
     return {
         "blocks": blocks,
-        "structured": result.to_dict()["structured"],
+        "structured": spelled_out(result.to_dict()["structured"]),
         "is_error": result.is_error,
         "is_interrupted": result.is_interrupted,
         "error_code": result.error_code,
@@ -64,7 +66,8 @@ def result_record(result: ToolResult, blocks: list[dict[str, Any]]) -> dict[str,
 def _shown_block(block: Block, address: str) -> dict[str, Any]:
     match block:
         case Text(text):
-            return {"type": "text", "text": text}
+            # The lines of other systems end in two characters.
+            return {"type": "text", "text": text.replace("\r\n", "\n")}
         case Image(data, mime_type) | Audio(data, mime_type):
             kind = "image" if isinstance(block, Image) else "audio"
             is_shown = mime_type in SHOWN_MEDIA

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from satchel.catalog import Catalog, Entry, Status
 from satchel.catalog.catalog_changes import entry_kind
 from satchel.reports.serializer import KINDS, entries_of, entry_json
-from satchel.reports.short_texts import status_label, worst_first
+from satchel.reports.short_texts import state_of, status_label, worst_first
 from satchel.search import SearchHit
 from satchel.web.page_rendering import Page
 from satchel.web.workbench import Workbench
@@ -33,9 +33,9 @@ def catalog(workbench: Workbench, request: Request) -> Page:
     kinds = Counter(map(entry_kind, matching))
     if kind in KINDS:
         matching = [entry for entry in matching if entry_kind(entry) == kind]
-    states = Counter(str(entry.state) for entry in matching)
+    states = Counter(state_of(entry) for entry in matching)
     if state:
-        matching = [entry for entry in matching if entry.state == state]
+        matching = [entry for entry in matching if state_of(entry) == state]
     listed = matching[start : start + limit]
     end = start + len(listed)
     record = {

@@ -9,6 +9,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.prompt import about_tokens
 from satchel.session import Recording, Session, Step
 from satchel.session.recording import describe_step
+from satchel.session.session_state import SkillContent
 from satchel.tools import ToolCall, ToolContext, ToolResult
 
 _MOST_STEPS = 200
@@ -48,15 +49,23 @@ class Conversation:
         self.steps: deque[StepRecord] = deque(maxlen=_MOST_STEPS)
         self.recording = Recording()
         self._step: Step | None = None
+        self._is_outdated = False
 
     @property
     def newest_step(self) -> Step:
-        """Return the newest step, or begin the first."""
-        return self._step or self.take_step()
+        """Return the newest step, or begin the first, also the first after a skill was loaded."""
+        return self.take_step() if self._step is None or self._is_outdated else self._step
+
+    def load_skill(self, name: str, arguments: str | None) -> SkillContent:
+        """Load a skill for the host; the next plan begins a step, which records it."""
+        skill = self.session.load_skill(name, arguments)
+        self._is_outdated = True
+        return skill
 
     def take_step(self) -> Step:
         """Begin a step, as for a model request."""
         step = self._step = self.session.step()
+        self._is_outdated = False
         seen = describe_step(step)
         number = self.steps[-1].number + 1 if self.steps else 1
         self.recording.add_step(step)

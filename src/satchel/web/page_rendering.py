@@ -37,7 +37,23 @@ def shown(text: str, most: int = MOST_SHOWN) -> str:
     text = text.encode("utf-8", "replace").decode()
     if (left_out := len(text) - most) > 0:
         text = f"{text[:most]}… ({left_out:,} more characters)"
+    return _spelled(text)
+
+
+def _spelled(text: str) -> str:
     return replace_hidden(text, lambda letter: f"⟨U+{ord(letter):04X}⟩")
+
+
+def spelled_out(value: Any) -> Any:
+    """Return JSON with the invisible characters of its texts spelled out."""
+    match value:
+        case str():
+            return _spelled(value)
+        case dict():
+            return {spelled_out(key): spelled_out(item) for key, item in value.items()}
+        case list() | tuple():
+            return [spelled_out(item) for item in value]
+    return value
 
 
 def _finalize(value: Any) -> Any:

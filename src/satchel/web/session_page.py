@@ -135,9 +135,9 @@ async def switch_group(workbench: Workbench, given: Mapping[str, Any]) -> dict[s
 
 async def load_skill(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     """Load a skill, as for a slash command, and return what the model reads."""
-    held, name = _of(workbench, given).session, text_of(given, "skill").strip()
+    conversation, name = _of(workbench, given), text_of(given, "skill").strip()
     arguments = text_of(given, "arguments") or None
-    skill = await _done(workbench, lambda: held.load_skill(name, arguments))
+    skill = await _done(workbench, lambda: conversation.load_skill(name, arguments))
     return {"name": skill.name, "text": skill.text}
 
 

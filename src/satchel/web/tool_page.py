@@ -20,7 +20,7 @@ from satchel.session import Session
 from satchel.tools import Tool, ToolCall, ToolChunk, ToolContext, ToolResult
 from satchel.tools.dialects import DIALECTS
 from satchel.web.call_records import SHOWN_MEDIA, result_record
-from satchel.web.page_rendering import Page
+from satchel.web.page_rendering import Page, spelled_out
 from satchel.web.page_routes import name_in, names_of, object_of, text_of
 from satchel.web.problems_page import editor_link
 from satchel.web.workbench import DevOptions, Workbench
@@ -119,7 +119,8 @@ async def _lines(
         async for item in items:
             blocks = workbench.calls.add(wish.id, item.content)
             if isinstance(item, ToolChunk):
-                yield _line({"chunk": {"blocks": blocks, "structured": item.structured}})
+                structured = spelled_out(item.structured)
+                yield _line({"chunk": {"blocks": blocks, "structured": structured}})
                 continue
             result = await _finished(session, item)
             if result is not item:

@@ -12,9 +12,11 @@ from satchel.diagnostics import Severity
 from satchel.errors import NotFoundError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
+from satchel.reports.short_texts import location_text
 from satchel.satchel import Satchel
 from satchel.search import SearchHit, SearchIndex, documents_of
 from satchel.session import Session
+from satchel.text import shorten
 from satchel.web.call_records import CallRecords
 from satchel.web.conversation import Conversation
 from satchel.web.event_stream import EventStream
@@ -28,6 +30,7 @@ T = TypeVar("T")
 _POLL_SECONDS = 0.4
 _SETTLE_SECONDS = 0.02
 _MOST_CONVERSATIONS = 20
+_LONGEST_PROBLEM = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,3 +189,10 @@ def problem_counts(catalog: Catalog) -> dict[str, int]:
         "errors": severities.count(Severity.ERROR),
         "warnings": severities.count(Severity.WARNING),
     }
+
+
+def first_problem(catalog: Catalog) -> str:
+    """Return where the first error of a catalog is, and its message, or `""`."""
+    errors = (item for item in catalog.diagnostics if item.severity is Severity.ERROR)
+    item = next(errors, None)
+    return f"{location_text(item)}: {shorten(item.message, _LONGEST_PROBLEM)}" if item else ""

@@ -40,7 +40,7 @@ class WorkerTool(RemoteTool):
         self.annotations, self.examples = description["annotations"], tuple(description["examples"])
         self.timeout, self.group = description["timeout"], tuple(description["groups"])
         self.idempotent, self.background = description["idempotent"], description["background"]
-        self.remember = description["remember"]
+        self.remember, self.runner_name = description["remember"], description["runner_name"]
         self.definition = ToolDefinition(name=description["call"])
         self._takes_context, self._contract = description["takes_context"], contract
         self._begin, self._presets = worker.begin, {}

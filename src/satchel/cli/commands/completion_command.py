@@ -1,6 +1,7 @@
 """`satchel completion`: completion of commands and options in the shell."""
 
 import os
+from shlex import quote
 
 import click
 from click.shell_completion import get_completion_class
@@ -11,7 +12,16 @@ from satchel.errors import SatchelError
 from satchel.sources.atomic_write import file_lock, write_atomic
 
 _SHELLS = ("bash", "zsh", "fish")
-_LINE = 'eval "$(satchel completion show zsh)"'
+_LINE = (
+    "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }; "
+    'eval "$(satchel completion show zsh)"'
+)
+_BASH_COMPLETION = tuple(
+    f"{prefix}/{name}"
+    for prefix in ("/usr", "/usr/local", "/opt/homebrew", "/opt/local")
+    for name in ("share/bash-completion/bash_completion", "etc/profile.d/bash_completion.sh")
+)
+"""Where the package is that reads the files of bash."""
 
 
 @click.group("completion")
@@ -39,6 +49,11 @@ def install(console: Console, shell: str | None) -> None:
         text = _with_line(_read(path)) if shell == "zsh" else _script(shell)
         write_atomic(path, text.encode("utf-8", "surrogateescape"))
     console.out(path)
+    if shell == "bash" and not any(map(os.path.exists, _BASH_COMPLETION)):
+        console.say(
+            "the package bash-completion, which reads this file, was not found: install it, or add "
+            f"to ~/.bashrc: source {quote(path)}"
+        )
     console.say(f"open a new {shell} to use it")
 
 

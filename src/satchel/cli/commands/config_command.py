@@ -157,7 +157,7 @@ def validate(console: Console, name: str, sources: Sources, as_json: bool) -> in
         console.json([item.as_dict() for item in diagnostics])
     else:
         for item in diagnostics:
-            console.out(diagnostic_line(item))
+            console.wrapped(diagnostic_line(item))
     return 1 if has_error(diagnostics) else 0
 
 

@@ -11,7 +11,7 @@ from satchel.cli.base_command import Sources, SourcesCommand
 from satchel.cli.console import Console
 from satchel.cli.rendering import summary
 from satchel.cli.signal_handling import run_until_stopped
-from satchel.errors import SatchelError
+from satchel.errors import SatchelError, install_hint
 from satchel.http.listen_address import Address, is_number
 
 DEFAULT_PORT = 7317
@@ -88,7 +88,9 @@ def command(
     with listening:
         address = replace(address, port=listening.getsockname()[1])
         token = token or kept_token(port)
-        app = sources.open(run_code=True, servers=True, wait=False)
+        # Why a tool failed is for its developer, not for the network.
+        errors = "message" if address.is_loopback else "summary"
+        app = sources.open(run_code=True, servers=True, wait=False, errors=errors)
         summary(app.catalog, console)
         workbench = Workbench(
             app,
@@ -117,9 +119,7 @@ def _require_packages() -> None:
     packages = ("starlette", "uvicorn", "jinja2", "markdown_it")
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
-        raise SatchelError(
-            f"satchel dev needs {', '.join(missing)}", fix="pip install 'satchel[web]'"
-        )
+        raise SatchelError(f"satchel dev needs {', '.join(missing)}", fix=install_hint("web"))
 
 
 def _source_options(sources: Sources) -> list[str]:

@@ -192,7 +192,7 @@ def _write_case(case: DoctorCase, console: Console) -> None:
     for item in case.diagnostics:
         severity = console.paint(item.severity, fg=COLOURS[item.severity])
         console.out(f"  {severity}[{item.code}] {_inside(folder, location_text(item))}".rstrip())
-        console.out(f"    {one_line(item.message)}")
+        console.wrapped(f"    {one_line(item.message)}")
         _write_command(case.command_for(item), advice(item), console)
 
 
@@ -202,7 +202,7 @@ def _write_group(group: Sequence[Finding], console: Console) -> None:
     label = console.paint(first.severity, fg=COLOURS[first.severity])
     times = "" if not others else f" ({len(group):,} times)"
     console.out(f"\n{label}[{first.code}]{times} {location_text(first)}")
-    console.out(f"    {one_line(first.message)}")
+    console.wrapped(f"    {one_line(first.message)}")
     _write_command(case.command_for(first), advice(first), console)
     for _, item in others[: _MOST_EXAMPLES - 1]:
         console.out(f"    also {location_text(item)}")
@@ -222,4 +222,4 @@ def _write_command(command: str | None, fix: str, console: Console) -> None:
     if command:
         console.out(f"    $ {console.paint(command, bold=True)}")
     elif fix:
-        console.out(f"    -> {one_line(fix)}")
+        console.wrapped(f"    -> {one_line(fix)}")

@@ -11,11 +11,18 @@ from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED, contract_lines, contract_size
 from satchel.cli.rendering import summary, table
 from satchel.reports.serializer import KINDS, contracts, entries_of, listed, plugin_in_full
-from satchel.reports.short_texts import count, relative, short_path, status_label
+from satchel.reports.short_texts import (
+    count,
+    count_units,
+    is_not_enabled,
+    relative,
+    short_path,
+    status_label,
+)
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from satchel.catalog import Catalog, Entry
 
@@ -55,8 +62,15 @@ def command(
                 _section(kind, catalog, console, roots, with_title=what is None, long=long)
             for path, label in roots.items():
                 console.out(f"{label} is {one_line(short_path(path))}")
-        console.say(", ".join(count(len(entries_of(catalog, kind)), kind) for kind in kinds))
+        console.say(", ".join(_size(kind, entries_of(catalog, kind)) for kind in kinds))
     summary(catalog, console)
+
+
+def _size(kind: str, entries: "Sequence[Entry]") -> str:
+    if kind not in {"skill", "plugin"}:
+        return count(len(entries), kind)
+    more = sum(map(is_not_enabled, entries))
+    return count_units(entries, kind) + (f" and {more} not enabled" if more else "")
 
 
 def _records(kind: str, catalog: "Catalog", *, long: bool) -> list[dict[str, Any]]:

@@ -38,7 +38,9 @@ def command(
             f"there is no rule {unknown[0]!r}; did you mean {', '.join(near)}?",
             param_hint="--ignore",
         )
-    found = [it for path in paths for it in scan_path(path) if it.rule not in ignore]
+    # Each once: a SKILL.md and its neighbours may both be named.
+    findings = dict.fromkeys(it for path in paths for it in scan_path(path))
+    found = [it for it in findings if it.rule not in ignore]
     match "json" if as_json else form:
         case "json":
             console.json(

@@ -112,7 +112,7 @@ def _write(entry: "Entry", record: dict[str, Any], console: Console, *, was_run:
         unknown = NOT_LOADABLE if was_run else NOT_LOADED
         console.labelled(contract if is_loaded else [("contract", unknown)])
     for item in entry.diagnostics:
-        console.out(f"  {console.paint(diagnostic_line(item), fg=COLOURS[item.severity])}")
+        console.wrapped(f"  {diagnostic_line(item)}", fg=COLOURS[item.severity])
     for text in (record.get("notes"), record.get("body")):
         if text and text.strip():
             console.out(f"\n{visible(text).strip()}")

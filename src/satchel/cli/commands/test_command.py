@@ -193,7 +193,7 @@ def _test(
         outcome, tools = _plan(app, selected, view)
         if console:
             for item in outcome.diagnostics:
-                console.out(diagnostic_line(item))
+                console.wrapped(diagnostic_line(item))
         try:
             run_to_end(_call_examples(app, tools, outcome.plugin.path, report))
         except click.Abort:

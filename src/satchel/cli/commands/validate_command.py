@@ -15,7 +15,7 @@ from satchel.cli.contract_lines import NOT_LOADED
 from satchel.cli.rendering import COLOURS, diagnostic_line
 from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_diagnostic, strictly
 from satchel.lazy_dataclass import dataclass
-from satchel.reports.short_texts import count, relative, worst_first
+from satchel.reports.short_texts import count, count_units, relative, worst_first
 from satchel.settings import Limits
 from satchel.text import one_line, visible
 
@@ -67,7 +67,7 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     warnings = sum(item.severity is Severity.WARNING for item in findings)
     for line in _inactive_groups(plugins.values()):
         console.say(one_line(line))
-    units = _units(checks, len(plugins))
+    units = _units(checks, plugins.values())
     console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if has_error(findings) else 0
 
@@ -86,22 +86,20 @@ def _inactive_groups(plugins: Iterable[PluginFinding]) -> Iterable[str]:
     is_off = sorted({group.name for group in groups if group.name and group.is_off})
     if said_nothing:
         yield (
-            f"off in a new session, on in 'satchel serve': {', '.join(said_nothing)}; "
-            "'active: true' switches it on"
+            f"active in 'satchel serve' but not in a new session: {', '.join(said_nothing)}; "
+            "'active: true' activates it in both"
         )
     if is_off:
         yield f"off until it is switched on: {', '.join(is_off)}"
 
 
-def _units(checks: list[Checked], plugins: int) -> str:
-    """Return how much of each kind was checked; few folders have commands or marketplaces."""
-    commands = sum(checked.commands for checked in checks)
-    marketplaces = sum(checked.marketplaces for checked in checks)
-    sizes = [(sum(checked.skills for checked in checks), "skill")]
-    sizes += [(commands, "command")] if commands else []
-    sizes += [(plugins, "plugin")]
-    sizes += [(marketplaces, "marketplace")] if marketplaces else []
-    return ", ".join(count(size, noun) for size, noun in sizes)
+def _units(checks: list[Checked], plugins: Iterable[PluginFinding]) -> str:
+    """Return how much of each kind was checked; few folders have marketplaces."""
+    skills = [skill for checked in checks for skill in checked.skills]
+    marketplaces = {path for checked in checks for path in checked.marketplaces}
+    sizes = [count_units(skills, "skill"), count_units(plugins, "plugin")]
+    sizes += [count(len(marketplaces), "marketplace")] if marketplaces else []
+    return ", ".join(sizes)
 
 
 def _run_diagnostics(path: str, console: Console) -> Iterable[Diagnostic]:
@@ -124,9 +122,9 @@ def _may_have_contracts(plugin: PluginFinding) -> bool:
 class Checked:
     """What is at a path, and its diagnostics before `strictly`."""
 
-    skills: int = 0
-    commands: int = 0
-    marketplaces: int = 0
+    skills: tuple[SkillFinding, ...] = ()
+    """With the commands of plugins."""
+    marketplaces: frozenset[str] = frozenset()
     plugins: tuple[PluginFinding, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
 
@@ -160,7 +158,9 @@ def check(path: str) -> Checked:
     checked = check_plugins(plugins, skills)
     listing = (item for found in scans for item in found.diagnostics)
     problems = (*scan.diagnostics, *listing, *checked.problems)
-    marketplaces = sum(is_marketplace(found.place.path) for found in scans)
+    marketplaces = frozenset(
+        found.place.path for found in scans if is_marketplace(found.place.path)
+    )
     is_empty = not (checked.skills or plugins or marketplaces)
     if is_empty and not has_error(strictly(problems)):
         problems += (_nothing_found(path),)
@@ -177,20 +177,17 @@ def check_plugins(
     plugins = tuple(plugins)
     problems: list[Diagnostic] = []
     skills = dict(others or {})
-    commands: dict[str, SkillFinding] = {}
     for plugin in plugins:
         problems += (*plugin.diagnostics, *plugin.folder.diagnostics)
         for scan in _scan_skills_of(plugin):
             skills |= {skill.path: skill for skill in scan.findings.values()}
             problems += (*scan.diagnostics, *_never_loaded(scan))
         for scan in _scan_commands_of(plugin):
-            commands |= {command.path: command for command in scan.findings.values()}
+            skills |= {command.path: command for command in scan.findings.values()}
             problems += scan.diagnostics
-    for skill in (*skills.values(), *commands.values()):
+    for skill in skills.values():
         problems += skill.problems
-    return Checked(
-        skills=len(skills), commands=len(commands), plugins=plugins, problems=tuple(problems)
-    )
+    return Checked(skills=tuple(skills.values()), plugins=plugins, problems=tuple(problems))
 
 
 def _limits() -> Limits:
@@ -275,7 +272,7 @@ def _write(findings: list[Diagnostic], output_format: str, console: Console) -> 
             console.out(workflow_command(item))
     else:
         for item in findings:
-            console.out(console.paint(diagnostic_line(item), fg=COLOURS[item.severity]))
+            console.wrapped(diagnostic_line(item), fg=COLOURS[item.severity])
 
 
 _GITHUB_LEVELS = {

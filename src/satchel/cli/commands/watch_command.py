@@ -174,9 +174,12 @@ def _loaded_as_text(app: "satchel.Satchel", catalog: "Catalog", console: Console
         entries = entries_of(catalog, kind)
         served = [entry.name for entry in entries if entry.is_served]
         unused = [f"{entry.name} ({entry.state})" for entry in entries if not entry.is_served]
-        if names := [*served, *unused]:
-            title = console.paint(f"loaded {count(len(served), kind)}:", bold=True)
-            console.out(f"{title} {one_line(', '.join(names))}")
+        if not entries:
+            continue
+        title = console.paint(f"loaded {count(len(served), kind)}", bold=True)
+        names = f": {', '.join(served)}" if served else ""
+        names += f"; not loaded: {', '.join(unused)}" if unused else ""
+        console.out(f"{title}{one_line(names)}")
     console.out(_size(app, catalog))
 
 

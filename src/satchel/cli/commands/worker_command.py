@@ -1,6 +1,7 @@
 """`satchel worker`: run the tools of plugins for hosts elsewhere."""
 
 import asyncio
+import logging
 import os
 
 import click
@@ -8,7 +9,7 @@ import click
 from satchel.cli.base_command import Sources, SourcesCommand, activates_groups
 from satchel.cli.console import Console
 from satchel.cli.signal_handling import run_until_stopped
-from satchel.errors import SatchelError
+from satchel.errors import SatchelError, install_hint
 from satchel.reports.short_texts import count
 
 _KEY = "SATCHEL_REMOTE_KEY"
@@ -41,12 +42,14 @@ def command(
     try:
         from satchel.remote import ToolWorker
     except ImportError as problem:
-        raise SatchelError("satchel worker needs: pip install 'satchel[remote]'") from problem
+        message = "satchel worker needs the extra remote"
+        raise SatchelError(message, fix=install_hint("remote")) from problem
     app = sources.open(run_code=True)
     key = os.environ.get(_KEY, "")
     if key_file is not None:
         with open(key_file, encoding="utf-8") as file:
             key = file.read()
+    logging.getLogger("docket").setLevel(logging.ERROR)  # it repeats that redis is away
     worker = ToolWorker(app, url, key=key, name=name, groups=groups, concurrency=concurrency)
 
     async def run() -> None:

@@ -27,6 +27,17 @@ function say(text) {
   toastTimer = setTimeout(() => { toast.hidden = true; }, 6000);
 }
 
+/** A number that JavaScript would change, such as a large integer, with its digits. */
+class Exact {
+  constructor(text) { this.text = text; }
+  toString() { return this.text; }
+  valueOf() { return Number(this.text); }
+  toJSON() { return JSON.rawJSON(this.text); }
+}
+
+/** Parse JSON, and keep the digits of its numbers. */
+const parse = (text) => JSON.parse(text, (_key, value, context) => (typeof value === "number" && JSON.rawJSON && String(value) !== context.source ? new Exact(context.source) : value));
+
 function request(path, body, options = {}) {
   return fetch(path, {
     method: "POST",
@@ -41,7 +52,7 @@ async function act(path, body) {
   try {
     const response = await request(path, body);
     const isJson = response.headers.get("content-type")?.startsWith("application/json");
-    const answer = isJson ? await response.json() : { error: await response.text() };
+    const answer = isJson ? parse(await response.text()) : { error: await response.text() };
     if (response.ok) return answer;
     say([answer.error, answer.fix].filter(Boolean).join(" — "));
   } catch (problem) {
@@ -71,10 +82,23 @@ async function refresh() {
       if (response.status === 401) { location.reload(); return; }
       const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
       if (page !== location.href) continue;
+      showGone(response.status === 404 ? $("#main > p", fresh)?.textContent : null);
       replaceLive(fresh);
     } while (again);
   })().catch(() => {}).finally(() => { refreshing = null; });
   return refreshing;
+}
+
+/** Say that what the page shows was removed; without a message it is there again. */
+function showGone(message) {
+  $("#gone")?.remove();
+  if (!message) return;
+  $("#main").prepend(make("p", { id: "gone", class: "reason error", role: "alert" }, `This was removed: ${message}`));
+  const chip = $("#main .head .chip");
+  if (!chip) return;
+  chip.className = "chip failed";
+  chip.textContent = "removed";
+  delete chip.closest("[data-live]")?.dataset.html;
 }
 
 function replaceLive(fresh) {
@@ -109,7 +133,7 @@ function connect() {
   const source = new EventSource("/events");
   source.onopen = () => { setLive(true, "live"); if (revision !== null) { revision = null; refresh(); } };
   source.onmessage = (event) => {
-    const state = JSON.parse(event.data);
+    const state = parse(event.data);
     if (revision !== null && revision !== state.revision) refresh();
     revision = state.revision;
   };
@@ -214,7 +238,7 @@ const SAMPLES = {
 const GUESSES = ["", "a", "A", "0", "1", "ab", "abc", "ABC", "123", "1.5", "a1", "A1", "a-b", "a_b", "a.b", "2026-01-31", "12:30", "#aabbcc", "NO", "x@example.com", "https://example.com/", "1.0.0", "aaaaaaaa", "AB-12", "AB-123", "AB-1234", "a/b"];
 const DEEPEST = 12;
 
-const typeOf = (value) => (value === null ? "null" : Array.isArray(value) ? "array" : Number.isInteger(value) ? "integer" : typeof value);
+const typeOf = (value) => (value === null ? "null" : Array.isArray(value) ? "array" : value instanceof Exact ? typeOf(Number(value)) : Number.isInteger(value) ? "integer" : typeof value);
 
 /** Resolve references and join allOf, so that a schema says itself what it is. */
 function resolved(schema, root, depth = 0) {
@@ -304,8 +328,9 @@ function sample(schema, root, all = false, depth = 0, at = 0) {
     }
     case "integer": case "number": {
       const step = now.multipleOf ?? (kindOf(now) === "integer" ? 1 : 0);
-      const open = typeof now.exclusiveMinimum === "number";
-      let value = open ? now.exclusiveMinimum + (step || 1) : now.minimum ?? Math.min(1, now.maximum ?? (typeof now.exclusiveMaximum === "number" ? now.exclusiveMaximum - 1 : 1));
+      const isNumber = (one) => typeof one === "number" || one instanceof Exact;
+      const open = isNumber(now.exclusiveMinimum);
+      let value = open ? now.exclusiveMinimum + (step || 1) : now.minimum ?? Math.min(1, now.maximum ?? (isNumber(now.exclusiveMaximum) ? now.exclusiveMaximum - 1 : 1));
       const most = now.maximum ?? now.exclusiveMaximum;
       if (open && most !== undefined && value >= most) value = (now.exclusiveMinimum + most) / 2;
       if (step) value = Math.ceil((value - 1e-9) / step) * step;
@@ -355,7 +380,7 @@ function fieldFor(schema, root, label, depth = 0) {
   const changed = (element) => element.dispatchEvent(new Event("edited", { bubbles: true }));
   const jsonField = () => {
     const area = make("textarea", { id, rows: 1, spellcheck: "false", placeholder: "JSON", "aria-label": label });
-    const read = () => { if (!area.value.trim()) return undefined; try { return JSON.parse(area.value); } catch { return area.value; } };
+    const read = () => { if (!area.value.trim()) return undefined; try { return parse(area.value); } catch { return area.value; } };
     return { element: area, read, write: (value) => { area.value = value === undefined ? "" : JSON.stringify(value, null, 1); } };
   };
   if (depth > DEEPEST) return jsonField();
@@ -376,7 +401,7 @@ function fieldFor(schema, root, label, depth = 0) {
     }
     case "integer": case "number": {
       const input = make("input", { id, type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": label });
-      const read = () => { const text = input.value.trim(); if (!text) return undefined; const value = Number(text); return Number.isNaN(value) ? text : value; };
+      const read = () => { const text = input.value.trim(); if (!text) return undefined; if (/^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i.test(text)) return parse(text); const value = Number(text); return Number.isFinite(value) ? value : text; };
       return { element: input, read, write: (value) => { input.value = value ?? ""; } };
     }
     case "string": {
@@ -495,6 +520,7 @@ function pythonText(value) {
   if (value === null) return "None";
   if (value === true) return "True";
   if (value === false) return "False";
+  if (value instanceof Exact) return value.text;
   if (Array.isArray(value)) return `[${value.map(pythonText).join(", ")}]`;
   if (typeof value === "object") return `{${Object.entries(value).map(([key, one]) => `${JSON.stringify(key)}: ${pythonText(one)}`).join(", ")}}`;
   return JSON.stringify(value);
@@ -524,7 +550,7 @@ async function streamLines(path, body, onLine, signal) {
   const response = await request(path, body, { signal });
   if (!response.ok) {
     const text = await response.text();
-    let answer; try { answer = JSON.parse(text); } catch { answer = { error: text }; }
+    let answer; try { answer = parse(text); } catch { answer = { error: text }; }
     throw new Error([answer.error, answer.fix].filter(Boolean).join(" — "));
   }
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -533,25 +559,25 @@ async function streamLines(path, body, onLine, signal) {
     const { value, done } = await reader.read();
     const lines = (rest + (value ?? "")).split("\n");
     rest = lines.pop();
-    for (const line of lines) if (line) onLine(JSON.parse(line));
+    for (const line of lines) if (line) onLine(parse(line));
     if (done) return;
   }
 }
 
 /** Ask the user to approve, and do what was asked for if it is. */
-function askApproval(then) {
+function askApproval(then, otherwise) {
   const dialog = $("#approval");
   dialog.returnValue = "";
-  dialog.onclose = () => { if (dialog.returnValue === "yes") then(); };
+  dialog.onclose = () => { if (dialog.returnValue === "yes") then(); else otherwise(); };
   dialog.showModal();
 }
 
 function toolPage(form) {
-  const schema = () => JSON.parse($("#schema-now [data-schema]").dataset.schema);
-  const examples = JSON.parse(form.dataset.examples);
+  const schema = () => parse($("#schema-now [data-schema]").dataset.schema);
+  const examples = parse(form.dataset.examples);
   let root = schema(), field = fieldFor({ type: "object", properties: {}, ...root }, root, "arguments");
   const json = $("#json"), problem = $("#json-problem");
-  const values = () => { try { return JSON.parse(json.value || "{}"); } catch { return null; } };
+  const values = () => { try { return parse(json.value || "{}"); } catch { return null; } };
   const showElsewhere = () => {
     const value = values() ?? {};
     const given = Object.keys(value).length ? ` --args ${shellQuoted(JSON.stringify(value))}` : "";
@@ -617,7 +643,7 @@ function toolPage(form) {
     }
     if (asks) {
       output.hidden = true;
-      askApproval(() => run(true));
+      askApproval(() => run(true), () => { output.hidden = false; output.replaceChildren(make("p", {}, "Not called.")); });
     }
   };
   form.addEventListener("submit", (event) => { event.preventDefault(); run(); });
@@ -658,14 +684,14 @@ function sessionPage(root) {
     one.kind === "corrected" ? make("pre", {}, `${JSON.stringify(one.sent)}\n${JSON.stringify(one.now)}`) : null));
   const plan = async (name, approved = false) => {
     let calls;
-    try { calls = JSON.parse($("#plan").value); } catch (problem) { say(`The plan is not JSON: ${problem.message}`); return; }
+    try { calls = parse($("#plan").value); } catch (problem) { say(`The plan is not JSON: ${problem.message}`); return; }
     say_("#plan-result", make("p", { class: "muted" }, "…"));
     const answer = await act(`${path}/${name}`, { calls, approved });
     say_("#plan-result");
     if (!answer) return;
     if (answer.needs_approval) {
       $("#approval-calls").textContent = answer.needs_approval.join(", ");
-      askApproval(() => plan(name, true));
+      askApproval(() => plan(name, true), () => say_("#plan-result", make("p", {}, "Not run.")));
     }
     const shown = showVerdicts(answer.verdicts);
     if (name === "check" && !shown.length) shown.push(make("p", {}, make("span", { class: "chip ok" }, "ok"), " All calls would run as sent."));
@@ -675,18 +701,22 @@ function sessionPage(root) {
   };
   $("#run-plan").addEventListener("click", () => plan("run"));
   $("#check-plan").addEventListener("click", () => plan("check"));
-  $("#save-state").addEventListener("click", async () => { await refresh(); $("#state").value = $("#state-now pre").textContent; });
+  let shownState = $("#state").value;
+  const showState = () => { $("#state").value = $("#state-now pre").textContent; shownState = $("#state").value; };
+  root.addEventListener("live", (event) => { if (event.target.id === "state-now" && $("#state").value === shownState) showState(); });
+  $("#save-state").addEventListener("click", async () => { await refresh(); showState(); });
   $("#restore-state").addEventListener("click", async () => {
     let state;
-    try { state = JSON.parse($("#state").value); } catch (problem) { say(`The state is not JSON: ${problem.message}`); return; }
+    try { state = parse($("#state").value); } catch (problem) { say(`The state is not JSON: ${problem.message}`); return; }
     const answer = await act(`${path}/state`, { state });
     if (answer) { say(answer.diagnostics.map((one) => one.message).join("; ") || "Restored"); refresh(); }
   });
   $("#replay").addEventListener("submit", async (event) => {
     event.preventDefault();
+    say_("#replay-result");
     const answer = await act(`${path}/replay`, { recording: await $("#recording").files[0].text(), calls: $("#replay-calls").checked });
     if (!answer) return;
-    say_("#replay-result", make("p", {}, make("span", { class: `chip ${answer.differences.length ? "changed" : "ok"}` }, answer.differences.length ? `${answer.differences.length} differences` : "the same"), ` ${answer.entries} entries replayed`),
+    say_("#replay-result", make("p", {}, make("span", { class: `chip ${answer.differences.length ? "changed" : "ok"}` }, answer.differences.length ? `${answer.differences.length} difference${answer.differences.length === 1 ? "" : "s"}` : "the same"), ` ${answer.entries} entries replayed`),
       ...answer.differences.map((one) => make("div", { class: "verdict" }, make("p", {}, make("span", { class: "chip plain" }, one.kind), ` entry ${one.entry}: ${one.message}`), one.diff.length ? diffBlock(one.diff, one.message) : null)));
   });
 }
@@ -729,7 +759,7 @@ function skillPage(area) {
   const isEdited = () => area.value !== onDisk;
   const showState = () => {
     $("#save").disabled = !isEdited();
-    const changed = JSON.parse($("#on-disk p").dataset.text) !== onDisk;
+    const changed = parse($("#on-disk p").dataset.text) !== onDisk;
     $("#revert").hidden = !changed;
     $("#edit-state").textContent = changed ? "the file changed on disk" : isEdited() ? "not saved" : "";
   };
@@ -754,11 +784,11 @@ function skillPage(area) {
     delete $("#rendered").dataset.html;
   };
   const takeFile = () => {
-    onDisk = JSON.parse($("#on-disk p").dataset.text);
+    onDisk = parse($("#on-disk p").dataset.text);
     area.value = onDisk;
     onDisk = area.value;
     digest = $("#on-disk p").dataset.now;
-    showLint(JSON.parse($("#on-disk p").dataset.lint));
+    showLint(parse($("#on-disk p").dataset.lint));
     showState();
   };
   const save = async () => {
