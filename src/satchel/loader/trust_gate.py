@@ -92,9 +92,6 @@ class StartCheck:
         return None if self.now() == self.trusted else self.refusal
 
 
-_NOT_STARTED = "its program is not started again"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustGate:
     """The grants of one pass, by the folder of the project."""
@@ -289,7 +286,9 @@ class TrustGate:
         return StartCheck(
             trusted=started_by_settings(trusted) if trusted else {},
             now=partial(started_by_settings_now, file, grant.project.folder),
-            refusal=grant.refusal(file.path, f"MCP server {name!r} is", instead=_NOT_STARTED),
+            refusal=grant.refusal(
+                file.path, f"MCP server {name!r} is", trusted, instead="it is not started"
+            ),
         )
 
     def check_of_plugin(self, name: str, plugin: PluginEntry) -> StartCheck | None:
@@ -309,7 +308,9 @@ class TrustGate:
         return StartCheck(
             trusted=trusted,
             now=partial(started_by_plugin_now, plugin.path, servers, base, trusted),
-            refusal=grant.refusal(plugin.path, f"MCP server {name!r} is", instead=_NOT_STARTED),
+            refusal=grant.refusal(
+                plugin.path, f"MCP server {name!r} is", unit, instead="it is not started"
+            ),
         )
 
     def variables(
