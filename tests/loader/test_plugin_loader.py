@@ -321,11 +321,11 @@ def test_only_packages_that_were_asked_for_are_imported(given, packages, asked):
 
 def test_the_fix_of_one_that_is_not_enabled_names_it_without_doubt(given, packages):
     alone = import_plugins(given(), installed(package()))
-    assert only(alone).diagnostics[0].fix == "--entry-points acme"
+    assert only(alone).diagnostics[0].fix == "satchel enable acme"
     two = installed(package(), package(owner="other"), package("else", "else"))
     fixes = {item.diagnostics[0].fix for item in import_plugins(given(), two).contributions.values()
              if item.name != "host"}  # fmt: skip
-    assert fixes == {f"--entry-points {name}" for name in ("acme-tools", "other", "else")}
+    assert fixes == {f"satchel enable {name}" for name in ("acme-tools", "other", "else")}
 
 
 def test_two_packages_that_offer_one_name_are_revoked_unless_only_one_is_enabled(given, packages):

@@ -455,8 +455,8 @@ def test_a_model_that_calls_a_tool_of_a_starting_server_hears_so(tmp_path, plain
         app.wait_for_mcp_servers(0.01)
         assert app.catalog.tools == {}
         assert asyncio.run(app.session().call("echo", {})).text == (
-            "Tool 'echo' cannot be used now: server 'box' is starting. Try again later, or go on "
-            "without it."
+            "Tool 'echo' cannot be used now: server 'box' is starting. Try again later, or "
+            "continue without it."
         )
 
 
@@ -475,8 +475,8 @@ def test_a_server_that_is_down_keeps_its_group_and_the_names_of_its_tools(pinned
         result = asyncio.run(session.call("echo", {}))
         assert result.error_code == "tool_not_found"
         assert result.text == (
-            "Tool 'echo' cannot be used now: server 'box' is restarting. Try again later, or go on "
-            "without it."
+            "Tool 'echo' cannot be used now: server 'box' is restarting. Try again later, or "
+            "continue without it."
         )
         assert app.catalog.plugin("mcp:box").state is Status.REVOKED
         assert "cannot be started" in app.catalog.plugin("mcp:box").diagnostics[0].message
