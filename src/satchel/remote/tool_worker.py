@@ -246,7 +246,7 @@ class PluginService:
             await run.finish(await self._answer(call.changed(tool=tool, groups=entry.groups), run))
 
     async def _answer(self, call: ToolCall, run: RemoteRun) -> dict[str, Any]:
-        """Run a call on the loop of the tools, so that our signs of life continue if one blocks it."""
+        """Run a call on the loop of the tools, so our signs of life continue if one blocks it."""
         if self._tools_loop is None:
             return await self._run_tool(call, run.chunk)
         here = asyncio.get_running_loop()
