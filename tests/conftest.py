@@ -26,15 +26,20 @@ def _config_folders(tmp_path_factory):
     return (base / str(number) for number in itertools.count())
 
 
+@pytest.fixture(scope="session")
+def _compiled(tmp_path_factory) -> str:
+    return str(tmp_path_factory.mktemp("compiled"))
+
+
 @pytest.fixture(autouse=True)
-def a_config_folder_of_its_own(_config_folders, monkeypatch, pytestconfig) -> Path:
+def a_config_folder_of_its_own(_config_folders, _compiled, monkeypatch) -> Path:
     """Keep tests away from the configuration of the user; the folder does not exist yet."""
     folder = next(_config_folders)
     monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(folder))
     monkeypatch.setenv("SATCHEL_STATE_DIR", f"{folder}-state")
     monkeypatch.setenv("SATCHEL_CACHE_DIR", f"{folder}-cache")
     # Shared, or each process that a test starts would compile what it imports.
-    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(pytestconfig.cache.mkdir("compiled")))
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", _compiled)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     return folder
 
