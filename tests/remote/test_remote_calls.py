@@ -452,13 +452,15 @@ def digest_in(folder):
         return app.catalog.plugin("acme").contribution.digest
 
 
-def test_a_worker_answers_for_versions_that_its_own_is_compatible_with(
-    folder, url, tmp_path, write_plugin
-):
-    newer = tmp_path / "newer"
+@pytest.fixture
+def newer(folder, tmp_path, write_plugin):
     manifest = f"active: true\ncompatible-with: [{digest_in(folder)}]\n"
-    write_plugin(newer, "acme", manifest=manifest, tools=TOOLS.replace("(RUNS)", "(RUNS) + 40"))
+    tools = TOOLS.replace("(RUNS)", "(RUNS) + 40")
+    write_plugin(tmp_path / "newer", "acme", manifest=manifest, tools=tools)
+    return tmp_path / "newer"
 
+
+def test_a_worker_answers_for_versions_that_its_own_is_compatible_with(folder, newer, url):
     async def main():
         async with serving(newer, url) as worker, hosting(folder, url) as session:
             assert set(worker.digests) == {digest_in(folder), digest_in(newer)}
@@ -469,13 +471,7 @@ def test_a_worker_answers_for_versions_that_its_own_is_compatible_with(
     asyncio.run(main())
 
 
-def test_an_edit_also_replaces_what_answers_for_a_compatible_version(
-    folder, url, tmp_path, write_plugin
-):
-    newer = tmp_path / "newer"
-    manifest = f"active: true\ncompatible-with: [{digest_in(folder)}]\n"
-    write_plugin(newer, "acme", manifest=manifest, tools=TOOLS.replace("(RUNS)", "(RUNS) + 40"))
-
+def test_an_edit_also_replaces_what_answers_for_a_compatible_version(folder, newer, url):
     async def main():
         async with serving(newer, url) as worker, hosting(folder, url) as session:
             before = set(worker.digests)

@@ -203,6 +203,26 @@ def test_compiled_files_of_a_locked_plugin_count_if_its_server_may_use_them(
         pass
 
 
+@pytest.mark.parametrize(("command", "counts"), [("python", False), ("env", True)])
+def test_compiled_files_are_compared_before_each_start_if_the_server_may_use_them(
+    tmp_path, command, counts
+):
+    clone = tmp_path / "clone"
+    bundle = clone / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    server = {"command": command, "args": ["${CLAUDE_PLUGIN_ROOT}/server.py"]}
+    (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": server}}))
+    (bundle / "server.py").write_text("x = 1")
+    (clone / "satchel.toml").write_text("[sources]\nskills = []\n")
+    trust(clone)
+    with Satchel(project=Project(clone), settings=Settings(mcp_servers=False)) as app:
+        check = app.declared_mcp_servers["a"].server.check
+    assert check() is None
+    forge(bundle / "server.py", "x = 2")
+    assert (check() is not None) == counts
+
+
 def test_the_folder_is_private_or_nothing_is_kept(monkeypatch, tmp_path):
     monkeypatch.delenv(module.VARIABLE)
     folder = Path(compiled_cache())

@@ -59,8 +59,8 @@ class ToolWorker:
         self._satchel, self._url, self._key = satchel, checked_url(url), checked_key(key)
         self._name, self._groups, self._concurrency = name, frozenset(groups), concurrency
         self._limits, self._faults = limits or Limits(), RemoteFaults(name)
-        # By the version that is asked for, and the one that answers.
         self._tools_loop: EventLoopThread | None = None
+        # By the version that is asked for, and the one that answers.
         self._services: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._known: set[tuple[str, str]] = set()  # to hosts
         self.ready = asyncio.Event()

@@ -61,9 +61,8 @@ def scan_path(path: str | os.PathLike[str]) -> Iterator[ScanFinding]:
     finding, too; only folders called `.git` are left out. A SKILL.md stands for its folder.
     """
     top = os.fspath(path)
-    if os.path.basename(top) == SKILL_FILE and not os.path.isdir(
-        top
-    ):  # a hook names the changed file
+    # A hook names the changed file.
+    if os.path.basename(top) == SKILL_FILE and not os.path.isdir(top):
         top = os.path.dirname(top) or os.curdir
     if os.path.isdir(top):
         yield from _scan_folder(top)

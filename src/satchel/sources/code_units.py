@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -88,7 +88,7 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     is_local = any(server.transport == "stdio" for server in finding.servers)
     files, problem = _programs(
         finding.path, base, declared, only_scripts=not is_local, with_text=with_text,
-        with_compiled=uses_compiled(finding),
+        with_compiled=uses_compiled(finding.servers),
     )  # fmt: skip
     if not (finding.sources or finding.servers or files):
         return None
@@ -104,9 +104,9 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     return CodeUnit(plugin_key(finding, base), files, problem)
 
 
-def uses_compiled(finding: PluginFinding) -> bool:
+def uses_compiled(servers: Iterable[McpServerManifest]) -> bool:
     """Return whether a server of a plugin could run the compiled files in its folder."""
-    local = (server for server in finding.servers if server.transport == "stdio")
+    local = (server for server in servers if server.transport == "stdio")
     return any(may_use_compiled(server.command, server.args) for server in local)
 
 
@@ -221,11 +221,11 @@ def started_by_plugin(trusted: CodeUnit) -> Mapping[str, str]:
 
 
 def started_by_plugin_now(
-    path: str, servers: Iterable[McpServerManifest], base: str, trusted: Mapping[str, str]
+    path: str, servers: Sequence[McpServerManifest], base: str, trusted: Mapping[str, str]
 ) -> Mapping[str, str] | None:
     """Return these digests as they are on disk; `None` if they cannot be compared."""
     declared = json.dumps(list(map(_declared, servers)), default=_plain)
-    files, problem = _programs(path, base, declared)
+    files, problem = _programs(path, base, declared, with_compiled=uses_compiled(servers))
     root, now = real_path(path), _digests(files, ())
     for name, digest in trusted.items():
         # What is imported counts by its bytes, also behind a link.

@@ -44,7 +44,7 @@ def files_of_skill(found: SkillFinding) -> dict[str, str]:
 
 def _of_plugin(found: PluginFinding) -> str:
     files = read_digests(found.path, _bounds_of(found))
-    if uses_compiled(found):
+    if uses_compiled(found.servers):
         files |= _compiled_digests(found.path)
     served = {file.name: file.digest for file in found.folder.files}
     return tree_digest(files.items()) if served.items() <= files.items() else ""
