@@ -9,6 +9,8 @@ import shutil
 import stat
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -173,6 +175,9 @@ def test_a_secret_is_asked_for_on_a_terminal_and_not_echoed(plugins, file):
     seen = b""
     while b"api_key:" not in seen:
         seen += os.read(terminal, 1000)
+    # What is typed before the echo is off is thrown away.
+    while termios.tcgetattr(terminal)[3] & termios.ECHO:
+        time.sleep(0.01)
     os.write(terminal, f"{CANARY}\n".encode())
     try:
         while chunk := os.read(terminal, 1000):
