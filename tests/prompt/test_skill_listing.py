@@ -497,6 +497,43 @@ def test_a_prompt_within_its_budget_is_not_cut(lines, spare):
 # ---- exactly as much as fits ----------------------------------------------------------------
 
 
+@given(
+    st.lists(st.from_regex(r"[a-z]{1,4}", fullmatch=True), min_size=3, max_size=60, unique=True),
+    st.integers(1, 6),
+    st.booleans(),
+    st.booleans(),
+)
+@example(["a", "b", "c", "d", "e"], 1, True, True)
+def test_all_names_are_listed_where_they_fit_exactly(names, sources, can_load, can_search):
+    lines = [
+        SkillLine(
+            name=name,
+            description="y" * 500,
+            folder=f"/{at % sources}/{name}",
+            source=f"{at % sources}",
+        )
+        for at, name in enumerate(names)
+    ]
+    pages = []
+
+    def measure(page):
+        pages.append(page)
+        return 0 if is_complete(page) else 1
+
+    def is_complete(page):
+        head, _, listed = page.partition("<available_skills>")
+        return "too many" in head and " more" not in listed and "- " not in listed
+
+    render_skills(
+        lines, SkillPrompt(budget=0, measure=measure), can_load=can_load, can_search=can_search
+    )
+    complete = min(filter(is_complete, pages), key=len)
+    listing = render_skills(
+        lines, SkillPrompt(budget=len(complete)), can_load=can_load, can_search=can_search
+    )
+    assert (listing.text, listing.left_out) == (complete, 0)
+
+
 def holding(*lines, **more):
     """Return a style without words around the lines, whose budget holds exactly these."""
     bare = {"instruction": "", "opening": "", "closing": ""}

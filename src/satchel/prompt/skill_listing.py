@@ -34,6 +34,8 @@ _BESIDE_NAMES = 100
 # Lengths and numbers move in steps, so that most edits change only the line of their skill.
 _LENGTH_STEP = 1.25
 _COUNT_STEP = 1.1
+# The names of so many skills may be shorter than the lines that count them.
+_FEW = 20
 # The number of skills in the first try: about as many as ever fit. Each further try doubles it.
 _FIRST_IN_FULL = 64
 _FIRST_IN_LINES = 512
@@ -203,6 +205,9 @@ def _list_names(
     others = len(ranked) - described
     write = _with_names(ranked, described, page)
     named = _last_that(_counts(0, others), lambda n: page.fits(write(n)))
+    # What says how many are missing may take more room than the last names.
+    if named < others <= named + named // 4 + _FEW and page.fits(write(others)):
+        named = others
     if named == others:
         counts = _counts(described, len(ranked) - 1)
         described = _last_that(
