@@ -57,7 +57,7 @@ class CallDispatcher:
     def __init__(self, conversation: SessionState) -> None:
         self._session_state, self._shared = conversation, conversation.shared
         self._resolver = ToolResolver(conversation)
-        self._running: dict[int, CallTask] = {}
+        self._running: set[CallTask] = set()
         self._answers: AnswerMemory | None = None
         self._plans: WeakSet[PlanRun] | None = None
 
@@ -115,14 +115,13 @@ class CallDispatcher:
         if isinstance(run, ToolResult):
             yield run
             return
-        key = id(run)
-        self._running[key] = run
+        self._running.add(run)
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 yield item
             yield item
         finally:
-            del self._running[key]
+            self._running.discard(run)
             await run.close()
 
     def validate_plan(self, shared_view: SharedView, calls: Sequence[ToolCall]) -> PlannedCalls:
@@ -184,12 +183,11 @@ class CallDispatcher:
         return result, self._validator.contract_to_write(shared_view, name, result)
 
     async def _result_of(self, run: CallTask) -> ToolResult:
-        key = id(run)
-        self._running[key] = run  # before it starts: its first step may interrupt it
+        self._running.add(run)  # before it starts: its first step may interrupt it
         try:
             return await run.result()
         finally:
-            del self._running[key]
+            self._running.discard(run)
 
     def _prepare_validated(self, shared_view: SharedView, call: ToolCall) -> CallTask | ToolResult:
         """Return a single call that is ready to run, or the result of a refused call."""
@@ -238,7 +236,7 @@ class CallDispatcher:
         background = tasks.running() if tasks else []
         runs = [
             run
-            for run in (*tuple(self._running.values()), *background)
+            for run in (*tuple(self._running), *background)
             if call_id is None or run.call.id == call_id
         ]
         for run in runs:

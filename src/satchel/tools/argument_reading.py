@@ -22,7 +22,9 @@ def read_arguments(tool: str, arguments: Mapping[str, Any] | str | None) -> Mapp
             raise ArgumentError(tool, [ArgumentFault("", "they must be one JSON object")])
         arguments = dict(arguments)
     for key, value in arguments.items():
-        if _is_plain(value) and type(key) is str and key.isascii():
+        kind = type(value)  # not `_is_plain`: this runs in each call
+        is_plain = value.isascii() if kind is str else kind in _PLAIN
+        if is_plain and type(key) is str and key.isascii():
             continue
         if not isinstance(key, str):
             raise ArgumentError(tool, [ArgumentFault("", "they must be one JSON object")])
