@@ -33,6 +33,10 @@ _CLOSE_INTERVAL = 0.5
 """Seconds between closing one server and the next, unless it closes sooner."""
 
 
+_DEBOUNCE = 0.01
+"""Seconds in which further changes join the first one."""
+
+
 class ServerHandle:
     """One server of a pool, used from other threads."""
 
@@ -269,6 +273,7 @@ class ServerPool:
         """Call `on_news`, once for several quick changes, and never on the event loop."""
         while True:
             await news.wait()
+            await asyncio.sleep(_DEBOUNCE)  # several servers often start together
             news.clear()
             try:
                 await in_thread(self._on_news)
