@@ -43,7 +43,6 @@ class ServerHandle:
     def __init__(self, supervisor: ServerSupervisor, thread: EventLoopThread) -> None:
         self._supervisor, self._thread = supervisor, thread
         self._task: asyncio.Task[None] | None = None
-        self._was_awaited = False
 
     @property
     def snapshot(self) -> ServerSnapshot:
@@ -64,8 +63,8 @@ class ServerHandle:
 
     @property
     def is_settled(self) -> bool:
-        """Return whether the first connection succeeded or failed, or `wait` timed out."""
-        return self._was_awaited or self._supervisor.settled.is_set()
+        """Return whether the first connection succeeded or failed."""
+        return self._supervisor.settled.is_set()
 
     @property
     def patience(self) -> float:
@@ -83,9 +82,7 @@ class ServerHandle:
         if self._thread.is_elsewhere:
             return True
         self._thread.wait_until_ready()
-        is_settled = self._supervisor.settled.wait(seconds)
-        self._was_awaited = True
-        return is_settled
+        return self._supervisor.settled.wait(seconds)
 
     def call(
         self,
@@ -225,11 +222,6 @@ class ServerPool:
             if self._thread is not None and not self._thread.is_elsewhere:
                 leaving = self._thread.begin(handle.end(drain=self._limits.drain))
                 leaving.add_done_callback(lambda _: self._leaving.remove(handle))
-
-    def poke(self) -> None:
-        """Call `on_news` soon. Safe in any thread."""
-        if self._thread is not None:
-            self._thread.soon(self._set_news)
 
     def close(self) -> None:
         """Close all connections, the last opened first, and end the thread."""
