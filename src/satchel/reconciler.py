@@ -184,7 +184,7 @@ class Reconciler:
             old = self.catalog
             config = self._with_snapshots(options, provider_names)
             self.cache, new = reconcile(config, self.cache, old, options)
-            self._connect_declared()
+            has_news = self._connect_declared()
             changes: tuple[Change, ...] = ()
             if new is not old:
                 self.shared.publish(new)
@@ -198,7 +198,7 @@ class Reconciler:
                 is_waiting = bool(self.cache.imported.pending)
                 if self._has_late_imports or not is_waiting:
                     self._import_retry.update(is_late=self._has_late_imports)
-            if self.providers.update(_plugin_providers(new)):
+            if self.providers.update(_plugin_providers(new)) or has_news:
                 changes += self.reconcile(replace(options, dirty=frozenset()))
             return changes
 
@@ -222,11 +222,12 @@ class Reconciler:
         if owners is not None and self.config.run_code and new.all_tools != old.all_tools:
             owners.record(served_names(new))
 
-    def _connect_declared(self) -> None:
-        """Connect the declared servers; their contributions come with a later pass."""
+    def _connect_declared(self) -> bool:
+        """Connect the declared servers; return whether a further pass sees others than before."""
         declared = self.cache.declared if self.config.connects_servers else ()
-        if (declared or self.servers is not None) and self._server_registry().update(declared):
-            self._server_registry().notify()
+        if not (declared or self.servers is not None):
+            return False
+        return self._server_registry().update(declared)
 
     def _notify(self, change: Change) -> None:
         for listener in tuple(self._listeners):

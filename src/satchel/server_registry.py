@@ -156,7 +156,7 @@ class ServerRegistry:
     def update(self, declared: Iterable[ServerConfig]) -> bool:
         """Connect to the declared servers, and disconnect those no longer declared.
 
-        Return whether any was disconnected.
+        Return whether that changed anything.
         """
         registered = [name for name in self._handles if name not in self._declared]
         wanted = unique_server_names(
@@ -164,13 +164,13 @@ class ServerRegistry:
         )
         gone = [name for name, item in self._declared.items() if wanted.get(name) != item]
         self._disconnect(gone)
-        for name, item in wanted.items():
-            if name not in self._handles:
-                if item.data:
-                    make_folder(item.data)
-                self.add(replace(item, name=name, serial=self._new_serial()))
+        new = [(name, item) for name, item in wanted.items() if name not in self._handles]
+        for name, item in new:
+            if item.data:
+                make_folder(item.data)
+            self.add(replace(item, name=name, serial=self._new_serial()))
         self._declared = wanted
-        return bool(gone)
+        return bool(gone or new)
 
     def wait(self, seconds: float | None) -> bool:
         """Wait until every server is connected or failed. Return `False` after `seconds`.
@@ -210,12 +210,13 @@ class ServerRegistry:
         return True
 
     def offered(self) -> tuple[ServerOffer, ...]:
-        """Return what each server offers now, in the order in which they were added."""
+        """Return what each server offers now, in the order in which they were added.
+
+        One that is starting offers nothing yet, and says so.
+        """
         # A copy: the host may add servers in another thread.
         return tuple(
-            self._offer(config, handle)
-            for config, handle in tuple(self._handles.values())
-            if handle.is_settled
+            self._offer(config, handle) for config, handle in tuple(self._handles.values())
         )
 
     def _offer(self, config: ServerConfig, handle: ServerHandle) -> ServerOffer:
@@ -268,10 +269,6 @@ class ServerRegistry:
         if config.serial not in self._pins:
             self._pins[config.serial] = PinStore(self._folder, config.name, config.origin)
         return self._pins[config.serial]
-
-    def notify(self) -> None:
-        """Call `on_news` soon."""
-        self._pool.poke()
 
     def close(self) -> None:
         """Close all connections, the last opened first."""

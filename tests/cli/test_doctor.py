@@ -29,6 +29,18 @@ def test_a_healthy_world_is_exit_code_zero(run, here, write_skill):
     assert "ok watching" in result.stdout
 
 
+def test_servers_are_started_only_with_run(run, a_config_folder_of_its_own):
+    table = '[mcp.gone]\ncommand = "no-such-command"\n'
+    a_config_folder_of_its_own.mkdir()
+    (a_config_folder_of_its_own / "satchel.toml").write_text(table)
+    result = run("doctor")
+    assert "MCP server 'gone' was not started; --run starts it" in result.stderr
+    assert "mcp-server-down" not in result.stdout
+    result = run("doctor", "--run")
+    assert "not started" not in result.stderr
+    assert "mcp-server-down" in result.stdout
+
+
 def test_findings_stand_below_their_entry_the_worst_first(run, here, write_skill):
     write_skill(here / "skills", "Odd")
     write_skill(here / "skills", "broken", text="nothing")

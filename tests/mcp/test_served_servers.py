@@ -326,6 +326,18 @@ def test_a_slow_import_is_served_later_and_everything_else_meanwhile(world, writ
     assert {"echo", "hi"} <= {*run(main())}
 
 
+def test_lists_name_the_servers_that_are_still_starting(tmp_path):
+    (tmp_path / "satchel.toml").write_text('[mcp.slow]\ncommand = "sleep"\nargs = ["600"]\n')
+    settings = Settings(config_folder=str(tmp_path), state_folder=str(tmp_path / "state"))
+    with Satchel(settings=settings) as app:
+
+        async def main():
+            async with client_of(SatchelServer(app).server, HANDSHAKE) as (client, _):
+                return (await client.list_tools()).meta
+
+        assert run(main()) == {"dev.satchel/starting": ["slow"]}
+
+
 FEW_SECONDS = """
 import sys
 from satchel.cli.commands import serve_command

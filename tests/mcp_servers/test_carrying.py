@@ -30,7 +30,7 @@ from satchel.mcp_servers import (
     server_transports,
     tool_lister,
 )
-from satchel.mcp_servers.call_outcome import decode_response
+from satchel.mcp_servers.call_outcome import decode_response, is_small
 from satchel.mcp_servers.server_connection import connect
 from satchel.mcp_servers.tool_definitions import ToolDefinition, check_definition
 from satchel.settings import Limits
@@ -682,6 +682,7 @@ def test_while_an_answer_is_read_all_other_servers_are_heard(app, plain, monkeyp
         return decode_response(raw, tool)
 
     monkeypatch.setattr(server_connection, "decode_response", slow)
+    monkeypatch.setattr(server_connection, "is_small", lambda raw, tool: False)
     app.register_mcp_server(plain("slow"), name="box", group="basic")
     app.register_mcp_server(plain("echo", name="calm"), name="calm", group="basic")
 
@@ -694,6 +695,18 @@ def test_while_an_answer_is_read_all_other_servers_are_heard(app, plain, monkeyp
         return calm.text, (await running).text
 
     assert asyncio.run(main()) == ("{}", "{}")
+
+
+def test_only_what_takes_no_time_is_read_beside_other_servers():
+    plain = ToolDefinition(name="say")
+    assert is_small({"content": [{"type": "text", "text": "x" * 1_000}]}, plain)
+    assert not is_small({"content": [{"type": "text", "text": "x" * 100_000}]}, plain)
+    assert not is_small({"content": [], "structuredContent": {"rows": [1] * 1_000}}, plain)
+    checked = ToolDefinition(name="say", output={"type": "object", "properties": {"a": {}}})
+    response = {"content": [], "structuredContent": {"a": 1}}
+    assert not is_small(response, checked)  # its schema is not compiled yet
+    assert decode_response(response, checked).structured == {"a": 1}
+    assert is_small(response, checked)
 
 
 def test_a_tool_that_asks_a_person_is_told_that_nobody_is_there():

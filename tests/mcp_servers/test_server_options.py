@@ -434,8 +434,6 @@ def test_a_server_that_is_starting_is_not_down(tmp_path):
     (tmp_path / "satchel.toml").write_text('[mcp.box]\ncommand = "sleep"\nargs = ["600"]\n')
     settings = Settings(config_folder=str(tmp_path), state_folder=str(tmp_path))
     with Satchel(settings=settings) as app:
-        app.wait_for_mcp_servers(0.01)
-        app.refresh()
         (problem,) = app.catalog.plugin("mcp:box").diagnostics
         assert (problem.code, problem.severity) == ("mcp-server-starting", Severity.INFO)
         assert "is starting" in app.catalog.groups["box"].description

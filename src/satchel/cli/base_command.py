@@ -1,6 +1,7 @@
 """The base classes of commands, with their shared options and error handling."""
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,7 @@ class Sources:
         serves: bool = False,
         wait: bool = True,
         patience: float | None = None,
-        plugin_patience: float | None = None,
+        plugins_too: bool = False,
         is_quiet: bool = False,
         limits: Mapping[str, Any] | None = None,
         **options: Any,
@@ -64,14 +65,15 @@ class Sources:
 
         Plugins are imported only with `run_code`. With `servers`, the declared MCP servers are
         connected first, or with `wait=False` in the background. With `serves`, they may ask the
-        MCP clients that are served. `patience` and `plugin_patience` are how many seconds servers
-        and plugins are waited for; by default, until each is there or has failed. With `is_quiet`,
+        MCP clients that are served. `patience` is how many seconds servers are waited for, and
+        plugins if `plugins_too`; by default, until each is there or has failed. With `is_quiet`,
         nothing is written about folders that bring nothing or are not read.
         """
         if run_code:
             log_to_stderr()
         if servers:
             silence_sdk()
+        began = time.monotonic()
         roots, project = self._roots(), self.project_here
         most = {} if self.find_folders is None else {"find_folders": self.find_folders}
         app = satchel.Satchel(
@@ -85,7 +87,7 @@ class Sources:
                 mcp_servers=servers,
                 ask_mcp_clients=serves,
                 limits=satchel.Limits(**most, **(limits or {})),
-                plugin_wait=plugin_patience,
+                plugin_wait=patience if plugins_too else None,
                 cache=not self.no_cache,
             ),
             locked=LOCK_FILE if self.locked or self.frozen else None,
@@ -94,7 +96,8 @@ class Sources:
         )
         click.get_current_context().call_on_close(app.close)
         if servers and wait:
-            app.wait_for_mcp_servers(patience)
+            spent = time.monotonic() - began if plugins_too else 0.0
+            app.wait_for_mcp_servers(None if patience is None else max(0.0, patience - spent))
             app.require_locked()
         if not is_quiet:
             _write_unread_folders(self, app, project)

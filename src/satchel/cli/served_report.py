@@ -10,7 +10,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import NESTED
 from satchel.names import BASIC_GROUP, SESSION_TOOLS, fits
-from satchel.reports.short_texts import count
+from satchel.reports.short_texts import count, starting_servers
 
 if TYPE_CHECKING:
     import satchel
@@ -82,10 +82,8 @@ def _missing_servers(app: "satchel.Satchel") -> Iterator[str]:
         if declared:
             yield "another satchel connects to this one, so it connects to no servers itself"
         return
-    known = {plugin.name for plugin in app.catalog.all_plugins}
-    for name in declared:
-        if f"mcp:{name}" not in known:
-            yield f"MCP server {name!r} is still starting; it is served once it is up"
+    for name in starting_servers(app.catalog):
+        yield f"MCP server {name!r} is still starting; it is served once it is up"
 
 
 def _other_groups(catalog: "Catalog", selection: ServedSelection) -> Iterator[str]:

@@ -29,6 +29,8 @@ _IDLE_TIMEOUT = 10
 """Seconds in which a client must send a request after it connects or gets a response."""
 _BODY_TIMEOUT = 20
 """Further seconds in which the whole request must have arrived."""
+_LIST_PATIENCE = 10.0
+"""Seconds that lists wait for servers and plugins that are still starting."""
 _CHECK_INTERVAL = 1.0
 """Seconds until the sessions of a revoked token are closed."""
 
@@ -86,7 +88,7 @@ class Endpoints:
         """Return the server of a selection; principals with the same selection share it."""
         if (server := self._servers.get(choice)) is None:
             server = self._servers[choice] = SatchelServer(
-                self._satchel, choice, local=self._is_local
+                self._satchel, choice, local=self._is_local, patience=_LIST_PATIENCE
             )
         return server
 

@@ -42,12 +42,15 @@ from satchel.mcp.skill_resources import (
 from satchel.mcp.tool_client import Context, ToolClient, is_stateless, returning_questions
 from satchel.mcp.view_cache import ClientMode, ClientView, ViewCache
 from satchel.mcp_servers.listed_skills import EXTENSION
+from satchel.reports.short_texts import starting_servers
 from satchel.satchel import Satchel
 from satchel.settings import Limits
 from satchel.tools import Tool, ToolResult
 
 _CLIENT = "satchel"
 _LOOK = 0.05
+_STARTING = "dev.satchel/starting"
+"""The `_meta` key of a list with the names of the servers that are not connected yet."""
 _RESOURCE_NOT_FOUND = -32002
 """The code up to version 2025-11-25; later versions use `INVALID_PARAMS`."""
 
@@ -70,7 +73,8 @@ class SatchelServer:
     `server` is a server of the official SDK: run it with any of its transports. With `single`
     there is one client, as on stdio, which has one session in every version of the protocol. With
     `local` clients run on this machine and may see the paths of skills. Lists wait up to `patience`
-    seconds for plugins that are still being imported: many clients ask only once.
+    seconds for plugins and servers that are still starting: many clients ask only once. Later
+    ones name the servers that are, in their `_meta`.
     """
 
     def __init__(
@@ -114,7 +118,7 @@ class SatchelServer:
             on_subscriptions_listen=self._listen,
             on_completion=self._complete,
         )
-        server.middleware.append(self._wait_for_plugins)
+        server.middleware.append(self._wait_for_slow_ones)
         server.middleware.append(self._answer_from_cache)
         sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
         server.middleware.append(sealed)
@@ -208,15 +212,20 @@ class SatchelServer:
 
         return answer
 
-    async def _wait_for_plugins(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Let a list wait for slow plugins."""
-        while (  # noqa: ASYNC110 - imports end in threads, seldom while a list is asked for
-            ctx.method in LISTED
-            and time.monotonic() < self._patient_until
-            and self._app.is_importing
+    async def _wait_for_slow_ones(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Let a list wait for slow plugins and servers, and say which servers are not there yet."""
+        if ctx.method not in LISTED:
+            return await call_next(ctx)
+        while (  # noqa: ASYNC110 - they end in threads, seldom while a list is asked for
+            time.monotonic() < self._patient_until
+            and (self._app.is_importing or starting_servers(self._app.catalog))
         ):
             await asyncio.sleep(_LOOK)
-        return await call_next(ctx)
+        starting = starting_servers(self._app.catalog)
+        result = await call_next(ctx)
+        if starting and isinstance(result, dict):
+            return {**result, "_meta": {**result.get("_meta", {}), _STARTING: starting}}
+        return result
 
     async def _answer_from_cache(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Return a cached list: the SDK takes long to validate and serialize many tools."""

@@ -53,12 +53,19 @@ class BoundedValidator(SchemaValidator):
     """A validator for untrusted schemas; it refuses values that would take too long."""
 
     most_tries = 2_000
+    _parts: "dict[int, _Part] | None" = None
 
     def faults(self, arguments: Mapping[str, Any]) -> list[ArgumentFault]:
         """Return the violations, without the values that were sent."""
-        if not is_quick(self.schema, arguments):
+        if not self.is_quick(arguments):
             return [ArgumentFault("", "it is too large to validate; send less")]
         return super().faults(arguments)
+
+    def is_quick(self, value: Any, most: int = MOST_STEPS) -> bool:
+        """Return whether validating a value takes at most `most` steps."""
+        if self._parts is None:
+            self._parts = {}
+        return is_quick(self.schema, value, most, self._parts)
 
 
 def beside(schema: Any, root: Any) -> Iterator[Any]:
@@ -154,11 +161,16 @@ def _weigh(schema: Any, root: Any, weights: dict[int, int]) -> Walk:
     return weight
 
 
-def is_quick(schema: Any, value: Any) -> bool:
-    """Return whether validating a value takes at most `MOST_STEPS`."""
-    parts: dict[int, _Part] = {}
+def is_quick(
+    schema: Any, value: Any, most: int = MOST_STEPS, parts: "dict[int, _Part] | None" = None
+) -> bool:
+    """Return whether validating a value takes at most `most` steps.
+
+    `parts` keeps what was computed of the schema, as long as that stays unchanged.
+    """
+    parts = {} if parts is None else parts
     todo, steps = [(schema, value)], 0
-    while todo and steps <= MOST_STEPS:
+    while todo and steps <= most:
         subschema, item = todo.pop()
         if not isinstance(subschema, Mapping):
             continue
@@ -166,7 +178,7 @@ def is_quick(schema: Any, value: Any) -> bool:
         if part is None:
             part = parts[id(subschema)] = _Part(subschema, schema)
         steps += part.weight
-        if steps + len(todo) > MOST_STEPS:
+        if steps + len(todo) > most:
             return False
         children = [(other, item) for other in part.beside]
         if isinstance(item, str):
@@ -176,11 +188,11 @@ def is_quick(schema: Any, value: Any) -> bool:
                 letters = sum(len(name) + 1 for name in item)
                 steps += letters * part.places_for_names // _PLACES
             steps += len(part.required.difference(item))
-            children += islice(part.of_members(item), MOST_STEPS)
+            children += islice(part.of_members(item), most)
         elif isinstance(item, list | tuple):
-            children += islice(part.of_items(item), MOST_STEPS)
+            children += islice(part.of_items(item), most)
         todo += children * part.times
-    return steps <= MOST_STEPS
+    return steps <= most
 
 
 class _Part:

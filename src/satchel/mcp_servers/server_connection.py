@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from satchel.errors import SatchelError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.backoff import Backoff
-from satchel.mcp_servers.call_outcome import decode_response, invalid_response, truncate_blocks
+from satchel.mcp_servers.call_outcome import (
+    decode_response,
+    invalid_response,
+    is_small,
+    truncate_blocks,
+)
 from satchel.mcp_servers.client_callbacks import (
     Caller,
     ClientCallbacks,
@@ -197,6 +202,8 @@ class ServerConnection:
         # with an engine that a hostile pattern can block for ever.
         request = CallToolRequest(params=params)
         raw = await self._send(request, caller, invalid_response(tool.name), progressed)
+        if is_small(raw, tool):  # a thread would take longer
+            return decode_response(raw, tool)
         # In a thread: this is the event loop of all servers.
         result: ToolResult = await in_thread(partial(decode_response, raw, tool))
         return result

@@ -33,13 +33,16 @@ _CLOSE_INTERVAL = 0.5
 """Seconds between closing one server and the next, unless it closes sooner."""
 
 
+_DEBOUNCE = 0.01
+"""Seconds in which further changes join the first one."""
+
+
 class ServerHandle:
     """One server of a pool, used from other threads."""
 
     def __init__(self, supervisor: ServerSupervisor, thread: EventLoopThread) -> None:
         self._supervisor, self._thread = supervisor, thread
         self._task: asyncio.Task[None] | None = None
-        self._was_awaited = False
 
     @property
     def snapshot(self) -> ServerSnapshot:
@@ -60,8 +63,8 @@ class ServerHandle:
 
     @property
     def is_settled(self) -> bool:
-        """Return whether the first connection succeeded or failed, or `wait` timed out."""
-        return self._was_awaited or self._supervisor.settled.is_set()
+        """Return whether the first connection succeeded or failed."""
+        return self._supervisor.settled.is_set()
 
     @property
     def patience(self) -> float:
@@ -79,9 +82,7 @@ class ServerHandle:
         if self._thread.is_elsewhere:
             return True
         self._thread.wait_until_ready()
-        is_settled = self._supervisor.settled.wait(seconds)
-        self._was_awaited = True
-        return is_settled
+        return self._supervisor.settled.wait(seconds)
 
     def call(
         self,
@@ -222,11 +223,6 @@ class ServerPool:
                 leaving = self._thread.begin(handle.end(drain=self._limits.drain))
                 leaving.add_done_callback(lambda _: self._leaving.remove(handle))
 
-    def poke(self) -> None:
-        """Call `on_news` soon. Safe in any thread."""
-        if self._thread is not None:
-            self._thread.soon(self._set_news)
-
     def close(self) -> None:
         """Close all connections, the last opened first, and end the thread."""
         thread, self._thread = self._thread, None
@@ -269,6 +265,7 @@ class ServerPool:
         """Call `on_news`, once for several quick changes, and never on the event loop."""
         while True:
             await news.wait()
+            await asyncio.sleep(_DEBOUNCE)  # several servers often start together
             news.clear()
             try:
                 await in_thread(self._on_news)

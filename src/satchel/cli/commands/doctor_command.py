@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import satchel
 
 _SEVERITIES = tuple(Severity)
+_PATIENCE = 60.0
+"""Seconds to wait for MCP servers."""
 _MOST_EXAMPLES = 3
 _GAP = 2
 _LEAST_TEXT = 30
@@ -61,8 +63,8 @@ def command(
 ) -> int:
     """Find problems, and print the commands that fix them.
 
-    No plugin code is run without --run. With it, failed imports, failed startups and missing
-    values are found as well.
+    No plugin code is run without --run, and no MCP server is started. With it, failed imports,
+    failed startups, missing values and servers that do not start are found as well.
     """
     from satchel.names import near_misses
 
@@ -71,7 +73,7 @@ def command(
             near = near_misses(code, RULES)
             hint = f"; did you mean {', '.join(near)}?" if near else ""
             raise click.UsageError(f"there is no code {code!r}{hint}")
-    app = sources.open(run_code=run)
+    app = sources.open(run_code=run, servers=run, patience=_PATIENCE)
     checks, all_cases = [*environment(), *_listing(app)], doctor_cases(app.catalog)
     cases = _only(all_cases, lambda item: _is_wanted(item, codes, severity))
     if as_json:
@@ -87,6 +89,9 @@ def command(
     errors, warnings = found.count(Severity.ERROR), found.count(Severity.WARNING)
     if not run and (number := sum(map(has_code_not_run, app.catalog.plugins.values()))):
         console.say(f"the code of {count(number, 'plugin')} was not run; --run runs it")
+    if not run:
+        for name in app.declared_mcp_servers:
+            console.say(f"MCP server {name!r} was not started; --run starts it")
     console.say(f"{count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if errors or warnings else 0
 

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 _ALL = "all"
 _NAME = "satchel"
 """The name of the server in the configuration of clients."""
-_PATIENCE = 10.0
-"""Seconds to wait at the start for slow servers, which are served later then."""
-_PLUGIN_PATIENCE = 2.0
-"""The same for slow plugins. The first lists wait for them longer than the handshake."""
+_PATIENCE = 2.0
+"""Seconds to wait at the start for slow plugins and servers, which are served later then."""
+_LIST_PATIENCE = 10.0
+"""Seconds from then on that lists wait for them: many clients ask only once."""
 _SERVERS = "mcp"
 """The source of MCP servers in the catalog."""
 _DEFAULT_RATE, _MAX_RATE = 100, 1_000_000
@@ -176,7 +176,7 @@ class _Start:
             servers=NESTED not in os.environ,
             serves=True,
             patience=patience,
-            plugin_patience=None if self.is_strict else _PLUGIN_PATIENCE,
+            plugins_too=True,
             limits=limits,
         )
         log.know(app)
@@ -259,7 +259,7 @@ def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) ->
     stdin = claim_stdin()
     app = start.open(selection, console)
     stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
-    server = partial(SatchelServer, app, selection, single=True, patience=_PATIENCE)
+    server = partial(SatchelServer, app, selection, single=True, patience=_LIST_PATIENCE)
     _run(app, lambda: serve_stdio(server(), stdin, stdout), console)
 
 
