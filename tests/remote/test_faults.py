@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -58,6 +59,12 @@ async def block(folder: str, name: str, seconds: float = 0.0) -> str:
 async def brief(folder: str, name: str, seconds: float = 0.0) -> str:
     "Work for a second at most."
     return await work(folder, name, seconds)
+
+@tool(timeout=1.0)
+async def stuck(folder: str, name: str, seconds: float = 0.0) -> str:
+    "Block the event loop, and be limited."
+    time.sleep(seconds)
+    return await work(folder, name, 0)
 
 @tool(idempotent=True)
 async def die(folder: str, name: str, seconds: float = 0.0) -> str:
@@ -266,6 +273,23 @@ def test_a_time_limit_counts_from_the_start_on_the_worker(
     assert not first.is_error
     assert not second.is_error, second.text
     assert third.error_code == "timeout"
+
+
+def test_a_time_limit_ends_the_wait_for_a_tool_that_blocks_its_worker(
+    folder, marks, redis_server, start_worker
+):
+    redis = redis_server()
+    start_worker(folder, redis.url)
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, _):
+            return await begin(session, "stuck", marks, "stuck", 20.0)
+
+    began = time.monotonic()
+    result = asyncio.run(main())
+    assert result.error_code == "timeout"
+    assert "within 1 s (the tool's own timeout). It may have run" in result.text
+    assert time.monotonic() - began < 20
 
 
 def test_a_call_that_no_worker_begins_in_time_is_refused_and_never_done(

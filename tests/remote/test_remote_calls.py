@@ -24,7 +24,7 @@ import asyncio
 from pathlib import Path
 from satchel import ToolContext, ToolError, tool
 
-RUNS = []
+RUNS, NOW, MOST = [], [], []
 
 @tool
 async def where() -> int:
@@ -59,6 +59,30 @@ async def sleep(path: str) -> str:
         Path(path).write_text("cancelled")
         raise
     return "slept"
+
+@tool
+async def tidy(path: str) -> str:
+    "Clean up slowly."
+    try:
+        Path(path).write_text("started")
+        await asyncio.sleep(60)
+    finally:
+        await asyncio.sleep(0.5)
+        Path(path).write_text("tidy")
+
+@tool
+async def look(path: str) -> str:
+    "Read."
+    return Path(path).read_text()
+
+@tool(group="gpu")
+async def draw() -> int:
+    "Say how many run at once."
+    NOW.append(1)
+    MOST.append(len(NOW))
+    await asyncio.sleep(0.05)
+    NOW.pop()
+    return max(MOST)
 """
 
 
@@ -158,6 +182,86 @@ def test_a_cancelled_call_is_cancelled_on_the_worker(folder, url, tmp_path):
             with suppress(asyncio.CancelledError):
                 await task
             await until("cancelled")
+
+    asyncio.run(main())
+
+
+def test_the_place_of_a_cancelled_call_is_free_once_its_tool_has_cleaned_up(folder, url, tmp_path):
+    path = tmp_path / "mark"
+
+    async def main():
+        async with serving(folder, url, concurrency=1), hosting(folder, url) as session:
+            task = asyncio.create_task(session.call("tidy", {"path": str(path)}))
+            async with asyncio.timeout(60):
+                while not path.exists():
+                    await asyncio.sleep(0.01)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            assert (await session.call("look", {"path": str(path)})).text == "tidy"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("otherwise", "text"), [("here", "1"), ("refuse", "no worker can run")])
+def test_a_call_does_not_wait_for_workers_that_have_just_left(folder, url, otherwise, text):
+    async def main():
+        async with hosting(folder, url, otherwise=otherwise, wait=600) as session:
+            async with serving(folder, url):
+                assert (await session.call("look", {"path": str(folder / "acme/tools.py")})).text
+            # So many that some are sent, and some wait for their turn.
+            async with asyncio.timeout(120):
+                results = await asyncio.gather(*(session.call("where") for _ in range(50)))
+            assert text in "\n".join(result.text for result in results)
+            assert all(result.is_error == (otherwise == "refuse") for result in results)
+
+    asyncio.run(main())
+
+
+def test_a_limit_of_a_group_holds_for_all_hosts(folder, url):
+    async def main():
+        limits = {"gpu": 2}
+        async with (
+            serving(folder, url),
+            hosting(folder, url, limits=limits) as one,
+            hosting(folder, url, limits=limits) as other,
+        ):
+            one.activate("gpu")
+            other.activate("gpu")
+            calls = [session.call("draw") for _ in range(8) for session in (one, other)]
+            results = await asyncio.gather(*calls)
+            assert max(int(result.text) for result in results) == 2
+
+    asyncio.run(main())
+
+
+def test_the_place_of_a_host_that_is_gone_is_free_again(folder, url):
+    async def main():
+        places = RemoteKeys("satchel").places("gpu")
+        async with serving(folder, url) as worker, hosting(folder, url, limits={"gpu": 1}) as host:
+            host.activate("gpu")
+            now = asyncio.get_running_loop().time()
+            async with (
+                open_docket(url, "satchel", worker.digests[0]) as queue,
+                queue.redis() as redis,
+            ):
+                await redis.zadd(places, {"of a host that was killed": now})
+                call = asyncio.create_task(host.call("draw"))
+                async with asyncio.timeout(60):
+                    assert (await call).text == "1"
+                    while await redis.zcard(places):
+                        await asyncio.sleep(0.01)
+            assert asyncio.get_running_loop().time() > now + 4
+
+    asyncio.run(main())
+
+
+def test_a_call_that_gets_no_place_in_its_group_is_refused(folder, url):
+    async def main():
+        options = {"limits": {"gpu": 0}, "wait": 0.5}
+        async with serving(folder, url), hosting(folder, url, **options) as session:
+            session.activate("gpu")
+            assert (await session.call("draw")).error_code == "busy"
 
     asyncio.run(main())
 

@@ -242,6 +242,33 @@ def test_the_form_makes_valid_arguments_for_every_schema(start_server, open_page
     assert faults == []
 
 
+FORMATS = (
+    "date time date-time duration email idn-email hostname uri uri-reference uuid ipv4 ipv6 regex"
+)
+PATTERNS = [
+    *(r"^[A-Z]{3}-\d{4}$", r"^(foo|bar){2}$", r"^\+[1-9]\d{6,14}$", r"^[0-9a-f]{40}$"),
+    *(r"^v\d+\.\d+\.\d+(?:-[a-z]+)?$", r"^(?!x)[^\s,]{5}$", r"^INV-[0-9]{6}$", r"\.py$"),
+    *(r"^[\w.-]+/[\w.-]+@\w{7}$", r"^(?<year>\d{4})/Q[1-4]$", r"^arn:aws:s3:::[a-z\]]+$"),
+]
+
+
+def test_examples_of_the_form_fit_formats_and_patterns(start_server, open_page):
+    import jsonschema_rs
+
+    page = open_page(start_server(), "/tools/add")
+    schemas = [{"type": "string", "format": name} for name in FORMATS.split()]
+    schemas += [{"type": "string", "pattern": pattern} for pattern in PATTERNS]
+    schemas += [{"type": "string", "pattern": "^[a-z-]+$", "minLength": 30, "maxLength": 40}]
+    schemas += [{"type": "string", "format": "uri", "pattern": "^https://"}]
+    values = page.evaluate("(all) => all.map((one) => sample(one, one))", schemas)
+    faults = [
+        (schema, value)
+        for schema, value in zip(schemas, values, strict=True)
+        if not jsonschema_rs.validator_for(schema, validate_formats=True).is_valid(value)
+    ]
+    assert faults == []
+
+
 def test_a_form_shows_nested_parts_and_writes_the_same_call_elsewhere(
     start_server, open_page, folders
 ):

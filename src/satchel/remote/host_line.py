@@ -1,16 +1,17 @@
 """The host's connections: send calls, and read all that comes back from one stream."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Hashable, Mapping
+from collections.abc import AsyncGenerator, Collection, Coroutine, Hashable, Mapping
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 from docket import Docket
 
 from satchel.lazy_dataclass import dataclass
 from satchel.remote.docket_json import json_only, open_docket
-from satchel.remote.fair_gate import FairGate
+from satchel.remote.fair_gate import FairGate, Rooms
+from satchel.remote.fleet_places import FleetPlaces
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import (
     BACKOFF,
@@ -35,8 +36,12 @@ from satchel.remote.sent_call import (
 )
 from satchel.remote.signed_envelope import EnvelopeError, open_sealed, seal
 from satchel.tools import ToolCall, failure
+from satchel.tools.runner import RunnerSignal
 from satchel.tools.tool_results import FinalResult
 from satchel.workers.codec import exact_part
+
+Otherwise = Literal["here", "wait", "refuse"]
+"""What becomes of a call while no worker has its version."""
 
 _BLOCK = 1_000
 """Milliseconds that one read of the inbox waits."""
@@ -53,6 +58,17 @@ _QUEUES = 32
 """Versions with an open queue; beyond that, idle ones are closed."""
 _PATIENCE = 0.5
 """Seconds that a cancelled call waits for redis to hear of it; then that continues by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingPolicy:
+    """What a host does with calls that cannot be sent at once."""
+
+    otherwise: Otherwise
+    queue: int
+    """How many calls may wait; more are refused."""
+    limits: Mapping[str, int]
+    """How many calls of a group may be under way."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,16 +94,17 @@ class HostLine:
         keys: RemoteKeys,
         key: bytes,
         faults: RemoteFaults,
-        limits: Mapping[str, int],
+        policy: RoutingPolicy,
     ) -> None:
         self._url, self._keys, self._key, self._faults = url, keys, key, faults
-        self._limits = limits
+        self._limits, self._otherwise = policy.limits, policy.otherwise
         self._inbox = keys.inbox(uuid4().hex)
         self._queues: dict[str, VersionQueue] = {}
         self._calls: dict[str, list[SentCall]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._reader: asyncio.Task[None] | None = None
         self._roster = Roster(keys, key, RedisClock())
+        self._fleet = FleetPlaces(keys, self._roster.clock, policy.limits)
         self._lock, self._places = asyncio.Lock(), asyncio.Semaphore(_CONNECTIONS)
         self.gate = FairGate(self._size_of)
 
@@ -129,14 +146,24 @@ class HostLine:
 
     # ---- one call -----------------------------------------------------------------------------
 
+    def without_worker(self, call: ToolCall) -> RunnerSignal | FinalResult:
+        """Return what becomes of a call that no worker can run, unless it waits for one."""
+        self._faults.no_worker(call)
+        if self._otherwise == "here":
+            return RunnerSignal.HERE
+        return refusal(NO_WORKER, f"no worker can run {call.name} now")
+
     async def run(
         self, queue: VersionQueue, call: ToolCall, patience: float
     ) -> AsyncGenerator[Any]:
-        """Send a call; yield that it has started, its chunks, and last its result."""
-        groups = tuple(group for group in call.groups if group in self._limits)
+        """Send a call; yield that it has started, its chunks, and last its result.
+
+        Instead of all that, `RunnerSignal.HERE` if it is to run here.
+        """
+        until = asyncio.get_running_loop().time() + patience
+        sent = SentCall(call)
+        groups = [group for group in call.groups if group in self._limits]
         rooms = ((call.plugin_digest,), *groups)
-        loop = asyncio.get_running_loop()
-        until = loop.time() + patience
         queue.used += 1
         try:
             try:
@@ -146,13 +173,50 @@ class HostLine:
                 yield refusal(BUSY, f"too many calls wait for {call.name}")
                 return
             try:
-                async with aclosing(self._followed(queue, SentCall(call), until)) as items:
-                    async for item in items:
-                        yield item
+                if not await self._has_place(queue, sent, groups, until):
+                    yield refusal(BUSY, f"too many calls wait for {call.name}")
+                elif await self._has_lost_workers(call):
+                    yield self.without_worker(call)
+                else:
+                    async with aclosing(self._followed(queue, sent, until)) as items:
+                        async for item in items:
+                            yield item
             finally:
-                self.gate.leave(rooms)
+                if groups:
+                    self._begin(self._leave(queue, sent, groups, rooms))
+                else:
+                    self.gate.leave(rooms)
         finally:
             queue.used -= 1
+
+    async def _has_place(
+        self, queue: VersionQueue, sent: SentCall, groups: Collection[str], until: float
+    ) -> bool:
+        """Wait for places among all hosts; return whether the call got them in time."""
+        try:
+            async with asyncio.timeout_at(until):
+                await self._fleet.enter(queue.docket, sent.place, groups)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _leave(
+        self, queue: VersionQueue, sent: SentCall, groups: Collection[str], rooms: Rooms
+    ) -> None:
+        """Give the places back, first to the other hosts, so that the next call finds them."""
+        queue.used += 1
+        try:
+            await self._fleet.leave(queue.docket, sent.place, groups)
+        finally:
+            self.gate.leave(rooms)
+            queue.used -= 1
+
+    async def _has_lost_workers(self, call: ToolCall) -> bool:
+        """Return whether the workers of a call have left while it waited for its turn."""
+        if self._otherwise != "wait":
+            with suppress(*UNREACHABLE):  # then it waits for redis
+                return not (await self.queue_of(call.plugin_digest)).places
+        return False
 
     async def _followed(
         self, queue: VersionQueue, sent: SentCall, until: float
@@ -162,17 +226,16 @@ class HostLine:
             queue.used += 1  # the reader uses its connections
             self._reader = asyncio.create_task(self._read(queue.docket))
         timer = asyncio.get_running_loop().call_at(
-            until, lambda: self._begin(self._give_up(queue, sent))
+            until, lambda: self._begin(self._give_up(queue, sent, is_late=True))
         )
         is_over = False
         try:
             await self._add(queue, sent)
             while not is_over:
                 item = await sent.next()
-                if isinstance(item, FinalResult):
-                    is_over = True
-                    if item.error_code == MAY_HAVE_RUN:
-                        self._faults.may_have_run(sent.call)
+                is_over = isinstance(item, FinalResult) or item is RunnerSignal.HERE
+                if isinstance(item, FinalResult) and item.error_code == MAY_HAVE_RUN:
+                    self._faults.may_have_run(sent.call)
                 yield item
         finally:
             timer.cancel()
@@ -216,16 +279,18 @@ class HostLine:
                     return bool(await redis.exists(self._keys.started(sent.id)))
         return None
 
-    async def _give_up(self, queue: VersionQueue, sent: SentCall) -> None:
-        """End a call that no worker began in time."""
+    async def _give_up(self, queue: VersionQueue, sent: SentCall, *, is_late: bool) -> None:
+        """End a call that no worker began in time, or whose workers have left."""
         if sent.is_started or sent.has_ended:
             return
         has_begun = await self._cancel(queue, sent)
-        self._faults.no_worker(sent.call)
         if has_begun or (has_begun is None and not may_run_again(sent.call.tool)):
             sent.end(doubt(sent.call))
-        else:
+        elif is_late:
+            self._faults.no_worker(sent.call)
             sent.end(refusal(NO_WORKER, f"no worker began {sent.call.name} in time"))
+        else:
+            sent.end(self.without_worker(sent.call))
 
     # ---- what comes back ----------------------------------------------------------------------
 
@@ -245,6 +310,7 @@ class HostLine:
                         tidied_at = loop_time()
                         await redis.xtrim(self._inbox, minid=last, approximate=True)
                         await redis.expire(self._inbox, RESULT_TTL)  # for when this host is gone
+                        await self._fleet.renew(docket)
                         await self._look(self._quiet_calls())
             except UNREACHABLE as problem:
                 self._faults.unreachable(problem)
@@ -285,8 +351,13 @@ class HostLine:
                     self._take(message)
                 elif sent.is_started and is_last and await self._is_alone(sent):
                     sent.end(doubt(sent.call))
+                elif self._may_give_up(sent) and await self._is_alone(sent):
+                    await self._give_up(queue, sent, is_late=False)
                 elif state not in {b"queued", b"running", b"scheduled"}:
                     await self._look_into(queue, sent, is_known=state is not None)
+
+    def _may_give_up(self, sent: SentCall) -> bool:
+        return not sent.is_started and self._otherwise != "wait"
 
     async def _is_alone(self, sent: SentCall) -> bool:
         """Return whether no worker is left, twice in a row: redis itself may have been away."""

@@ -33,6 +33,10 @@ class RemoteKeys:
         """Return the set of the workers that have a version of a plugin."""
         return f"satchel:{self.name}:workers:{digest}"
 
+    def places(self, group: str) -> str:
+        """Return the set of the calls of a group that are under way, if their number is limited."""
+        return f"satchel:{self.name}:places:{group}"
+
     @property
     def hosts(self) -> str:
         """The set of the hosts, each with the catalog that it serves."""

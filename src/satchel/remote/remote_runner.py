@@ -1,38 +1,21 @@
 """The host's side: which calls go to a worker, and which run here, wait or are refused."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
-from satchel.lazy_dataclass import dataclass
 from satchel.remote.docket_json import checked_url
-from satchel.remote.host_line import HostLine, VersionQueue, refusal
+from satchel.remote.host_line import HostLine, Otherwise, RoutingPolicy, VersionQueue, refusal
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import BACKOFF, LONGEST_WAIT, UNREACHABLE, RemoteKeys
 from satchel.remote.sent_call import BUSY, NO_WORKER
 from satchel.remote.signed_envelope import checked_key
 from satchel.tools import ToolCall
 from satchel.tools.runner import Runner, RunnerSignal
-
-Otherwise = Literal["here", "wait", "refuse"]
-Choice = Literal["send", "here", "no_worker", "busy"]
-
-
-@dataclass(frozen=True, slots=True)
-class RoutingPolicy:
-    """Where a call goes, by what is known of the workers of its version."""
-
-    otherwise: Otherwise
-    queue: int
-
-    def choice(self, places: int, waiting: int) -> Choice:
-        """Return what to do with a call, given its workers' `places` and how many calls wait."""
-        if not places and self.otherwise != "wait":
-            return "here" if self.otherwise == "here" else "no_worker"
-        return "busy" if waiting >= self.queue else "send"
 
 
 class RemoteRunner(Runner):
@@ -42,8 +25,8 @@ class RemoteRunner(Runner):
     with the workers. `name` separates several applications on one redis. Without a worker of that
     version a call runs `"here"`, may `"wait"` for one, or is refused. A call that no worker has
     begun after `wait` seconds is refused, and so is a new one while `queue` calls wait. Sessions
-    take turns; `limits` says how many calls of a group this host has under way at once. Pass the
-    runner to `Satchel.register_runner`.
+    take turns; `limits` says how many calls of a group all hosts with this `name` have under way
+    at once. Pass the runner to `Satchel.register_runner`.
     """
 
     waits = True
@@ -62,8 +45,7 @@ class RemoteRunner(Runner):
         if not 0 < wait <= LONGEST_WAIT:
             raise DefinitionError(f"wait is {wait:g}", fix=f"choose 1 to {LONGEST_WAIT:g} seconds")
         self._url, self._key, self._keys = checked_url(url), checked_key(key), RemoteKeys(name)
-        self._wait, self._limits = wait, dict(limits or {})
-        self._policy = RoutingPolicy(otherwise, queue)
+        self._wait, self._policy = wait, RoutingPolicy(otherwise, queue, dict(limits or {}))
         self._faults = RemoteFaults(name)
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, HostLine] = WeakKeyDictionary()
 
@@ -83,17 +65,16 @@ class RemoteRunner(Runner):
             if self._policy.otherwise == "here":
                 return RunnerSignal.HERE
             return refusal(NO_WORKER, f"the workers of {call.name} cannot be reached now")
-        waiting = line.gate.waiting + queue.length
-        choice = self._policy.choice(queue.places, waiting)
-        if choice in {"here", "no_worker"}:
-            self._faults.no_worker(call)
-        if choice == "here":
-            return RunnerSignal.HERE
-        if choice == "no_worker":
-            return refusal(NO_WORKER, f"no worker can run {call.name} now")
-        if choice == "busy":
+        if not queue.places and self._policy.otherwise != "wait":
+            return line.without_worker(call)
+        if line.gate.waiting + queue.length >= self._policy.queue:
             return refusal(BUSY, f"too many calls wait for {call.name}")
-        return line.run(queue, call, self._wait)
+        items = line.run(queue, call, self._wait)
+        first = await anext(items)
+        if first is RunnerSignal.STARTED:
+            return _followed_by(first, items)
+        await items.aclose()
+        return first
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; calls that still wait are not cancelled."""
@@ -106,7 +87,7 @@ class RemoteRunner(Runner):
         loop = asyncio.get_running_loop()
         if loop not in self._lines:
             self._lines[loop] = HostLine(
-                self._url, self._keys, self._key, self._faults, self._limits
+                self._url, self._keys, self._key, self._faults, self._policy
             )
         return self._lines[loop]
 
@@ -122,3 +103,10 @@ class RemoteRunner(Runner):
                     raise
                 self._faults.unreachable(problem)
                 await asyncio.sleep(BACKOFF)
+
+
+async def _followed_by(first: Any, items: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
+    async with aclosing(items):
+        yield first
+        async for item in items:
+            yield item

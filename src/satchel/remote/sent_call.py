@@ -27,7 +27,7 @@ class SentCall:
     """The items of one call that have come and were not read yet."""
 
     def __init__(self, call: ToolCall) -> None:
-        self.call, self.id = call, id_of(call)
+        self.call, self.id, self.place = call, id_of(call), uuid4().hex
         self.queue: Any = None
         """The queue that has it, once it was sent."""
         self.is_started = self.has_ended = False
@@ -37,7 +37,7 @@ class SentCall:
         """Whether no worker was left when it was last looked at."""
         self.doubts = 0
         """How often in a row redis knew neither its result nor that it waits or runs."""
-        self._items: deque[dict[str, Any] | FinalResult] = deque(maxlen=INBOX_LENGTH)
+        self._items: deque[dict[str, Any] | FinalResult | RunnerSignal] = deque(maxlen=INBOX_LENGTH)
         self._has_item = asyncio.Event()
         self._count, self._run = 0, ""
 
@@ -52,7 +52,7 @@ class SentCall:
         self.news_at, self.doubts, self.is_alone = loop_time(), 0, False
         self._keep(item)
 
-    def end(self, result: FinalResult) -> None:
+    def end(self, result: FinalResult | RunnerSignal) -> None:
         """End the call here, without a worker."""
         self._keep(result)
 
@@ -62,7 +62,7 @@ class SentCall:
             self._has_item.clear()
             await self._has_item.wait()
         item = self._items.popleft()
-        if isinstance(item, FinalResult):
+        if not isinstance(item, dict):
             return item
         if "started" in item:
             return RunnerSignal.STARTED
@@ -71,8 +71,8 @@ class SentCall:
         apply_changes(self.call.context.state, item.get("changes") or {})
         return FinalResult(**vars(ToolResult.from_dict(item["result"])))
 
-    def _keep(self, item: dict[str, Any] | FinalResult) -> None:
-        self.has_ended = self.has_ended or isinstance(item, FinalResult) or "result" in item
+    def _keep(self, item: dict[str, Any] | FinalResult | RunnerSignal) -> None:
+        self.has_ended = self.has_ended or not isinstance(item, dict) or "result" in item
         self._items.append(item)
         self._has_item.set()
 

@@ -21,6 +21,7 @@ from satchel.remote.roster import BEAT, RedisClock, Roster
 from satchel.remote.sent_call import NO_WORKER, WORKER_FAILED, doubt, may_run_again
 from satchel.remote.signed_envelope import EnvelopeError, checked_key, open_sealed
 from satchel.runtime.call_pipeline import prepare_call
+from satchel.runtime.call_task import CallTask
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.satchel import Satchel
 from satchel.settings import Limits
@@ -247,23 +248,30 @@ class PluginService:
 
     async def _answer(self, call: ToolCall, run: RemoteRun) -> dict[str, Any]:
         """Run a call on the loop of the tools, so our signs of life continue if one blocks it."""
+        assert call.tool is not None
+        task = prepare_call(call, call.tool, self._limits)
         if self._tools_loop is None:
-            return await self._run_tool(call, run.chunk)
+            return await self._run_tool(task, run.chunk)
         here = asyncio.get_running_loop()
 
         async def send(count: int, chunk: str) -> None:
             sending = asyncio.run_coroutine_threadsafe(run.chunk(count, chunk), here)
             await asyncio.wrap_future(sending)
 
-        return await asyncio.wrap_future(self._tools_loop.begin(self._run_tool(call, send)))
+        answer = asyncio.wrap_future(self._tools_loop.begin(self._run_tool(task, send)))
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            # Its place is free once the tool has cleaned up, or its loop is blocked.
+            task.interrupt()
+            await asyncio.wait({answer}, timeout=self._limits.cancel_grace + _PATIENCE)
+            raise
 
     async def _run_tool(
-        self, call: ToolCall, send: Callable[[int, str], Awaitable[None]]
+        self, run: CallTask, send: Callable[[int, str], Awaitable[None]]
     ) -> dict[str, Any]:
-        state, count = call.context.state, 0
+        call, state, count = run.call, run.call.context.state, 0
         before = deepcopy(dict(state))
-        assert call.tool is not None
-        run = prepare_call(call, call.tool, self._limits)
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 count += 1

@@ -24,9 +24,11 @@ def wrong_arguments(
     return f"invalid arguments for {tool}: {'; '.join(shown)}. It takes: {takes}"
 
 
-def too_slow(tool: str, seconds: float, limit: str) -> str:
+def too_slow(tool: str, seconds: float, limit: str, *, is_elsewhere: bool = False) -> str:
     """Return the message for a call that hit a time limit."""
     limit_text = f"{tool} gave no answer within {seconds:g} s ({limit})"
+    if is_elsewhere:
+        return f"{limit_text}. It may have run: find out whether it did before you call it again."
     return f"{limit_text}. Ask for less, or continue without it."
 
 

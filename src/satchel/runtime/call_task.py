@@ -245,15 +245,16 @@ class CallTask:
         result = limit_result(result, self.limits)
         return replace(result, exception=problem) if self._has_middleware else result
 
-    def early_result(self, reason: EndReason) -> ToolResult:
-        """Return the result of a call that was ended early."""
+    def early_result(self, reason: EndReason, *, is_elsewhere: bool = False) -> ToolResult:
+        """Return the result of a call that was ended early, here or on another machine."""
         tool = self.tool
         if reason is EndReason.INTERRUPTED:
             return interruption(tool.name, self.call_id)
         seconds, limit = tool.timeout, "the tool's own timeout"
         if seconds is None:
             seconds, limit = self.limits.tool_call, "limit tool_call"
-        return failure("timeout", too_slow(tool.name, seconds, limit), self.call_id)
+        text = too_slow(tool.name, seconds, limit, is_elsewhere=is_elsewhere)
+        return failure("timeout", text, self.call_id)
 
     def _append_to_chunks(self, last: ToolResult) -> ToolResult:
         chunks = self._all_chunks

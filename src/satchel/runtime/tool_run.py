@@ -17,6 +17,9 @@ from satchel.tools.argument_reading import read_arguments
 from satchel.tools.runner import Runner, RunnerSignal
 from satchel.tools.tool_results import FinalResult, result_of_nothing
 
+_TRANSPORT = 1.0
+"""Seconds that the answer of a function elsewhere may take to come here."""
+
 
 def validated(call: ToolCall, tool: Tool) -> ToolCall:
     """Return a call with validated arguments. Raises `ArgumentError`."""
@@ -33,6 +36,7 @@ class FunctionRun:
     _clock: CallClock | None = None  # set while it is timed
     _is_ending = False
     _is_waiting = False  # a runner elsewhere has not started the function
+    _is_elsewhere = False  # it has started it
     _survives_cancel = False  # the function is in a thread, which cancelling does not end
 
     def __init__(
@@ -134,6 +138,8 @@ class FunctionRun:
         outcome = await runner.run(call)
         if outcome is RunnerSignal.HERE:
             self._function_starts()
+        else:
+            self._is_elsewhere = True
         return outcome
 
     async def _next_chunk(self, stream: AsyncIterator[Any], first: Awaitable[Any] | None) -> Item:
@@ -162,7 +168,7 @@ class FunctionRun:
     async def _result_of_cancelled(self, reason: EndReason, task: asyncio.Task[Any]) -> ToolResult:
         if self._is_ending:
             task.uncancel()
-        result = self._owner.early_result(reason)
+        result = self._owner.early_result(reason, is_elsewhere=self._is_elsewhere)
         if self._survives_cancel:
             self._owner.log_leak()
             result = replace(result, metadata={"leaked": True})
@@ -195,6 +201,9 @@ class FunctionRun:
         loop = asyncio.get_running_loop()
         self._stop_clock(loop)
         self._is_waiting, self._seconds = False, self._limit
+        if self._is_elsewhere and self._seconds is not None:
+            # There it has ended by then, and its answer is on its way.
+            self._seconds += self._owner.limits.cancel_grace + _TRANSPORT
         self._start_clock(loop)
 
     def time_out(self) -> None:

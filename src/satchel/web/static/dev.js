@@ -299,6 +299,49 @@ function fits(schema, value, root, depth = 0) {
   }
 }
 
+/** Make a text of a regular expression: its first alternatives, with `more` repeats than it needs. */
+function textOf(pattern, more) {
+  const letters = { d: "0", D: "a", w: "a", W: "-", s: " ", S: "a", b: "", B: "", n: "\n", t: "\t" };
+  let at = 0;
+  const choices = () => {
+    const first = sequence();
+    while (pattern[at] === "|") { at++; sequence(); }
+    return first;
+  };
+  const sequence = () => {
+    let text = "";
+    while (at < pattern.length && pattern[at] !== "|" && pattern[at] !== ")") {
+      const one = atom(), repeat = /^(?:[*+?]|\{(\d+)(,?)(\d*)\})\??/.exec(pattern.slice(at));
+      if (!repeat) { text += one; continue; }
+      at += repeat[0].length;
+      const least = repeat[1] ? Number(repeat[1]) : repeat[0][0] === "+" ? 1 : 0;
+      const most = repeat[0][0] === "?" ? 1 : repeat[1] === undefined ? Infinity : repeat[3] ? Number(repeat[3]) : repeat[2] ? Infinity : least;
+      text += one.repeat(Math.min(least + more, most, 1000));
+    }
+    return text;
+  };
+  const atom = () => {
+    const letter = pattern[at++];
+    if (letter === "\\") return letters[pattern[at++]] ?? pattern[at - 1];
+    if (letter === "^" || letter === "$") return "";
+    if (letter === ".") return "a";
+    if (letter === "(") {
+      const kind = /^\?(?:<?[=!]|:|<[^>]*>)/.exec(pattern.slice(at))?.[0] ?? "";
+      at += kind.length;
+      const text = choices();
+      at++;
+      return /[=!]$/.test(kind) ? "" : text;
+    }
+    if (letter !== "[") return letter;
+    const start = at - 1;
+    for (at += pattern[at] === "^" ? 1 : 0; at < pattern.length && pattern[at] !== "]"; at++) if (pattern[at] === "\\") at++;
+    const allowed = new RegExp(pattern.slice(start, ++at), "u");
+    const ascii = Array.from({ length: 95 }, (_, code) => String.fromCharCode(32 + code)).join("");
+    return [...`aA1${ascii}äé`].find((one) => allowed.test(one)) ?? "";
+  };
+  return choices();
+}
+
 /** Make a value that a schema allows; with `all`, also of what is optional. */
 function sample(schema, root, all = false, depth = 0, at = 0) {
   const now = resolved(schema, root);
@@ -340,9 +383,14 @@ function sample(schema, root, all = false, depth = 0, at = 0) {
       if (now.pattern) {
         try {
           const pattern = new RegExp(now.pattern, "u");
-          const long = (text) => text.length >= (now.minLength ?? 0);
-          const guess = GUESSES.find((text) => pattern.test(text) && long(text));
+          const isValid = (text) => text.length >= (now.minLength ?? 0) && text.length <= (now.maxLength ?? Infinity) && pattern.test(text);
+          const own = SAMPLES[now.format];
+          const guess = [...(own ? [own] : []), ...GUESSES].find(isValid);
           if (guess !== undefined) return guess;
+          for (let more = 0; more < 100; more++) {
+            const text = textOf(now.pattern, more);
+            if (isValid(text)) return text;
+          }
         } catch { /* a pattern of another language */ }
       }
       if (now.format && SAMPLES[now.format]) return SAMPLES[now.format];
