@@ -19,10 +19,9 @@ from satchel.adapters.model_request import (
     name_of,
     session_of,
 )
-from satchel.provider_messages.message_parts import text_only, words_for
+from satchel.provider_messages.message_parts import text_or_parts
 from satchel.session import Session
-from satchel.tools import Audio, Image, ToolCall, ToolResult
-from satchel.tools.content_blocks import Block
+from satchel.tools import Audio, Image, ToolCall
 
 
 def provider(source: SessionSource, *, approvals: bool = False) -> "AgentFrameworkProvider":
@@ -106,7 +105,8 @@ class CallMiddleware(FunctionMiddleware):
         call = ToolCall(name=tool.name, arguments=dict(context.arguments), id=call_id)
         # The framework asks for all calls of a tool of which one needs approval.
         approved = "approval_response" in context.metadata
-        context.result = _contents(await tool.request.run(call, approved=approved))
+        result = await tool.request.run(call, approved=approved)
+        context.result = text_or_parts(result, _shown, Content.from_text, media=Image | Audio)
 
 
 class AgentFrameworkTool(FunctionTool):
@@ -142,13 +142,5 @@ def _calls_in(response: Any) -> list[ToolCall]:
     ]
 
 
-def _contents(result: ToolResult) -> list[Any]:
-    if any(isinstance(block, Image | Audio) for block in result.content):
-        return [_content(block) for block in result.content]
-    return [Content.from_text(text_only(result))]
-
-
-def _content(block: Block) -> Any:
-    if isinstance(block, Image | Audio):
-        return Content.from_data(block.data, block.mime_type)
-    return Content.from_text(words_for(block))
+def _shown(block: Image | Audio) -> Any:
+    return Content.from_data(block.data, block.mime_type)

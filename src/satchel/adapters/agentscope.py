@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from agentscope.message import Base64Source, DataBlock, TextBlock, ToolResultState
 from agentscope.middleware import MiddlewareBase
@@ -11,9 +10,9 @@ from agentscope.permission import PermissionBehavior, PermissionDecision
 from agentscope.tool import ToolBase, ToolChunk, ToolResponse
 
 from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
-from satchel.provider_messages.message_parts import NOTHING_SAID, words_for
+from satchel.provider_messages.message_parts import parts_of
 from satchel.tools import Audio, Image, ToolCall, ToolResult
-from satchel.tools.content_blocks import Block, base64_text
+from satchel.tools.content_blocks import base64_text
 
 
 def middleware(source: SessionSource, *, approvals: bool = False) -> "AgentScopeMiddleware":
@@ -32,11 +31,10 @@ class AgentScopeMiddleware(MiddlewareBase):
 
     def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
         self._source, self._approvals = source, approvals
-        self._requests: WeakKeyDictionary[Any, ModelRequest] = WeakKeyDictionary()
 
     async def on_system_prompt(self, agent: Any, current_prompt: str) -> str:
         """Begin a step: the agent asks for the prompt first, then for the tools."""
-        request = self._requests[agent] = ModelRequest(session_of(self._source, agent))
+        request = ModelRequest(session_of(self._source, agent))
         tools = [tool for group in agent.toolkit.tool_groups for tool in group.tools]
         await agent.toolkit.remove_tool(
             [tool.name for tool in tools if isinstance(tool, AgentScopeTool)]
@@ -133,13 +131,15 @@ def _chunk(item: Any, *, is_repeated: bool) -> ToolChunk:
         state = ToolResultState.INTERRUPTED
     else:
         state = ToolResultState.ERROR if item.is_error else ToolResultState.SUCCESS
-    content = [_block(block) for block in item.content] or [TextBlock(text=NOTHING_SAID)]
+    content = parts_of(item, _shown, _said, media=Image | Audio)
     is_sent = is_repeated and state is ToolResultState.SUCCESS
     return ToolChunk(content=[] if is_sent else content, state=state)
 
 
-def _block(block: Block) -> Any:
-    if isinstance(block, Image | Audio):
-        source = Base64Source(data=base64_text(block.data), media_type=block.mime_type)
-        return DataBlock(source=source)
-    return TextBlock(text=words_for(block) or NOTHING_SAID)
+def _said(words: str) -> TextBlock:
+    return TextBlock(text=words)
+
+
+def _shown(block: Image | Audio) -> DataBlock:
+    source = Base64Source(data=base64_text(block.data), media_type=block.mime_type)
+    return DataBlock(source=source)

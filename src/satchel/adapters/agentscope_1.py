@@ -10,9 +10,9 @@ from agentscope.message import Base64Source, ImageBlock, TextBlock
 from agentscope.tool import Toolkit, ToolResponse
 
 from satchel.adapters.model_request import ModelRequest, SessionSource, session_of
-from satchel.provider_messages.message_parts import NOTHING_SAID, words_for
+from satchel.provider_messages.message_parts import parts_of
 from satchel.tools import Image, ToolCall, ToolResult
-from satchel.tools.content_blocks import Block, base64_text
+from satchel.tools.content_blocks import base64_text
 
 
 def agent(source: SessionSource, *, toolkit: Any = None, **options: Any) -> Any:
@@ -73,16 +73,15 @@ async def _responses(request: ModelRequest, call: ToolCall) -> AsyncGenerator[An
     try:
         async with aclosing(items):
             async for item in items:
-                content = [_block(block) for block in item.content]
+                content = parts_of(item, _shown, _text)
                 if isinstance(item, ToolResult):
-                    blocks = content or [TextBlock(type="text", text=NOTHING_SAID)]
-                    yield ToolResponse(blocks, is_interrupted=item.is_interrupted)
+                    yield ToolResponse(content, is_interrupted=item.is_interrupted)
                 else:
                     parts += content
                     yield ToolResponse([*parts], stream=True, is_last=False)
     except CancelledError:
         # The agent ends its reply when it reads this; an empty result would stay in its memory.
-        parts.append(TextBlock(type="text", text="[interrupted by the user]"))
+        parts.append(_text("[interrupted by the user]"))
         yield ToolResponse(parts, is_interrupted=True)
 
 
@@ -90,9 +89,11 @@ def _call_of(block: Any) -> ToolCall:
     return ToolCall(name=block["name"], arguments=block["input"] or {}, id=block["id"])
 
 
-def _block(block: Block) -> Any:
-    if isinstance(block, Image):
-        data = base64_text(block.data)
-        source = Base64Source(type="base64", media_type=block.mime_type, data=data)
-        return ImageBlock(type="image", source=source)
-    return TextBlock(type="text", text=words_for(block) or NOTHING_SAID)
+def _text(words: str) -> Any:
+    return TextBlock(type="text", text=words)
+
+
+def _shown(block: Image) -> Any:
+    data = base64_text(block.data)
+    source = Base64Source(type="base64", media_type=block.mime_type, data=data)
+    return ImageBlock(type="image", source=source)

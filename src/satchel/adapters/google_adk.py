@@ -13,7 +13,6 @@ from satchel.adapters.model_request import (
     OfferedTool,
     SessionSource,
     report_clash,
-    session_of,
 )
 from satchel.provider_messages import calls_in
 from satchel.provider_messages.message_parts import text_only, words_for
@@ -36,7 +35,7 @@ class AdkToolset(BaseToolset):
 
     def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
         super().__init__()
-        self._source, self._requests, self._approvals = source, ModelRequests(), approvals
+        self._source, self._requests, self._approvals = source, ModelRequests(source), approvals
         # Otherwise ADK 2.13 asks for the tools once for a whole run.
         self._use_invocation_cache = False
 
@@ -44,12 +43,12 @@ class AdkToolset(BaseToolset):
         """Begin a step: ADK asks for the tools before it asks for the instructions."""
         if readonly_context is None and not isinstance(self._source, Session):
             return []  # a picture or a card of an agent is drawn: there is no run, so no session
-        request = self._requests.begin(session_of(self._source, readonly_context))
+        request = self._requests.begin(readonly_context)
         return [AdkTool(request, tool, approvals=self._approvals) for tool in request.tools()]
 
     async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
         """Add the prompt of the step to the instructions."""
-        request = self._requests.current(session_of(self._source, tool_context))
+        request = self._requests.current(tool_context)
         if prompt := request.prompt():
             llm_request.append_instructions([prompt])
 

@@ -1,18 +1,18 @@
 """Skills and tools for Haystack: `Agent(tools=toolset(session), hooks=hooks(), ...)`."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from haystack.dataclasses import ChatMessage, ImageContent, TextContent
-from haystack.hooks.human_in_the_loop import ConfirmationHook, ToolExecutionDecision
+from haystack.hooks.human_in_the_loop import ConfirmationHook
 from haystack.tools import Tool, Toolset
 
 from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
 from satchel.errors import ToolError
-from satchel.provider_messages.message_parts import text_only, words_for
+from satchel.provider_messages.message_parts import text_or_parts
 from satchel.session import Session
 from satchel.tools import Image, ToolCall, ToolResult
-from satchel.tools.content_blocks import Block, base64_text
+from satchel.tools.content_blocks import base64_text
 
 _BEFORE = "satchel_before"
 """The key in the metadata of a system message for the prompt of the host."""
@@ -30,8 +30,8 @@ def toolset(source: SessionSource) -> "HaystackToolset":
 def hooks(approvals: Any = None) -> dict[str, list[Any]]:
     """Return the hooks for `Agent(hooks=...)`: one adds the prompt, one notes the calls.
 
-    With `approvals`, a `ConfirmationStrategy` of Haystack, that strategy is run for each call that
-    needs approval; use it with `approve()`.
+    With `approvals`, a `ConfirmationStrategy` of Haystack, that strategy is run before the calls of
+    each tool of which one needs approval; use it with `approve()`.
     """
     return {"before_llm": [PromptHook()], "before_tool": [CallsHook(approvals)]}
 
@@ -56,12 +56,6 @@ class HaystackToolset(Toolset):
     def __len__(self) -> int:
         # `list` asks for the length before it iterates; that must begin no step.
         return len(self._offered or [*iter(self)])
-
-    def __contains__(self, item: Any) -> bool:
-        return any(tool.name == getattr(item, "name", item) for tool in self)
-
-    def __getitem__(self, index: int) -> Tool:
-        return [*iter(self)][index]
 
     def get_selectable_tools(self) -> list[Tool]:
         """Return the tools that may be chosen by name."""
@@ -123,68 +117,37 @@ class CallsHook:
         self._approvals = approvals
 
     def run(self, state: Any) -> None:
-        """Note the calls of the last message; ask before those that need approval."""
-        if asking := self._noted(state):
-            ConfirmationHook({"*": asking}).run(state)
-            self._noted(state, asking.asked)
+        """Note the calls of the last message; ask before those of tools that need approval."""
+        asking = self._noted(state)
+        ConfirmationHook(asking).run(state)
+        self._noted(state, asking)
 
     async def run_async(self, state: Any) -> None:
         """Do the same without blocking."""
-        if asking := self._noted(state):
-            await ConfirmationHook({"*": asking}).run_async(state)
-            self._noted(state, asking.asked)
+        asking = self._noted(state)
+        await ConfirmationHook(asking).run_async(state)
+        self._noted(state, asking)
 
-    def _noted(self, state: Any, approved: Collection[str] = ()) -> "AskingStrategy | None":
-        """Note the calls, and return what asks before them, if anything does."""
+    def _noted(self, state: Any, asked: Container[str] = ()) -> dict[Any, Any]:
+        """Note the calls, and return the strategy by the name of each tool to ask about."""
         if (request := _request_in(state)) is None:
-            return None
-        request.message = _calls_in(state, approved)
-        return AskingStrategy(request, self._approvals) if self._approvals else None
+            return {}
+        message = request.message = _calls_in(state, asked)
+        asks = [call for call in message if self._approvals and request.needs_approval(call)]
+        return {call.name: self._approvals for call in asks}
 
 
-class AskingStrategy:
-    """Runs the host's strategy for the calls that need approval, and lets the others run."""
-
-    def __init__(self, request: ModelRequest, strategy: Any) -> None:
-        self._request, self._strategy = request, strategy
-        self.asked: set[str] = set()
-
-    def run(self, **call: Any) -> ToolExecutionDecision:
-        """Decide about a call."""
-        return self._strategy.run(**call) if self._must_ask(call) else _execution(call)
-
-    async def run_async(self, **call: Any) -> ToolExecutionDecision:
-        """Decide about a call without blocking."""
-        return await self._strategy.run_async(**call) if self._must_ask(call) else _execution(call)
-
-    def _must_ask(self, call: dict[str, Any]) -> bool:
-        call_id = call["tool_call_id"] or ""
-        wanted = ToolCall(name=call["tool_name"], arguments=call["tool_params"], id=call_id)
-        if must_ask := self._request.needs_approval(wanted):
-            self.asked.add(call_id)
-        return must_ask
-
-
-def _calls_in(state: Any, approved: Collection[str]) -> list[ToolCall]:
-    """Return the calls of the last message."""
+def _calls_in(state: Any, asked: Container[str]) -> list[ToolCall]:
+    """Return the calls of the last message; those that the user was asked about are approved."""
     return [
         ToolCall(
             name=call.tool_name,
             arguments=call.arguments,
             id=call.id or f"call-{at}",
-            approved=call.id in approved,
+            approved=call.tool_name in asked,
         )
         for at, call in enumerate(state.data["messages"][-1].tool_calls)
     ]
-
-
-def _execution(call: dict[str, Any]) -> ToolExecutionDecision:
-    return ToolExecutionDecision(
-        tool_name=call["tool_name"],
-        execute=True,
-        tool_call_id=call["tool_call_id"],
-        final_tool_params=call["tool_params"],
-    )
 
 
 def _request_in(state: Any) -> ModelRequest | None:
@@ -195,12 +158,8 @@ def _request_in(state: Any) -> ModelRequest | None:
 def _value(result: ToolResult) -> Any:
     if result.is_error:
         raise ToolError(result.text)
-    if any(isinstance(block, Image) for block in result.content):
-        return [_content(block) for block in result.content]
-    return text_only(result)
+    return text_or_parts(result, _shown, TextContent)
 
 
-def _content(block: Block) -> Any:
-    if isinstance(block, Image):
-        return ImageContent(base64_image=base64_text(block.data), mime_type=block.mime_type)
-    return TextContent(text=words_for(block))
+def _shown(block: Image) -> ImageContent:
+    return ImageContent(base64_image=base64_text(block.data), mime_type=block.mime_type)

@@ -16,11 +16,10 @@ from satchel.adapters.model_request import (
     ModelRequests,
     SessionSource,
     name_of,
-    session_of,
 )
-from satchel.provider_messages.message_parts import text_only, words_for
+from satchel.provider_messages.message_parts import text_or_parts
 from satchel.tools import Audio, Image, ToolCall, ToolResult
-from satchel.tools.content_blocks import Block, base64_text
+from satchel.tools.content_blocks import base64_text
 
 NO_DECISION = (
     'The value is not a decision. Resume with {"type": "approve"}, {"type": "reject", "message": '
@@ -34,9 +33,8 @@ def middleware(source: SessionSource, *, approvals: bool = False) -> "LangChainM
 
     A function as `source` gets the `runtime` of LangGraph; `runtime.context` is what the host
     passed as `context=`. Chunks of a tool arrive in the stream `custom`, as dicts with `tool`,
-    `call_id` and `text`; without an event loop only the whole result arrives. With `approvals`, a
-    call that needs approval interrupts the graph as `HumanInTheLoopMiddleware` does for each call;
-    use it with `approve()` and a checkpointer.
+    `call_id` and `text`. With `approvals`, a call that needs approval interrupts the graph as
+    `HumanInTheLoopMiddleware` does for each call; use it with `approve()` and a checkpointer.
     """
     return LangChainMiddleware(source, approvals=approvals)
 
@@ -46,7 +44,7 @@ class LangChainMiddleware(AgentMiddleware):
 
     def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
         super().__init__()
-        self._source, self._requests, self._approvals = source, ModelRequests(), approvals
+        self._requests, self._approvals = ModelRequests(source), approvals
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """Begin a step, and offer its tools and prompt."""
@@ -63,13 +61,7 @@ class LangChainMiddleware(AgentMiddleware):
         ours, call = self._decided(request)
         if isinstance(call, ToolMessage):
             return call
-
-        def write(chunk: Any) -> None:
-            part = {"tool": call.name, "call_id": call.id, "text": chunk.text}
-            request.runtime.stream_writer(part)
-
-        context = {"approved": self._approvals, **_context_of(request)}
-        return _tool_message(call, await ours.run(call, on_chunk=write, **context))
+        return _tool_message(call, await ours.run(call, **self._options(request, call)))
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Run a call of the step; the host's own tools run as they did."""
@@ -78,15 +70,23 @@ class LangChainMiddleware(AgentMiddleware):
         ours, call = self._decided(request)
         if isinstance(call, ToolMessage):
             return call
-        context = {"approved": self._approvals, **_context_of(request)}
-        return _tool_message(call, ours.run_sync(call, **context))
+        return _tool_message(call, ours.run_sync(call, **self._options(request, call)))
+
+    def _options(self, request: Any, call: ToolCall) -> dict[str, Any]:
+        """Return how to run a call: its chunks go into the stream of the graph."""
+
+        def write(chunk: Any) -> None:
+            part = {"tool": call.name, "call_id": call.id, "text": chunk.text}
+            request.runtime.stream_writer(part)
+
+        return {"on_chunk": write, "approved": self._approvals, **_context_of(request)}
 
     def _decided(self, request: Any) -> tuple[ModelRequest, ToolCall | ToolMessage]:
         """Interrupt the graph before a call that needs approval.
 
         Returns the call to run, which a person may have edited, or the answer of a no.
         """
-        ours = self._requests.current(session_of(self._source, request.runtime))
+        ours = self._requests.current(request.runtime)
         call = _call_of(request.tool_call)
         if not (self._approvals and ours.needs_approval(call, **_context_of(request))):
             return ours, call
@@ -103,7 +103,7 @@ class LangChainMiddleware(AgentMiddleware):
         return ours, decided
 
     def _with_step(self, request: Any) -> Any:
-        ours = self._requests.begin(session_of(self._source, request.runtime))
+        ours = self._requests.begin(request.runtime)
         taken = {name_of(tool) for tool in request.tools}
         tools = [item.function() for item in ours.tools(taken)]
         before = request.system_message.text if request.system_message else None
@@ -143,9 +143,8 @@ def _context_of(request: Any) -> dict[str, Any]:
 
 
 def _tool_message(call: ToolCall, result: ToolResult) -> ToolMessage:
-    has_media = any(isinstance(block, Image | Audio) for block in result.content)
     return ToolMessage(
-        [_part(block) for block in result.content] if has_media else text_only(result),
+        text_or_parts(result, _shown, _said, media=Image | Audio),
         tool_call_id=call.id,
         name=call.name,
         status="error" if result.is_error else "success",
@@ -153,8 +152,10 @@ def _tool_message(call: ToolCall, result: ToolResult) -> ToolMessage:
     )
 
 
-def _part(block: Block) -> dict[str, Any]:
-    if isinstance(block, Image | Audio):
-        kind = "image" if isinstance(block, Image) else "audio"
-        return {"type": kind, "base64": base64_text(block.data), "mime_type": block.mime_type}
-    return {"type": "text", "text": words_for(block)}
+def _said(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def _shown(block: Image | Audio) -> dict[str, Any]:
+    kind = "image" if isinstance(block, Image) else "audio"
+    return {"type": kind, "base64": base64_text(block.data), "mime_type": block.mime_type}

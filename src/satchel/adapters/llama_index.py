@@ -6,7 +6,7 @@ from typing import Any
 
 from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ToolCall, ToolCallResult
 from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
-from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput
+from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent, step
 
 from satchel.adapters.model_request import (
@@ -16,10 +16,9 @@ from satchel.adapters.model_request import (
     OfferedTool,
     session_of,
 )
-from satchel.provider_messages.message_parts import NOTHING_SAID, words_for
+from satchel.provider_messages.message_parts import parts_of
 from satchel.tools import Image, Text, ToolResult
 from satchel.tools import ToolCall as SatchelCall
-from satchel.tools.content_blocks import Block
 
 
 def agent(source: Any, *, approvals: bool = False, **options: Any) -> "LlamaIndexAgent":
@@ -56,7 +55,7 @@ class LlamaIndexAgent(FunctionAgent):
         output = await super().take_step(
             ctx,
             _with_prompt(llm_input, request),
-            [*tools, *(LlamaIndexTool(tool) for tool in offered)],
+            [*tools, *(_described(tool) for tool in offered)],
             memory,
         )
         request.message = [
@@ -114,27 +113,6 @@ class LlamaIndexAgent(FunctionAgent):
         return session_of(await found if inspect.isawaitable(found) else found, ctx)
 
 
-class LlamaIndexTool(AsyncBaseTool):
-    """Describes a tool for the model; the agent's step `call_tool` runs it."""
-
-    def __init__(self, tool: OfferedTool) -> None:
-        self._metadata = SchemaMetadata(name=tool.name, description=tool.description)
-        self._metadata.schema = dict(tool.parameters)
-
-    @property
-    def metadata(self) -> ToolMetadata:
-        """The name, the description and the schema."""
-        return self._metadata
-
-    def call(self, *_: Any, **__: Any) -> ToolOutput:
-        """Refuse: the agent runs the calls."""
-        raise NotImplementedError
-
-    async def acall(self, *_: Any, **__: Any) -> ToolOutput:
-        """Refuse: the agent runs the calls."""
-        raise NotImplementedError
-
-
 class SchemaMetadata(ToolMetadata):
     """Metadata with a JSON Schema; LlamaIndex knows only pydantic models."""
 
@@ -143,6 +121,17 @@ class SchemaMetadata(ToolMetadata):
     def get_parameters_dict(self) -> dict[str, Any]:
         """Return the JSON Schema."""
         return self.schema
+
+
+def _described(tool: OfferedTool) -> FunctionTool:
+    """Return a tool for the model to read; the agent's step `call_tool` runs the calls."""
+    metadata = SchemaMetadata(name=tool.name, description=tool.description)
+    metadata.schema = dict(tool.parameters)
+    return FunctionTool(_not_called, metadata)
+
+
+def _not_called(**_arguments: Any) -> None:
+    raise AssertionError("the agent runs the calls of Satchel")
 
 
 def _with_prompt(messages: list[Any], request: ModelRequest) -> list[Any]:
@@ -155,7 +144,7 @@ def _with_prompt(messages: list[Any], request: ModelRequest) -> list[Any]:
 
 def _output(call: SatchelCall, result: ToolResult) -> ToolOutput:
     return ToolOutput(
-        blocks=[_block(block) for block in result.content] or [TextBlock(text=NOTHING_SAID)],
+        blocks=parts_of(result, _shown, lambda words: TextBlock(text=words)),
         tool_name=call.name,
         raw_input=dict(call.arguments) if not isinstance(call.arguments, str) else {},
         raw_output=result.structured,
@@ -163,7 +152,5 @@ def _output(call: SatchelCall, result: ToolResult) -> ToolOutput:
     )
 
 
-def _block(block: Block) -> Any:
-    if isinstance(block, Image):
-        return ImageBlock(image=block.data, image_mimetype=block.mime_type)
-    return TextBlock(text=words_for(block) or NOTHING_SAID)
+def _shown(block: Image) -> ImageBlock:
+    return ImageBlock(image=block.data, image_mimetype=block.mime_type)

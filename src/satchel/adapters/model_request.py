@@ -100,15 +100,13 @@ class ModelRequest:
         `message` has all calls of the answer, as rules may be about several. Without it and without
         `self.message`, the call is judged alone.
         """
-        plan, place = self._place(call, list(message or self.message), messages)
-        if on_chunk is None:
-            return await plan.run(place, approved=approved)
-        items: Any = plan.stream(place, approved=approved)
+        items: Any = self.stream(call, message, approved=approved, messages=messages)
         async with aclosing(items):
             async for item in items:
                 if isinstance(item, ToolResult):
                     return item
-                on_chunk(item)
+                if on_chunk is not None:
+                    on_chunk(item)
         raise AssertionError("a call yields a result last")
 
     def stream(
@@ -153,12 +151,19 @@ class ModelRequest:
         call: ToolCall,
         message: Sequence[ToolCall] = (),
         *,
+        on_chunk: OnChunk | None = None,
         approved: bool = False,
         messages: Sequence[Any] = (),
     ) -> ToolResult:
         """Run a call as `run` does, for frameworks without an event loop."""
         plan, place = self._place(call, list(message or self.message), messages)
-        return plan.run_sync(place, approved=approved)
+        if on_chunk is None:
+            return plan.run_sync(place, approved=approved)
+        for item in plan.stream_sync(place, approved=approved):
+            if isinstance(item, ToolResult):
+                return item
+            on_chunk(item)
+        raise AssertionError("a call yields a result last")
 
     def _place(
         self, call: ToolCall, message: list[ToolCall], messages: Sequence[Any]
@@ -192,15 +197,18 @@ def report_clash(name: str) -> None:
 class ModelRequests:
     """The newest request of each run, for frameworks whose hooks have no object in common.
 
+    `context` is what `source` takes; without a source it is the session.
     `run` is an object that a framework has for each run. Without it the session counts, so two runs
     at once in one session share a request.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, source: SessionSource = lambda session: session) -> None:
+        self._source = source
         self._by_run: WeakKeyDictionary[Any, ModelRequest] = WeakKeyDictionary()
 
-    def begin(self, session: Session, run: Any = None) -> ModelRequest:
+    def begin(self, context: Any, run: Any = None) -> ModelRequest:
         """Begin a request to the model."""
+        session = session_of(self._source, context)
         # An answer may resume a run under another object: then the session has its message.
         before = self._by_run.get(session if run is None else run) or self._by_run.get(session)
         request = self._by_run[session] = ModelRequest(session)
@@ -210,10 +218,10 @@ class ModelRequests:
         request.message = before.message if before else ()
         return request
 
-    def current(self, session: Session, run: Any = None) -> ModelRequest:
+    def current(self, context: Any, run: Any = None) -> ModelRequest:
         """Return the newest request; after a restart there is none, so begin one."""
-        key = session if run is None else run
-        return self._by_run.get(key) or self.begin(session, run)
+        key = session_of(self._source, context) if run is None else run
+        return self._by_run.get(key) or self.begin(context, run)
 
 
 def _is_changed(sent: ToolCall, call: ToolCall) -> bool:

@@ -19,11 +19,10 @@ from satchel.adapters.model_request import (
     ModelRequests,
     OfferedTool,
     SessionSource,
-    session_of,
 )
 from satchel.provider_messages import calls_in
-from satchel.provider_messages.message_parts import data_url, text_only, words_for
-from satchel.tools import Image, ToolCall, ToolResult
+from satchel.provider_messages.message_parts import data_url, text_or_parts
+from satchel.tools import Image, ToolCall
 
 
 def agent(source: SessionSource, *, approvals: bool = False, **options: Any) -> "OpenAIAgent":
@@ -33,39 +32,36 @@ def agent(source: SessionSource, *, approvals: bool = False, **options: Any) -> 
     `Runner.run`. With `approvals`, a call that needs approval interrupts the run, as the SDK does
     for its own tools; use it with `approve()`.
     """
-    inner = options.pop("hooks", None) or AgentHooks()
-    requests = ModelRequests()
-    hooks = _hooks_around(inner, source, requests)
-    return OpenAIAgent(
-        **options, hooks=hooks, source=source, requests=requests, approvals=approvals
-    )
+    requests = ModelRequests(source)
+    hooks = _hooks_around(options.pop("hooks", None) or AgentHooks(), requests)
+    return OpenAIAgent(**options, hooks=hooks, requests=requests, approvals=approvals)
 
 
 @dataclass
 class OpenAIAgent(Agent[Any]):
     """An agent whose tools and prompt are those of a new step in each turn."""
 
-    source: Any = None
     requests: ModelRequests = field(default_factory=ModelRequests)
     approvals: bool = False
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         """Begin a step: the SDK asks for the tools first, then for the prompt."""
         own = await super().get_all_tools(run_context)
-        request = self.requests.begin(session_of(self.source, run_context), run_context)
+        request = self.requests.begin(run_context, run_context)
         offered = request.tools({tool.name for tool in own})
         return [*own, *(self._tool(request, tool) for tool in offered)]
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
         """Return the agent's own instructions and the prompt of the step."""
-        request = self.requests.current(session_of(self.source, run_context), run_context)
+        request = self.requests.current(run_context, run_context)
         return request.prompt(await super().get_system_prompt(run_context))
 
     def _tool(self, request: ModelRequest, tool: OfferedTool) -> FunctionTool:
         async def invoke(context: Any, arguments: str) -> Any:
             call = ToolCall(name=tool.name, arguments=arguments, id=context.tool_call_id)
             # The SDK calls a tool only after its own question was answered with yes.
-            return _output(await request.run(call, approved=self.approvals))
+            result = await request.run(call, approved=self.approvals)
+            return text_or_parts(result, _shown, lambda words: ToolOutputText(text=words))
 
         async def needs_approval(_context: Any, arguments: Any, call_id: str) -> bool:
             call = ToolCall(name=tool.name, arguments=arguments, id=call_id)
@@ -81,7 +77,7 @@ class OpenAIAgent(Agent[Any]):
         )
 
 
-def _hooks_around(inner: Any, source: SessionSource, requests: ModelRequests) -> Any:
+def _hooks_around(inner: Any, requests: ModelRequests) -> Any:
     """Return the host's hooks, which also note the calls of each answer."""
 
     class NotingHooks(type(inner)):  # type: ignore[misc] # the SDK looks at the class of hooks
@@ -89,19 +85,12 @@ def _hooks_around(inner: Any, source: SessionSource, requests: ModelRequests) ->
             self.__dict__.update(vars(inner))
 
         async def on_llm_end(self, context: Any, agent: Any, response: ModelResponse) -> None:
-            request = requests.current(session_of(source, context), context)
+            request = requests.current(context, context)
             request.message = calls_in(response.output, "openai-responses")
             await inner.on_llm_end(context, agent, response)
 
     return NotingHooks()
 
 
-def _output(result: ToolResult) -> Any:
-    if not any(isinstance(block, Image) for block in result.content):
-        return text_only(result)
-    return [
-        ToolOutputImage(image_url=data_url(block.data, block.mime_type))
-        if isinstance(block, Image)
-        else ToolOutputText(text=words_for(block))
-        for block in result.content
-    ]
+def _shown(block: Image) -> ToolOutputImage:
+    return ToolOutputImage(image_url=data_url(block.data, block.mime_type))

@@ -9,9 +9,8 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from satchel.adapters.model_request import ModelRequest, SessionSource, session_of
-from satchel.provider_messages.message_parts import words_for
+from satchel.provider_messages.message_parts import text_or_parts
 from satchel.tools import Audio, Image, ToolCall, ToolResult
-from satchel.tools.content_blocks import Block
 
 _OWN_NAME = "satchel_name"
 """The metadata of a tool that has its name in the session: toolsets around this one rename it."""
@@ -128,12 +127,8 @@ def _own_name(ctx: RunContext[Any], name: str) -> str:
 def _value_of(result: ToolResult) -> Any:
     if result.is_error:
         raise ToolFailed(result.text)
-    if any(isinstance(block, Image | Audio) for block in result.content):
-        return [_part(block) for block in result.content]
-    return "\n".join(map(words_for, result.content))
+    return text_or_parts(result, _shown, str, media=Image | Audio)
 
 
-def _part(block: Block) -> Any:
-    if isinstance(block, Image | Audio):
-        return BinaryContent(block.data, media_type=block.mime_type)
-    return words_for(block)
+def _shown(block: Image | Audio) -> BinaryContent:
+    return BinaryContent(block.data, media_type=block.mime_type)

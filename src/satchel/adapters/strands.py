@@ -17,9 +17,8 @@ from satchel.adapters.model_request import (
     SessionSource,
     session_of,
 )
-from satchel.provider_messages.message_parts import NOTHING_SAID, words_for
+from satchel.provider_messages.message_parts import parts_of
 from satchel.tools import Image, ToolCall, ToolResult
-from satchel.tools.content_blocks import Block
 
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
@@ -135,16 +134,15 @@ def _call_of(tool_use: Any) -> ToolCall:
 
 
 def _result_of(result: ToolResult, call_id: str) -> dict[str, Any]:
-    parts = [_part(block) for block in result.content]
     return {
         "toolUseId": call_id,
         "status": "error" if result.is_error else "success",
-        "content": parts or [{"text": NOTHING_SAID}],
+        "content": parts_of(result, _shown, lambda words: {"text": words}),
     }
 
 
-def _part(block: Block) -> dict[str, Any]:
-    if isinstance(block, Image) and block.mime_type in _PICTURES:
+def _shown(block: Image) -> dict[str, Any] | None:
+    if block.mime_type in _PICTURES:
         kind = block.mime_type.removeprefix("image/")
         return {"image": {"format": kind, "source": {"bytes": block.data}}}
-    return {"text": words_for(block) or NOTHING_SAID}
+    return None

@@ -1,9 +1,18 @@
 """What the messages of all providers are made of."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from satchel.tools import Audio, Image, Resource, ResourceLink, Text, ToolCall, ToolResult
+from satchel.tools import (
+    Audio,
+    Image,
+    Resource,
+    ResourceLink,
+    Text,
+    ToolCall,
+    ToolChunk,
+    ToolResult,
+)
 from satchel.tools.content_blocks import Block, base64_text
 
 Message = dict[str, Any]
@@ -86,3 +95,30 @@ def _cannot_show(what: str, kind: str, size: int) -> str:
 def text_only(result: ToolResult) -> str:
     """Return all of a result as text; never an empty one."""
     return "\n".join(map(words_for, result.content)).strip() or NOTHING_SAID
+
+
+def parts_of(
+    item: ToolResult | ToolChunk,
+    show: Callable[[Any], Any],
+    say: Callable[[str], Any],
+    *,
+    media: Any = Image,
+) -> list[Any]:
+    """Return the parts of a message for a result, at least one.
+
+    `show` returns the part for a block of the types `media`, or `None` if it must be in words.
+    """
+    parts = []
+    for block in item.content:
+        part = show(block) if isinstance(block, media) else None
+        parts.append(say(words_for(block) or NOTHING_SAID) if part is None else part)
+    return parts or [say(NOTHING_SAID)]
+
+
+def text_or_parts(
+    result: ToolResult, show: Callable[[Any], Any], say: Callable[[str], Any], *, media: Any = Image
+) -> Any:
+    """Return one text, or the parts of a result with media; most frameworks take both."""
+    if any(isinstance(block, media) for block in result.content):
+        return parts_of(result, show, say, media=media)
+    return text_only(result)

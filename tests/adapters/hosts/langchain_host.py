@@ -89,13 +89,17 @@ class Host:
             said, {"recursion_limit": 10_000}, context=user, stream_mode=["custom", "values"]
         )
         async for mode, item in stream:
-            if mode == "custom":
-                model.chunks.append(item["text"])
-            else:
-                read(item["messages"], model)
+            note(mode, item, model)
 
     def user_of(self, context):
         return context if isinstance(context, str) else context.context
+
+
+def note(mode, item, script):
+    if mode == "custom":
+        script.chunks.append(item["text"])
+    else:
+        read(item["messages"], script)
 
 
 def read(messages, script):

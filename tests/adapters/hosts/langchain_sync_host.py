@@ -1,18 +1,16 @@
-"""LangChain's create_agent without an event loop: `invoke` in a thread."""
+"""LangChain's create_agent without an event loop: `invoke` and `stream` in a thread."""
 
 import asyncio
 from types import MappingProxyType
 
 from langchain_host import Host as AsyncHost
-from langchain_host import read
+from langchain_host import note
 
 
 class Host(AsyncHost):
     name = "LangChain, without a loop"
     cannot = MappingProxyType(
         {
-            "chunks_reach_the_host": "invoke returns whole results: "
-            "langchain/agents/middleware/types.py, wrap_tool_call returns one message",
             "cancelling_reaches_the_tool": "a thread that waits in invoke cannot be cancelled",
         }
     )
@@ -21,7 +19,13 @@ class Host(AsyncHost):
         return await asyncio.to_thread(agent.invoke, given, config)
 
     async def run(self, agent, user, model):
-        said = {"messages": [{"role": "user", "content": user}]}
-        config = {"recursion_limit": 10_000}
-        done = await asyncio.to_thread(agent.invoke, said, config, context=user)
-        read(done["messages"], model)
+        await asyncio.to_thread(self._stream, agent, user, model)
+
+    def _stream(self, agent, user, model):
+        said, config = (
+            {"messages": [{"role": "user", "content": user}]},
+            {"recursion_limit": 10_000},
+        )
+        modes = ["custom", "values"]
+        for mode, item in agent.stream(said, config, context=user, stream_mode=modes):
+            note(mode, item, model)
