@@ -19,8 +19,12 @@ _DISTINCT = frozenset(
         *("MICRO", "HALFWIDTH"),
     }
 )
-# Cyrillic, Greek and Armenian letters that pass for Latin ones.
-_PASSING = frozenset("асԁеһіјӏорԛѕυвхуԝүАВСЕНІЈКМОРЅТХҮԌԛԜανορτυικχΑΒΕΖΗΙΚΜΝΟΡΤΥΧօոսցքհՕՍՏ")
+# Cyrillic, Greek and Armenian letters that pass for Latin ones, above these.
+_LATIN = "acdehijlopqsubxywyABCEHIJKMOPSTXYGWavoptuikxABEZHIKMNOPTYXonugphOUS"
+_ALIKE = "асԁеһіјӏорԛѕυвхуԝүАВСЕНІЈКМОРЅТХҮԌԜανορτυικχΑΒΕΖΗΙΚΜΝΟΡΤΥΧօոսցքհՕՍՏ"
+_PASSING = frozenset(_ALIKE)
+# With letters that are less alike, but enough to misread a name that is known.
+_SKELETON = str.maketrans(_ALIKE + "тɡⅼɩı", _LATIN + "tglii")
 _SHORTEST = 3
 """Shorter words of such letters are often honest, such as Russian prepositions."""
 
@@ -41,6 +45,12 @@ def _is_mixed(word: str) -> bool:
 def passes_for_latin(word: str) -> bool:
     """Return whether all letters of a word look like Latin ones."""
     return len(word) >= _SHORTEST and _PASSING.issuperset(word)
+
+
+def skeleton(text: str) -> str:
+    """Return a text in lowercase with Latin letters for those that look like them."""
+    folded = unicodedata.normalize("NFKC", text).translate(_SKELETON)
+    return folded.casefold().translate(_SKELETON)
 
 
 def _scripts(letters: Iterable[str]) -> set[str]:

@@ -82,6 +82,8 @@ def xml_path(path: str) -> str:
 def _escaped(text: str) -> str:
     # `replace` is several times as fast as `translate`, and prompts have many such texts.
     text = text.replace("&", "&amp;").replace("<", "&lt;")
+    if not text.isascii():  # compatibility forms, which look the same to a model
+        text = text.replace("\uff1c", "&lt;").replace("\ufe64", "&lt;")
     return text.replace(">", "&gt;").replace('"', "&quot;")
 
 

@@ -55,6 +55,21 @@ def test_the_nearer_scope_wins():
     assert winners(resolve_skills(entries)) == {"a": "near"}
 
 
+def test_a_name_of_another_alphabet_yields_to_the_one_that_it_reads_like():
+    entries = [
+        skill("\u0441\u043e\u0440\u0443", source="forged", scope=Precedence.EXPLICIT),
+        skill("copy", source="real", scope=Precedence.USER),
+        skill("\u0434\u0430\u043d\u043d\u044b\u0435", source="honest"),
+        skill("\u0441\u0430\u0445\u0430\u0440", source="honest"),
+    ]
+    resolved = resolve_skills(entries)
+    served = winners(resolved)
+    assert sorted(served.values()) == ["honest", "honest", "real"]
+    (forged,) = (entry for entry in resolved if entry.source == "forged")
+    assert "\\u0441" in forged.diagnostics[-1].message
+    assert winners(resolve_skills(entries[:1])) == {entries[0].name: "forged"}
+
+
 def test_in_one_scope_the_first_in_rank_wins():
     entries = [skill(rank=(1,), source="second"), skill(rank=(0,), source="first")]
     assert winners(resolve_skills(entries)) == {"a": "first"}

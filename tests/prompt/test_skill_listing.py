@@ -15,6 +15,7 @@ from satchel.prompt import (
     ListingForm,
     PromptListing,
     SkillPrompt,
+    SkillTexts,
     render_skills,
     skill_listing,
 )
@@ -703,3 +704,13 @@ def test_an_instruction_of_ones_own_stays_and_the_form_is_explained_after_it():
 def test_a_text_in_place_of_the_list_of_the_first_skills_is_refused():
     with pytest.raises(DefinitionError, match="must be a list of names"):
         SkillPrompt(first="pdf")
+
+
+def test_texts_of_former_descriptions_do_not_pile_up():
+    texts = SkillTexts()
+    for version in range(1_000):
+        skills = [PDF._replace(description=f"Version {version}."), PDF._replace(name="xlsx")]
+        texts = texts.renewed(len(skills))
+        render_skills(skills, BARE, texts=texts)
+        assert texts.plain.cache_info().currsize < 80
+    assert texts.escaped.cache_info().hits, "what did not change is not written again"

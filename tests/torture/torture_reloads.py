@@ -46,8 +46,10 @@ _CHECKED_EVERY = 10
 
 WARM_RELOADS = 1_000
 """Reloads before the memory of the process is compared."""
-MOST_SLOPE = 500
+MOST_SLOPE = 100
 """Bytes by which the process may grow with a reload."""
+MOST_BLOCKS = 0.5
+"""Blocks of memory of Python by which it may grow with a reload: one is a number that stays."""
 
 
 def histories(count: int, folder: Path) -> Tally:
@@ -176,9 +178,14 @@ def growth(count: int, folder: Path) -> Tally:
             grown = after[what] - before[what]
             tally.expect(grown <= most, f"{grown} more {what} after {count - warm} reloads")
         slope = (_resident() - resident) / max(count - warm, 1)
+        blocks = (after["blocks"] - before["blocks"]) / max(count - warm, 1)
         is_long = count >= 3 * WARM_RELOADS  # before that, one page of memory is a slope
         tally.expect(not is_long or slope < MOST_SLOPE, f"{slope:.0f} bytes more for each reload")
-        tally.note = f"{after['objects'] - before['objects']:+} objects, {slope:.0f} bytes a reload"
+        tally.expect(not is_long or blocks < MOST_BLOCKS, f"{blocks:.1f} blocks more for each")
+        tally.note = (
+            f"{after['objects'] - before['objects']:+} objects, a reload {slope:.0f} bytes"
+            f" and {blocks:.2f} blocks"
+        )
     return tally
 
 
@@ -188,6 +195,7 @@ def _census() -> dict[str, int]:
     handles = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     return {
         "objects": len(gc.get_objects()),
+        "blocks": sys.getallocatedblocks(),
         "modules": len(sys.modules),
         "threads": threading.active_count(),
         "handles": handles,

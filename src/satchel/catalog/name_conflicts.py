@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from satchel.catalog.catalog_entries import Entry, Status
 from satchel.diagnostics import Where, make_diagnostic
+from satchel.mixed_scripts import skeleton
+from satchel.text import escaped
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginEntry, SkillEntry, ToolEntry
@@ -20,8 +22,9 @@ def resolve_skills(entries: Iterable[SkillEntry]) -> list[SkillEntry]:
     """Serve the entry with the highest precedence, then the first by rank.
 
     A copy is not a conflict: the same SKILL.md, and other files of the same names and sizes.
+    A name of another alphabet that reads like one that is served yields, whatever its precedence.
     """
-    return _resolve(entries, _skill_diagnostic)
+    return _without_look_alikes(_resolve(entries, _skill_diagnostic))
 
 
 def resolve_tools(entries: Iterable[ToolEntry]) -> list[ToolEntry]:
@@ -54,6 +57,26 @@ def _resolve(entries: Iterable[E], diagnose: Callable[[E, E], Diagnostic]) -> li
             )
         resolved.append(entry)
     return resolved
+
+
+def _without_look_alikes(skills: list[SkillEntry]) -> list[SkillEntry]:
+    served = {skill.name.casefold(): skill for skill in skills if skill.is_served}
+    for at, skill in enumerate(skills):
+        if skill.name.isascii() or not skill.is_served:
+            continue
+        other = served.get(skeleton(skill.name), skill)
+        if other.name.isascii():
+            problem = make_diagnostic(
+                "skill-shadowed",
+                Where(skill.path),
+                f"the name {escaped(skill.name)} reads like that of the skill {other.name!r} "
+                f"({other.path})",
+                "rename one of the two",
+            )
+            skills[at] = replace(
+                skill, state=Status.SHADOWED, diagnostics=(*skill.diagnostics, problem)
+            )
+    return skills
 
 
 def unshadowed(entry: E) -> E:

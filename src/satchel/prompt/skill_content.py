@@ -3,14 +3,14 @@
 Format: agentskills.io, "structured wrapping" in the guide for clients.
 """
 
-import re
 from collections.abc import Sequence
 
+from satchel.prompt.forged_frames import without_tags
 from satchel.text import visible, xml, xml_path
 
 _MAX_FILES = 50
-# Instructions must not open or close the tags around them.
-_OUR_TAG = re.compile(r"<(?=[\s/]*skill_(?:content|resources))", re.IGNORECASE)
+_AROUND = "skill_content|skill_resources"
+"""The tags around instructions, which these must not open or close."""
 
 
 def render_content(
@@ -29,7 +29,7 @@ def render_content(
     `has_reader`: the model can call `read_skill_file`. `origin` is where the skill
     comes from, such as `the MCP server docs`; `""` for one in a folder. A command has no `folder`.
     """
-    instructions = _OUR_TAG.sub("&lt;", visible(body)).strip("\n")
+    instructions = without_tags(visible(body), _AROUND).strip("\n")
     location = _location(folder, has_reader, origin)
     parts = [instructions, location, _resources(files), *map(xml, remarks)]
     content = "\n\n".join(part for part in parts if part)

@@ -94,11 +94,14 @@ class SkillTexts:
     __slots__ = ("escaped", "line", "path", "plain")
 
     def __init__(self) -> None:
-        def keep(write: Callable[..., str]) -> Callable[..., str]:
-            return lru_cache(_MOST_TEXTS)(write)
-
+        keep = lru_cache(_MOST_TEXTS)
         self.plain, self.escaped, self.path = keep(one_line), keep(xml), keep(xml_path)
         self.line = keep(self._line)
+
+    def renewed(self, count: int) -> "SkillTexts":
+        """Return these, or none if most of them are of former descriptions of `count` skills."""
+        current = min(count, _FIRST_IN_LINES)
+        return self if self.plain.cache_info().currsize <= 2 * current + 64 else SkillTexts()
 
     def _line(self, template: str, name: str, description: str, folder: str, length: int) -> str:
         shown = self.escaped(shorten(self.plain(description), length))

@@ -163,7 +163,7 @@ def _listing(
     if last is not None and _read_alike(last[0], skills):
         listing = last[1]
     else:
-        texts = cache.skill_texts = cache.skill_texts or SkillTexts()
+        texts = cache.skill_texts = (cache.skill_texts or SkillTexts()).renewed(len(skills))
         listing = render_skills(
             skills,
             style,
