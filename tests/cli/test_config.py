@@ -175,8 +175,10 @@ def test_a_secret_is_asked_for_on_a_terminal_and_not_echoed(plugins, file):
     seen = b""
     while b"api_key:" not in seen:
         seen += os.read(terminal, 1000)
-    # What is typed before the echo is off is thrown away.
+    # click may write the prompt first and then turn the echo off, which drops what was typed.
+    deadline = time.monotonic() + 60
     while termios.tcgetattr(terminal)[3] & termios.ECHO:
+        assert time.monotonic() < deadline, "the echo stays on"
         time.sleep(0.01)
     os.write(terminal, f"{CANARY}\n".encode())
     try:
