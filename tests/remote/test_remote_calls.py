@@ -408,6 +408,43 @@ def test_a_pickle_in_redis_is_never_loaded(folder, url, tmp_path):
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"key": "evil", "function": None, "args": None, "kwargs": None},
+        *({"function": name, "args": "[600]"} for name in ("sleep", "trace", "fail", "os.system")),
+        {"when": "yesterday"},
+        {"attempt": "many"},
+        {"generation": "x"},
+        {"key": b"\xff"},
+        {"args": "[[[["},
+    ],
+    ids=str,
+)
+def test_a_worker_outlives_records_that_docket_cannot_read(folder, url, fields, caplog):
+    whole = {
+        "key": "evil",
+        "when": "2026-01-01T00:00:00+00:00",
+        "function": TASK,
+        "args": "[]",
+        "kwargs": "{}",
+        "attempt": "1",
+    }
+    record = {key: value for key, value in {**whole, **fields}.items() if value is not None}
+
+    async def main():
+        async with serving(folder, url) as worker, hosting(folder, url) as session:
+            (digest,) = worker.digests
+            async with open_docket(url, "satchel", digest) as queue, queue.redis() as redis:
+                await redis.xadd(queue.stream_key, record)
+            async with asyncio.timeout(60):
+                while not any(word in caplog.text for word in ("a call was refused", "dropping")):
+                    await asyncio.sleep(0.01)
+            assert (await session.call("where")).text == "1"
+
+    asyncio.run(main())
+
+
 def test_tools_of_the_host_and_of_the_session_run_here(folder, url):
     async def main():
         with Satchel(plugins=[folder]) as app:

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, Self
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import cloudpickle  # type: ignore[import-untyped]
 import docket.docket
@@ -19,6 +20,7 @@ import docket.execution
 import docket.strikelist
 import docket.worker
 from docket import Docket
+from docket.execution import Execution
 
 from satchel.errors import DefinitionError
 from satchel.remote.remote_keys import TASK
@@ -69,6 +71,30 @@ class _JsonIfOurs:
         return _Named(value) if isinstance(value, dict) else _Listed(value)
 
 
+class _CheckedExecution(Execution):
+    """A call in a queue. One that docket cannot read is read as one without a signature.
+
+    Docket would end the worker instead, and the next one that gets it.
+    """
+
+    @classmethod
+    async def from_message(
+        cls, docket: Docket, message: Any, *positional: Any, **named: Any
+    ) -> Self:
+        """Read the call."""
+        try:
+            return await super().from_message(docket, message, *positional, **named)
+        except (KeyError, TypeError, ValueError):
+            if not _is_ours.get():
+                raise
+            return await super().from_message(docket, _unsigned(), *positional, **named)
+
+
+def _unsigned() -> dict[bytes, bytes]:
+    own = {b"function": TASK.encode(), b"key": uuid4().hex.encode(), b"attempt": b"1"}
+    return {**own, b"when": b"2026-01-01T00:00:00+00:00", b"args": b"[]", b"kwargs": b"{}"}
+
+
 @contextmanager
 def json_only(*, is_ours: bool = True) -> Iterator[None]:
     """Let docket write and read JSON inside, also in the tasks that begin there."""
@@ -85,6 +111,7 @@ def _without_pickle() -> None:
         if not hasattr(module, "cloudpickle"):
             raise RuntimeError(f"{module.__name__} has changed; its messages may be pickles")
         module.__dict__["cloudpickle"] = _JsonIfOurs
+    docket.worker.__dict__["Execution"] = _CheckedExecution
 
 
 def checked_url(url: str) -> str:
@@ -112,6 +139,7 @@ def open_docket(url: str, name: str, digest: str) -> Docket:
         heartbeat_interval=timedelta(seconds=1),
         execution_ttl=timedelta(minutes=5),
     )
+    queue.tasks.clear()  # docket's own tasks need no signature
     queue.register(_runs_on_a_worker, names=[TASK])
     return queue
 
