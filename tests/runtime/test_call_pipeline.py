@@ -7,9 +7,7 @@ from runs import a_run, a_tool, play
 
 from satchel.runtime import BackgroundTasks, prepare_call, run_call
 from satchel.runtime.answer_memory import AnswerMemory
-from satchel.runtime.call_pipeline import MiddlewareRun
 from satchel.runtime.middleware_chain import wrap
-from satchel.runtime.tool_run import FunctionRun
 from satchel.settings import Limits
 from satchel.tools import ToolCall
 
@@ -36,11 +34,11 @@ def sending(name, **changes):
 
 
 def test_a_tool_without_layers_runs_as_it_is():
-    assert isinstance(a_run(fn)._source, FunctionRun)
-    assert isinstance(a_run(fn, idempotent=True)._source, FunctionRun)
-    assert isinstance(a_run(fn, background=True)._source, FunctionRun)
-    assert isinstance(a_run(fn, idempotent=True, answers=AnswerMemory())._source, MiddlewareRun)
-    assert isinstance(a_run(fn, layers=[passing])._source, MiddlewareRun)
+    assert not a_run(fn).has_middleware
+    assert not a_run(fn, idempotent=True).has_middleware
+    assert not a_run(fn, background=True).has_middleware
+    assert a_run(fn, idempotent=True, answers=AnswerMemory()).has_middleware
+    assert a_run(fn, layers=[passing]).has_middleware
 
 
 def test_a_call_knows_its_tool():

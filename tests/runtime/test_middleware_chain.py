@@ -6,7 +6,6 @@ from runs import play
 
 from satchel.errors import DefinitionError
 from satchel.runtime.middleware_chain import (
-    CURRENT_FRAME,
     MiddlewareFrame,
     ScopedMiddleware,
     find_no_tool,
@@ -112,8 +111,7 @@ def test_what_each_layer_opens_is_noted_from_the_outside_in():
         async def bottom(call):
             yield ToolResult()
 
-        CURRENT_FRAME.set(around)
-        handler = wrap(bottom, [a_layer("M1", []), a_layer("M2", [])])
+        handler = wrap(bottom, [a_layer("M1", []), a_layer("M2", [])], around)
         async for _ in handler(ToolCall(name="one", tool=ONE)):
             pass
 
@@ -137,8 +135,8 @@ def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
         yield ToolResult()
 
     async def main():
-        CURRENT_FRAME.set(MiddlewareFrame({"two": (TWO, ("maps",))}.get, []))
-        handler = wrap(bottom, [outer, inside])
+        around = MiddlewareFrame({"two": (TWO, ("maps",))}.get, [])
+        handler = wrap(bottom, [outer, inside], around)
         async for _ in handler(ToolCall(name="one", tool=ONE)):
             pass
 

@@ -12,8 +12,8 @@ from satchel.runtime.call_task import CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.error_results import ErrorText
 from satchel.runtime.middleware_chain import (
-    CURRENT_FRAME,
     FindTool,
+    Handler,
     Middleware,
     MiddlewareFrame,
     find_no_tool,
@@ -90,39 +90,35 @@ async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
 class MiddlewareRun:
     """One run of a function inside its middleware, in the task of a call."""
 
-    accumulator: ChunkAccumulator | None = None
     _result: ToolResult | None = None
-    _function_result: ToolResult | None = None
-    _has_been_interrupted = False
     _items: AsyncIterator[Item] | None = None
 
     def __init__(self, scope: CallScope, owner: CallTask, _call: ToolCall, _tool: Tool) -> None:
         self._scope, self._owner = scope, owner
         self._frame = MiddlewareFrame(scope.find, [])
 
-    async def next(self) -> Item:
+    async def __anext__(self) -> Item:
         """Return the next chunk, or the result."""
         owner = self._owner
         if self._items is None:
             # Middleware sees the arguments that the function gets.
             owner.call = validated(owner.call, owner.tool)
-            CURRENT_FRAME.set(self._frame)
-            self._items = wrap(self._run_tool, self._scope.middleware)(owner.call)
+            self._items = self._inside(self._run_tool, self._scope.middleware)(owner.call)
         async for item in self._items:
             if isinstance(item, ToolChunk):
-                self.accumulator = self.accumulator or ChunkAccumulator(owner.limits)
-                return self.accumulator.add(item, owner.call_id)
+                owner.chunks = owner.chunks or ChunkAccumulator(owner.limits)
+                return owner.chunks.add(item, owner.call_id)
             # Not returned yet: middleware may run code after its last item.
             self._result = item
         if (result := self._result) is not None:
-            if result is not self._function_result:  # middleware may return any value
+            if result is not owner.function_result:  # middleware may return any value
                 result = limit_result(to_result(result, owner.call_id), owner.limits)
             return self._mark_interrupted(result)
-        if self.accumulator is None:
+        if owner.chunks is None:
             raise TypeError("the middleware yielded nothing")
-        return self._mark_interrupted(self.accumulator.result(owner.call_id))
+        return self._mark_interrupted(owner.chunks.result(owner.call_id))
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close what the middleware opened, the outermost first."""
         opened: list[Any] = self._frame.opened
         self._frame.find, self._frame.opened = find_no_tool, []
@@ -147,12 +143,15 @@ class MiddlewareRun:
             target_middleware = self._scope.middleware_of(call.name, call.groups)
             inside += [item for item in target_middleware if item not in self._scope.middleware]
         if tool.background and self._scope.tasks is not None:
-            return wrap(self._start_in_background, inside)(call)
+            return self._inside(self._start_in_background, inside)(call)
         if tool.idempotent and self._scope.answers is not None:
             inside.append(answer_from(self._scope.answers))
         if tool.postprocess is not None:
             inside.append(postprocess(tool.postprocess))
-        return wrap(self._run_function, inside)(call)
+        return self._inside(self._run_function, inside)(call)
+
+    def _inside(self, handler: Handler, middleware: Sequence[Middleware]) -> Handler:
+        return wrap(handler, middleware, self._frame)
 
     async def _start_in_background(self, call: ToolCall) -> AsyncIterator[Item]:
         tool, tasks, limits = call.tool, self._scope.tasks, self._owner.limits
@@ -172,32 +171,21 @@ class MiddlewareRun:
             yield item
 
     def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
-        items = self._items_of_function(call)
-        self._frame.opened.append(items)
-        return items
-
-    async def _items_of_function(self, call: ToolCall) -> AsyncIterator[Item]:
         owner, call = self._owner, redirected(call, self._scope.find)
         if call.tool is None:
-            yield failure("tool_not_found", f"there is no tool {call.name!r}", owner.call_id)
-            return
-        owner.executed_tool = call.name
+            return self._tool_not_found(call)
         # Arguments that middleware changed are validated like those of a model.
         is_validated = call.arguments is owner.call.arguments and call.tool is owner.tool
         run = FunctionRun(owner, call, call.tool, is_validated=is_validated)
-        try:
-            while not isinstance(item := await run.next(), ToolResult):
-                yield item
-        finally:
-            await run.close()
-        if item.is_interrupted and owner.reason is not None:
-            self._has_been_interrupted = True
-        self._function_result = item
-        yield item
+        self._frame.opened.append(run)
+        return run
+
+    async def _tool_not_found(self, call: ToolCall) -> AsyncIterator[Item]:
+        yield failure("tool_not_found", f"there is no tool {call.name!r}", self._owner.call_id)
 
     def _mark_interrupted(self, result: ToolResult) -> ToolResult:
         """Return the result, marked as interrupted even if middleware replaced it."""
-        if not self._has_been_interrupted or result.is_interrupted:
+        if not self._owner.was_interrupted or result.is_interrupted:
             return result
         ended = self._owner.early_result(EndReason.INTERRUPTED)
         content = (*result.content, *ended.content)

@@ -54,12 +54,10 @@ class Cancellable(Protocol):
 class ItemSource(Protocol):
     """Yields the items of a call, inside its task."""
 
-    accumulator: ChunkAccumulator | None
-
-    async def next(self) -> Item:
+    async def __anext__(self) -> Item:
         """Return the next chunk, or the result."""
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close what is still open; do not raise what the tool raises."""
 
 
@@ -75,6 +73,12 @@ class CallTask:
     """Whether the task ignored its cancellation, so that its reader got another result."""
     executed_tool = ""
     """The name of the tool that ran. It differs from the call's if middleware redirected it."""
+    function_result: ToolResult | None = None
+    """The result of the function that ended last."""
+    was_interrupted = False
+    """Whether a function was interrupted, whatever middleware made of its result."""
+    chunks: ChunkAccumulator | None = None
+    """The chunks that arrived."""
     route: "Route | None" = None
     """Chooses another runner than that of the tool; set only if the host has registered one."""
     _loop: asyncio.AbstractEventLoop | None = None
@@ -83,7 +87,6 @@ class CallTask:
     _reader_is_ready: asyncio.Future[None] | None = None  # the task waits for its reader
     _grace_timer: asyncio.TimerHandle | None = None
     _item: Item | None = None
-    _chunks: ChunkAccumulator | None = None  # of a call that has ended
     _reads_chunks = False
     _is_over = _is_ending = _is_cancelled = False
 
@@ -100,10 +103,9 @@ class CallTask:
         self.call, self.tool, self.limits, self.errors = call, tool, limits, errors
         self.call_id = call.id or None
         """The id of the call, or `None` if it has none."""
-        self._has_middleware = has_middleware
+        self._source, self.has_middleware = source, has_middleware
         self.running: set[Cancellable] = set()
         """The functions that run now; middleware may run several at once."""
-        self._source: ItemSource | None = source(self, call, tool)
 
     # ---- for the reader -------------------------------------------------------------------
 
@@ -139,17 +141,12 @@ class CallTask:
     @property
     def partial_result(self) -> ToolResult:
         """The chunks that arrived, as a result."""
-        chunks = self._all_chunks
-        return chunks.result(self.call_id) if chunks else ToolResult()
-
-    @property
-    def _all_chunks(self) -> ChunkAccumulator | None:
-        return self._source.accumulator if self._source else self._chunks
+        return self.chunks.result(self.call_id) if self.chunks else ToolResult()
 
     @property
     def wants_chunks(self) -> bool:
         """Whether each chunk goes to middleware or to the reader; or only into the result."""
-        return self._reads_chunks or self._has_middleware or self.reason is not None
+        return self._reads_chunks or self.has_middleware or self.reason is not None
 
     async def _next(self) -> Item:
         if self._task is None:
@@ -186,10 +183,9 @@ class CallTask:
     # ---- inside the task ------------------------------------------------------------------
 
     async def _main(self) -> None:
-        source = self._source
-        assert source is not None
+        source = self._source(self, self.call, self.tool)
         try:
-            while not isinstance(item := await source.next(), ToolResult):
+            while not isinstance(item := await source.__anext__(), ToolResult):
                 if self._reads_chunks:
                     await self._hand_over(item)
         except Abandoned:
@@ -201,7 +197,7 @@ class CallTask:
             item = self._result_after(problem)
         if self._is_cancelled:  # even if middleware returned another result
             item = self._append_to_chunks(self.early_result(EndReason.INTERRUPTED))
-        await source.close()
+        await source.aclose()
         self._finish(item)
 
     def _result_after(self, problem: BaseException) -> ToolResult:
@@ -228,9 +224,6 @@ class CallTask:
         if self._is_over:
             return  # it was abandoned, and the reader has a result
         self._is_over = True
-        if self._source is not None:
-            self._chunks = self._source.accumulator
-            self._source = None  # breaks the cycle, so that no garbage collection is needed
         if self._grace_timer is not None:
             self.stop_grace()
         if isinstance(item, ToolResult) and item.exception is not None:
@@ -243,7 +236,7 @@ class CallTask:
         """Return the result for an exception; its text is safe for the model."""
         result = error_result(self.tool, self.call.arguments, problem, self.call_id, self.errors)
         result = limit_result(result, self.limits)
-        return replace(result, exception=problem) if self._has_middleware else result
+        return replace(result, exception=problem) if self.has_middleware else result
 
     def early_result(self, reason: EndReason, *, is_elsewhere: bool = False) -> ToolResult:
         """Return the result of a call that was ended early, here or on another machine."""
@@ -257,8 +250,7 @@ class CallTask:
         return failure("timeout", text, self.call_id)
 
     def _append_to_chunks(self, last: ToolResult) -> ToolResult:
-        chunks = self._all_chunks
-        return chunks.followed_by(last) if chunks else last
+        return self.chunks.followed_by(last) if self.chunks else last
 
     # ---- ending it: the loop calls these ----------------------------------------------------
 
@@ -271,7 +263,7 @@ class CallTask:
             return
         for function in tuple(self.running):
             function.cancel(EndReason.INTERRUPTED)
-        if self._has_middleware:  # it may clean up, within the grace time
+        if self.has_middleware:  # it may clean up, within the grace time
             self.start_grace(self._cancel)
 
     def _cancel(self) -> None:
@@ -316,7 +308,7 @@ class CallTask:
         self.stop_grace()
         assert self._loop is not None
         # Twice as long with middleware: the function inside may use up the first half.
-        grace = self.limits.cancel_grace * (2 if self._has_middleware else 1)
+        grace = self.limits.cancel_grace * (2 if self.has_middleware else 1)
         self._grace_timer = self._loop.call_later(grace, then)
 
     def stop_grace(self) -> None:

@@ -16,16 +16,13 @@ class Droppable(Coroutine[Any, Any, None]):
     Otherwise the event loop would wait for the task when the loop closes.
     """
 
+    send: Any = None
+    """Takes the next step: that of the coroutine itself, because every call takes some."""
+    throw: Any = None
+    """Takes the next step with an exception."""
+
     def __init__(self, work: Coroutine[Any, Any, None]) -> None:
-        self._work, self._is_dropped = work, False
-
-    def send(self, value: Any) -> Any:
-        """Take the next step."""
-        return self._end() if self._is_dropped else self._work.send(value)
-
-    def throw(self, *problem: Any) -> Any:
-        """Take the next step with an exception."""
-        return self._end() if self._is_dropped else self._work.throw(*problem)
+        self._work, self.send, self.throw = work, work.send, work.throw
 
     def close(self) -> None:
         """Drop it at once: it was never started, or its loop is closed."""
@@ -34,12 +31,12 @@ class Droppable(Coroutine[Any, Any, None]):
 
     def drop(self) -> None:
         """Let it take no further step."""
-        self._is_dropped = True
+        self.send = self.throw = self._end
 
     def __await__(self) -> Generator[Any, Any, None]:
         return self._work.__await__()
 
-    def _end(self) -> NoReturn:
+    def _end(self, *_: object) -> NoReturn:
         self._discard()
         raise asyncio.CancelledError
 

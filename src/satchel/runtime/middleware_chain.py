@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
-from contextvars import ContextVar
 
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
@@ -58,7 +57,7 @@ FindTool = Callable[[str], tuple[Tool, tuple[str, ...]] | None]
 class MiddlewareFrame:
     """What the middleware of a running call needs; emptied when the call has ended.
 
-    It may live on in a context: a background task keeps the context it was started in.
+    It may live on with a handler that middleware keeps.
     """
 
     find: FindTool
@@ -70,17 +69,15 @@ def find_no_tool(_name: str) -> None:
     """Return `None`: without a session, a call cannot be redirected."""
 
 
-CURRENT_FRAME: ContextVar[MiddlewareFrame] = ContextVar("satchel.runtime.around")
-"""The frame of the call that runs in this task."""
-
-
-def wrap(handler: Handler, middleware: Iterable[Middleware]) -> Handler:
+def wrap(
+    handler: Handler, middleware: Iterable[Middleware], frame: MiddlewareFrame | None = None
+) -> Handler:
     """Return a handler inside middleware.
 
     Middleware may redirect a call to another tool. The middleware further inside gets that tool.
     """
     for outer in reversed(tuple(middleware)):
-        handler = _inside(outer, handler)
+        handler = _inside(outer, handler, frame)
     return handler
 
 
@@ -92,9 +89,8 @@ def redirected(call: ToolCall, find: FindTool) -> ToolCall:
     return call.changed(tool=tool, groups=groups, approved=False)  # it was of the first tool
 
 
-def _inside(outer: Middleware, inner: Handler) -> Handler:
+def _inside(outer: Middleware, inner: Handler, frame: MiddlewareFrame | None) -> Handler:
     def handler(call: ToolCall) -> AsyncIterator[Item]:
-        frame = CURRENT_FRAME.get(None)
         if frame is None:  # used without a call, as in a test
             return outer(call, inner)
         items = outer(redirected(call, frame.find), inner)

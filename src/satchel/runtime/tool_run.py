@@ -29,12 +29,12 @@ def validated(call: ToolCall, tool: Tool) -> ToolCall:
 class FunctionRun:
     """One run of one function by its runner, inside the task of a call."""
 
-    accumulator: ChunkAccumulator | None = None
+    _chunks: ChunkAccumulator | None = None
     _reason: EndReason | None = None
     _stream: AsyncIterator[Any] | None = None
     _task: asyncio.Task[Any] | None = None  # set while the function runs
     _clock: CallClock | None = None  # set while it is timed
-    _is_ending = False
+    _is_over = _is_ending = False
     _is_waiting = False  # a runner elsewhere has not started the function
     _is_elsewhere = False  # it has started it
     _survives_cancel = False  # the function is in a thread, which cancelling does not end
@@ -54,11 +54,17 @@ class FunctionRun:
         """The name of the tool that it runs."""
         return self._tool.name
 
-    async def next(self) -> Item:
+    def __aiter__(self) -> AsyncIterator[Item]:
+        return self
+
+    async def __anext__(self) -> Item:
         """Return the next chunk, or the result; raise only a cancellation of the whole task."""
+        if self._is_over:
+            raise StopAsyncIteration
         owner = self._owner
+        owner.executed_tool = self._call.name
         if owner.reason is not None:  # also when middleware retries
-            return await self._close_and_append(owner.early_result(EndReason.INTERRUPTED))
+            return await self._end_with(owner.early_result(EndReason.INTERRUPTED))
         self._task = task = asyncio.current_task()
         assert task is not None
         cancels_before = task.cancelling()
@@ -67,7 +73,8 @@ class FunctionRun:
         loop = task.get_loop()
         self._start_clock(loop)
         try:
-            item = await self._step()
+            whole = self._result_of(await self._begin(loop)) if self._stream is None else None
+            item = whole if whole is not None else await self._next_chunk()
         except BaseException as raised:
             # Not only Exception: a tool that exits or cancels itself must not end the host.
             problem = raised
@@ -80,6 +87,8 @@ class FunctionRun:
         if (reason := self._reason or owner.reason) is not None:
             return await self._result_of_cancelled(reason, task)
         if problem is None:
+            if isinstance(item, ToolResult):
+                self._is_over, owner.function_result = True, item
             return item
         is_cancelled = (
             isinstance(problem, asyncio.CancelledError) and task.cancelling() > cancels_before
@@ -87,11 +96,13 @@ class FunctionRun:
         if is_cancelled or owner.reader_has_left:
             if self._survives_cancel:
                 owner.log_leak()
+            await self.aclose()
             raise problem
-        return await self._close_and_append(owner.result_of_error(problem))
+        return await self._end_with(owner.result_of_error(problem))
 
-    async def close(self) -> None:
-        """Close the stream of the function, if one is open."""
+    async def aclose(self) -> None:
+        """End it, and close the stream of the function, if one is open."""
+        self._is_over = True
         if self._stream is None:
             return
         stream, self._stream = self._stream, None
@@ -103,66 +114,74 @@ class FunctionRun:
             except BaseException:  # noqa: S110 - how a tool ends does not matter here
                 pass
 
-    async def _step(self) -> Item:
-        if self._stream is not None:
-            return await self._next_chunk(self._stream, None)
-        call, tool, owner = self._call, self._tool, self._owner
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> Awaitable[Any]:
+        """Return what runs the function, by the runner that the host chooses for it."""
+        call, tool, route = self._call, self._tool, self._owner.route
         if not self._is_validated:
             call = validated(call, tool)
-        runner = tool.runner
-        if owner.route is not None:
-            runner, call = owner.route(call)
-        outcome: Any = RunnerSignal.HERE
-        if runner.waits:
-            outcome = await self._run_elsewhere(runner, call)
-        if outcome is RunnerSignal.HERE:
-            runner = tool.runner if runner.waits else runner
-            self._survives_cancel = not runner.ends_when_cancelled
-            if runner.ends_when_cancelled and self._task is not None:
-                watch_loop(self._task.get_loop(), owner.limits.loop_blocked)
-            outcome = await runner.run(call)
-            self._survives_cancel = False
-        if isinstance(outcome, FinalResult):
-            return outcome.with_id(owner.call_id)
-        if outcome is None:
-            return result_of_nothing(owner.call_id)
-        if not hasattr(outcome, "__anext__"):
-            return limit_result(to_result(outcome, owner.call_id), owner.limits)
-        self.accumulator = ChunkAccumulator(owner.limits)
-        stream = self._stream = aiter(outcome)
-        return await self._next_chunk(stream, first_of(stream))
+        runner, call = (tool.runner, call) if route is None else route(call)
+        run = self._run_elsewhere if runner.waits else self._run_here
+        return run(runner, call, loop)
 
-    async def _run_elsewhere(self, runner: Runner, call: ToolCall) -> Any:
+    def _run_here(
+        self, runner: Runner, call: ToolCall, loop: asyncio.AbstractEventLoop
+    ) -> Awaitable[Any]:
+        self._survives_cancel = not runner.ends_when_cancelled
+        if runner.ends_when_cancelled:
+            watch_loop(loop, self._owner.limits.loop_blocked)
+        return runner.run(call)
+
+    async def _run_elsewhere(
+        self, runner: Runner, call: ToolCall, loop: asyncio.AbstractEventLoop
+    ) -> Any:
         self._is_waiting = True
-        self._stop_clock(asyncio.get_running_loop())
+        self._stop_clock(loop)
         outcome = await runner.run(call)
         if outcome is RunnerSignal.HERE:
             self._function_starts()
-        else:
-            self._is_elsewhere = True
+            return await self._run_here(self._tool.runner, call, loop)
+        self._is_elsewhere = True
         return outcome
 
-    async def _next_chunk(self, stream: AsyncIterator[Any], first: Awaitable[Any] | None) -> Item:
-        call_id = self._owner.call_id
-        chunks = self.accumulator or ChunkAccumulator(self._owner.limits)
+    def _result_of(self, value: Any) -> ToolResult | None:
+        """Return the result for what the function returned; `None` if it is a stream."""
+        self._survives_cancel = False
+        owner = self._owner
+        if isinstance(value, FinalResult):
+            return value.with_id(owner.call_id)
+        if value is None:
+            return result_of_nothing(owner.call_id)
+        if not hasattr(value, "__anext__"):
+            return limit_result(to_result(value, owner.call_id), owner.limits)
+        self._stream = aiter(value)
+        return None
+
+    async def _next_chunk(self) -> Item:
+        owner, stream, first = self._owner, self._stream, None
+        assert stream is not None
+        if (chunks := self._chunks) is None:
+            chunks = self._chunks = ChunkAccumulator(owner.limits)
+            if not owner.has_middleware:
+                owner.chunks = chunks
+            first = first_of(stream)
         while True:
             try:
                 value = await (first or stream.__anext__())
             except StopAsyncIteration:
-                return chunks.result(call_id)
+                return chunks.result(owner.call_id)
             if isinstance(value, FinalResult):
-                await self.close()
-                return value.with_id(call_id)
+                await self.aclose()
+                return value.with_id(owner.call_id)
             first = None
             if value is RunnerSignal.STARTED:
                 self._function_starts()
                 continue
             item = to_result(value)
             if item.error_code == "invalid_result":
-                return await self._close_and_append(replace(item, call_id=call_id))
-            chunk = chunks.add(item, call_id, is_whole=isinstance(value, ToolResult))
+                return await self._end_with(replace(item, call_id=owner.call_id))
+            chunk = chunks.add(item, owner.call_id, is_whole=isinstance(value, ToolResult))
             is_empty = not chunk.content and chunk.structured is None and not chunk.metadata
-            if self._owner.wants_chunks and not is_empty:
+            if owner.wants_chunks and not is_empty:
                 return chunk
 
     async def _result_of_cancelled(self, reason: EndReason, task: asyncio.Task[Any]) -> ToolResult:
@@ -172,14 +191,19 @@ class FunctionRun:
         if self._survives_cancel:
             self._owner.log_leak()
             result = replace(result, metadata={"leaked": True})
-        result = await self._close_and_append(result)
+        result = await self._end_with(result)
         if reason is EndReason.TIMEOUT:
             self._owner.stop_grace()  # middleware continues, as after any failure
         return result
 
-    async def _close_and_append(self, last: ToolResult) -> ToolResult:
-        await self.close()
-        return self.accumulator.followed_by(last) if self.accumulator else last
+    async def _end_with(self, last: ToolResult) -> ToolResult:
+        owner = self._owner
+        await self.aclose()
+        result = self._chunks.followed_by(last) if self._chunks else last
+        if result.is_interrupted and owner.reason is not None:
+            owner.was_interrupted = True
+        owner.function_result = result
+        return result
 
     # ---- the time limit ---------------------------------------------------------------------
 

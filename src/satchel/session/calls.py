@@ -96,10 +96,13 @@ class CallDispatcher:
         """Run a tool as a plan of one; every failure becomes a result."""
         # This holds the view until the call has ended: the modules of a plugin's version live as
         # long as a catalog that serves it, so a reload does not unload them during this call.
-        run = self._prepare_validated(shared_view, call)
+        is_planned = shared_view.cache.has_contracts or self._session_state.plan_policy is not None
+        prepare = self._prepare_validated if is_planned else self.prepare
+        run = prepare(shared_view, call)
         if isinstance(run, ToolResult):
             return run
-        return self.write_effects(shared_view, run, await self._result_of(run))
+        result = await self._result_of(run)
+        return self.write_effects(shared_view, run, result) if is_planned else result
 
     async def stream(self, shared_view: SharedView, call: ToolCall) -> AsyncIterator[Item]:
         """Run a tool; yield each chunk as it comes, and last the result."""
