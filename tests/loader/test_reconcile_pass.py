@@ -1,5 +1,6 @@
 """One whole pass over folders, without a satchel, a watch or a thread."""
 
+import gc
 import json
 from dataclasses import replace
 from types import SimpleNamespace
@@ -70,6 +71,18 @@ def test_a_pass_that_finds_nothing_new_returns_the_generation_before(
     second = run(first)
     assert second[1] is first[1]
     assert run(second, dirty=frozenset())[1] is first[1]
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_garbage_collector_is_as_it_was_after_a_pass(run, write_skill, tmp_path, is_on):
+    write_skill(tmp_path / "skills", "a")
+    if not is_on:
+        gc.disable()
+    try:
+        run()
+        assert gc.isenabled() is is_on
+    finally:
+        gc.enable()
 
 
 def test_only_what_is_dirty_is_read_again(run, write_skill, tmp_path):

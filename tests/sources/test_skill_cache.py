@@ -167,9 +167,9 @@ def damage(kind, path):
         with sqlite3.connect(path) as database:
             database.execute("create table skills (a)")
         database.close()
-    elif kind == "bad rows":
+    elif kind in {"data", "rest", "body"}:
         with sqlite3.connect(path) as database:
-            database.execute("update skills set data = '{}'")
+            database.execute(f"update skills set {kind} = cast('{{}}' as blob)")
         database.close()
     elif kind == "a folder":
         path.unlink()
@@ -184,8 +184,8 @@ def damage(kind, path):
 
 
 KINDS = [
-    *("deleted", "truncated", "empty", "not a database", "other table", "bad rows", "a folder"),
-    *("writable by others", "locked"),
+    *("deleted", "truncated", "empty", "not a database", "other table", "data", "a folder"),
+    *("body", "rest", "writable by others", "locked"),
 ]
 
 
@@ -202,6 +202,17 @@ def test_a_damaged_cache_is_as_good_as_none_and_is_made_anew(root, kind, monkeyp
     assert same_as_cold(root)
     if kind != "a folder":  # that one is the user's to remove
         assert reads(monkeypatch, root) == ["s2"], "it works again"
+
+
+@pytest.mark.usefixtures("later")
+def test_the_bodies_of_a_warm_start_are_compressed(root):
+    text = TEXT.format(3, 3) + "Do this, then that. " * 500
+    (root / "s3" / "SKILL.md").write_text(text)
+    for _ in range(2):
+        with Satchel(skills=[root]) as app:
+            manifest = app.catalog.skills["s3"].manifest
+            assert len(vars(manifest)["body"]) < 500
+            assert manifest.body == text.split("---\n")[2]
 
 
 @pytest.mark.usefixtures("later")

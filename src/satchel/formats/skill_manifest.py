@@ -4,12 +4,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Where
 from satchel.formats.front_matter import FrontMatter, load_frontmatter, split_front_matter
-from satchel.formats.frozen_values import frozen
-from satchel.formats.packed_text import PackedText
+from satchel.formats.frozen_values import frozen, to_plain
+from satchel.formats.packed_text import Compressed, PackedText
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
 from satchel.formats.simple_skill import COMPATIBILITY_LENGTH, read_simple_skill
 from satchel.formats.yaml_builder import YamlValue
@@ -28,6 +29,9 @@ _DOUBTFUL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _REMOTE_BODY = "The instructions are at the server."
 _GROUP_FIELDS = ("groups", "include_tools", "adk_additional_tools")
 _TOOL_REQUESTS = frozenset({"allowed-tools", "hooks", *_GROUP_FIELDS})
+_LAZY_FIELDS = ("license", "compatibility", "allowed_tools", "metadata")
+"""The attributes besides `fields` that `SkillManifest.restored` leaves unread."""
+
 _EXTRA_FIELDS = ("disable-model-invocation", *_GROUP_FIELDS)
 """Fields that are not part of the format, but that Satchel uses."""
 _FOREIGN_FIELDS = frozenset(
@@ -61,7 +65,43 @@ class SkillManifest:
     fields: Mapping[str, Any]
     body: PackedText = PackedText()
 
+    @classmethod
+    def restored(
+        cls, name: str, description: str, rest: str, body: Compressed, *, is_for_model: bool
+    ) -> "SkillManifest":
+        """Return a manifest that was saved with its `rest`, which is read when it is needed."""
+        manifest = cls.__new__(cls)
+        manifest.__dict__.update(
+            name=name, description=description, body=body, is_for_model=is_for_model, _rest=rest
+        )
+        return manifest
+
+    if not TYPE_CHECKING:  # A type checker would allow every name.
+
+        def __getattr__(self, name: str) -> Any:
+            """Read the rest of a restored manifest."""
+            if name.startswith("_") or "_rest" not in self.__dict__:
+                raise AttributeError(name)
+            fields, other = json.loads(self._rest)
+            values = {key: fields.get(key) for key in _LAZY_FIELDS} | other
+            values["allowed_tools"] = tuple(values["allowed_tools"])
+            frozen_values = {key: frozen(value) for key, value in values.items()}
+            # One update: other threads may read it at this moment.
+            self.__dict__.update(frozen_values, fields=frozen(fields))
+            return self.__dict__[name]
+
     @property
+    def rest(self) -> str:
+        """Return as text what `restored` needs."""
+        if text := self.__dict__.get("_rest"):
+            return str(text)
+        fields = to_plain(self.fields)
+        values = {key: to_plain(getattr(self, key)) for key in _LAZY_FIELDS}
+        # Most values are those of the fields.
+        other = {key: value for key, value in values.items() if value != fields.get(key)}
+        return json.dumps((fields, other))
+
+    @cached_property
     def is_for_model(self) -> bool:
         """Return whether a model may load it: not with `disable-model-invocation: true`."""
         value = self.fields.get("disable-model-invocation")

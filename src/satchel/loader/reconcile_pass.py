@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
 from itertools import compress
@@ -68,13 +70,24 @@ def reconcile(
         declared, unlocked = config.lock.servers(declared)
         invalid_servers += unlocked
     now = replace(now, plugins=plugins, declared=declared)
+    with _paused_collector():
+        return _with_catalog(inputs, now, providers, invalid_servers)
+
+
+def _with_catalog(
+    inputs: PassInputs,
+    now: ScanCache,
+    providers: Iterable[PassProvider],
+    invalid_servers: tuple[Diagnostic, ...],
+) -> tuple[ScanCache, Catalog]:
+    """Add the skills of all providers, and build the catalog."""
+    config, previous = inputs.config, inputs.previous
     for provider in providers:
         now = _with_skills(inputs, now, provider)
-
     edited = _edited_skills(inputs, now)
     ranked = tuple(_ranked(inputs, now.skills)) if edited is None else edited
     now = replace(now, settling=frozenset(_settling_paths(ranked, now)))
-    diagnostics = (*_source_diagnostics(inputs, now), *invalid_servers, *options.diagnostics)
+    diagnostics = (*_source_diagnostics(inputs, now), *invalid_servers, *inputs.options.diagnostics)
     if edited is not None:
         # Tools, groups and plugins are those of the previous catalog.
         problems = contract_diagnostics(config, previous, now.bound.plugins.values())
@@ -83,6 +96,18 @@ def reconcile(
             return now, catalog
         ranked = tuple(_ranked(inputs, now.skills))
     return now, _whole_catalog(inputs, now, ranked, diagnostics)
+
+
+@contextmanager
+def _paused_collector() -> Iterator[None]:
+    """Let garbage wait: the collector would visit the records of all skills many times."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _inputs(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import field
+from operator import attrgetter
 from typing import NamedTuple
 
 from satchel.lazy_dataclass import dataclass
@@ -40,13 +41,7 @@ class Stamp(NamedTuple):
     @classmethod
     def of(cls, status: os.stat_result) -> "Stamp":
         """Return the stamp of a file with this status."""
-        return cls(
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-            status.st_ino,
-            status.st_dev,
-        )
+        return cls._make(_stamped(status))
 
     @classmethod
     def at(cls, path: str) -> "Stamp":
@@ -59,6 +54,9 @@ class Stamp(NamedTuple):
     def is_settled(self) -> bool:
         """Return whether it is old enough, now, for an equal stamp to mean equal content."""
         return time.time() - max(self.changed, self.modified) / 1e9 > RACY_SECONDS
+
+
+_stamped = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev")
 
 
 StampedPath = tuple[str, Stamp]

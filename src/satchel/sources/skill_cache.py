@@ -8,6 +8,7 @@ again. If anything is wrong with the cache, the files are read instead. It can b
 import json
 import os
 import sqlite3
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any
@@ -15,7 +16,7 @@ from urllib.parse import quote
 
 from satchel.diagnostics import Diagnostic, Severity, Where
 from satchel.formats import SkillManifest
-from satchel.formats.frozen_values import to_plain
+from satchel.formats.packed_text import Compressed, packed
 from satchel.settings import MIB, Limits
 from satchel.sources.file_reader import Stamp, UnitFile, digest_of
 from satchel.sources.folder_reader import FolderContent
@@ -23,23 +24,22 @@ from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_scan import SkillFinding, SkillScan
 from satchel.sources.state_files import make_folder
 
-_FORMAT = 4
+_FORMAT = 5
 """Raise it when reading gives other results; then all older rows are useless."""
 _LARGEST = 1024 * MIB
 """A larger file is started again: rows of roots that are gone stay in it."""
 _WAIT = 0.2
 """Seconds to wait for another process."""
 _TABLE = """create table if not exists skills (
-    root text, key text, settings text, data text, body blob, primary key (root, key)
+    root text, key text, settings text, data text, rest text, body blob, primary key (root, key)
 ) without rowid"""
-_MANIFEST = ("name", "description", "license", "compatibility", "allowed_tools", "metadata")
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_ERRORS = (sqlite3.Error, OSError, ValueError, KeyError, TypeError)
+_ERRORS = (sqlite3.Error, OSError, ValueError, KeyError, TypeError, AttributeError)
 
 
 def load_scan(path: str, root: SearchRoot, limits: Limits) -> SkillScan | None:
     """Return what an earlier process read in a root; `None` if the cache has nothing."""
-    query = "select key, data, body from skills where root = ? and settings = ?"
+    query = "select key, data, rest, body from skills where root = ? and settings = ?"
     try:
         if not _is_private(path):
             return None
@@ -48,10 +48,10 @@ def load_scan(path: str, root: SearchRoot, limits: Limits) -> SkillScan | None:
         ) as database:
             rows = database.execute(query, (root.path, _settings(root, limits))).fetchall()
         # One text, because each call of `loads` takes as long as what it reads.
-        values = json.loads(f"[{','.join([data for _, data, _ in rows])}]")
+        values = json.loads(f"[{','.join([data for _, data, _, _ in rows])}]")
         findings = {
-            key: _finding(root, key, value, body)
-            for (key, _, body), value in zip(rows, values, strict=True)
+            key: _finding(root, key, value, rest, body)
+            for (key, _, rest, body), value in zip(rows, values, strict=True)
         }
     except _ERRORS:
         return None
@@ -63,12 +63,13 @@ def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limi
     root, settings = scan.place, _settings(scan.place, limits)
     known: Mapping[str, SkillFinding] = before.findings if before else {}
     new = [
-        (root.path, key, settings, json.dumps(_plain(found)), _body(found))
+        found
         for key, found in scan.findings.items()
         if found is not known.get(key) and found.manifest is not None
     ]
     gone = [(root.path, key) for key in known if key not in scan.findings]
     if new or gone:
+        rows = ((root.path, found.key, settings, *_row(found)) for found in new)
         try:
             make_folder(os.path.dirname(path))
             if os.path.exists(path) and (not _is_private(path) or os.path.getsize(path) > _LARGEST):
@@ -77,7 +78,9 @@ def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limi
             with closing(sqlite3.connect(path, timeout=_WAIT)) as database, database:
                 database.execute(_TABLE)
                 database.executemany("delete from skills where root = ? and key = ?", gone)
-                database.executemany("insert or replace into skills values (?, ?, ?, ?, ?)", new)
+                database.executemany(
+                    "insert or replace into skills values (?, ?, ?, ?, ?, ?)", rows
+                )
         except sqlite3.Error as problem:
             if getattr(problem, "sqlite_errorcode", None) not in _BUSY:
                 _remove(path)
@@ -110,52 +113,53 @@ def _settings(root: SearchRoot, limits: Limits) -> str:
     return digest_of(repr(parts).encode())
 
 
-def _plain(found: SkillFinding) -> dict[str, Any]:
-    """Return a finding as plain data, without the body."""
+def _row(found: SkillFinding) -> tuple[str, str, bytes]:
+    """Return a finding as data, the rest of its manifest, and its body."""
     manifest = found.manifest
     assert manifest is not None
-    fields = to_plain(manifest.fields)
-    values = {name: to_plain(getattr(manifest, name)) for name in _MANIFEST}
-    return {
-        "target": found.target,
-        "files": [(f.name, f.size, f.digest, f.stamp, f.settled) for f in found.files],
-        "links": sorted(found.folder.links),
-        "folders": found.folder.folders,
-        "problems": [item.as_dict() for item in found.folder.diagnostics],
-        "diagnostics": [item.as_dict() for item in found.diagnostics],
-        "fields": fields,
-        # Most values are those of the fields, and reading them twice takes time.
-        "manifest": {name: it for name, it in values.items() if it != fields.get(name)},
-    }
+    rest, body = manifest.rest, packed(manifest, "body")
+    data = (
+        _checksum(rest, body),
+        (manifest.name, manifest.description, manifest.is_for_model),
+        [(file.name, file.size, file.digest, file.stamp, file.settled) for file in found.files],
+        found.folder.folders,
+        found.target,
+        sorted(found.folder.links),
+        [item.as_dict() for item in found.folder.diagnostics],
+        [item.as_dict() for item in found.diagnostics],
+    )
+    return json.dumps(data), rest, body
 
 
-def _body(found: SkillFinding) -> bytes:
-    return found.manifest.body.encode("utf-8", "surrogatepass") if found.manifest else b""
+def _checksum(rest: str, body: bytes) -> int:
+    """Return what shows damage to the parts that are read when they are needed."""
+    return zlib.crc32(body, zlib.crc32(rest.encode()))
 
 
-def _finding(root: SearchRoot, key: str, data: dict[str, Any], body: bytes) -> SkillFinding:
+def _finding(root: SearchRoot, key: str, data: list[Any], rest: str, body: bytes) -> SkillFinding:
+    checksum, (name, description, is_for_model), files, folders, target, links, *problems = data
+    if checksum != _checksum(rest, body):
+        raise ValueError(key)
+    in_folder, own = map(_diagnostics, problems)
     # Lists, because generators take longer for the few items of each skill.
-    files = [
-        UnitFile(name=name, size=size, digest=digest, stamp=Stamp(*stamp), settled=settled)
-        for name, size, digest, stamp, settled in data["files"]
-    ]
-    links = frozenset([(path, target) for path, target in data["links"]])
-    folders = tuple([(name, Stamp(*stamp)) for name, stamp in data["folders"]])
-    fields, other = data["fields"], data["manifest"]
-    values = {name: fields.get(name) for name in _MANIFEST} | other
-    values["allowed_tools"] = tuple(values["allowed_tools"])
-    return SkillFinding(
-        place=root,
-        key=key,
-        folder=FolderContent(
-            files=tuple(files),
-            diagnostics=_diagnostics(data["problems"]),
-            links=links,
-            folders=folders,
+    folder = FolderContent(
+        files=tuple(
+            [
+                UnitFile(
+                    name=name, size=size, digest=digest, stamp=Stamp._make(stamp), settled=settled
+                )
+                for name, size, digest, stamp, settled in files
+            ]
         ),
-        manifest=SkillManifest(body=body, fields=fields, **values),
-        diagnostics=_diagnostics(data["diagnostics"]),
-        target=data["target"],
+        diagnostics=in_folder,
+        links=frozenset([(path, target) for path, target in links]),
+        folders=tuple([(name, Stamp._make(stamp)) for name, stamp in folders]),
+    )
+    manifest = SkillManifest.restored(
+        name, description, rest, Compressed(body), is_for_model=is_for_model
+    )
+    return SkillFinding(
+        place=root, key=key, folder=folder, manifest=manifest, diagnostics=own, target=target
     )
 
 
