@@ -124,3 +124,21 @@ def test_a_tool_that_is_lost_with_a_broken_plugin_is_told_with_the_reason(run, h
     assert "rules.py:1" in result.stderr
     assert "there is no tool named 'find'" in result.stderr
     assert "invalid syntax" in result.stderr
+
+
+def test_a_call_of_a_disabled_tool_or_plugin_says_what_enables_it(run, call, here, write_plugin):
+    broken = "import nothing_of_that_name\n"
+    write_plugin(here / "plugins", "broken", "active: true\n", tools=broken)
+    assert run("disable", "echo", "--plugins", "plugins").exit_code == 0
+    done = call("echo", "text=a")
+    assert done.exit_code == 1
+    assert "tool 'echo' is switched off by disable = ['echo']" in done.stderr
+    assert "satchel enable echo" in done.stderr
+    run("enable", "echo", "--plugins", "plugins")
+    plugins = json.loads(run("list", "plugins", "--plugins", "plugins", "--json").stdout)
+    name = next(item["name"] for item in plugins if item["name"] != "broken")
+    run("disable", name, "--plugins", "plugins")
+    done = call("nothing_like_it", "text=a")
+    assert "the tools of disabled plugins are not known" in done.stderr
+    assert f"satchel enable {name}" in done.stderr
+    assert "nothing_of_that_name" not in done.stderr

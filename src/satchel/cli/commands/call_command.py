@@ -12,7 +12,7 @@ from satchel.errors import NotFoundError, SatchelError
 
 if TYPE_CHECKING:
     import satchel
-    from satchel.catalog import ToolEntry
+    from satchel.catalog import Catalog, ToolEntry
 
 
 @click.command("call", cls=CatalogCommand)
@@ -52,21 +52,38 @@ def command(
 
 def _callable(app: "satchel.Satchel", name: str) -> "ToolEntry":
     """Return the served tool of that name. Raises `SatchelError` with the reason if none is."""
-    diagnostics = app.catalog.diagnostics
     try:
         entry = app.catalog.tool(name)
     except NotFoundError as problem:
-        errors = [item for item in diagnostics if item.severity is Severity.ERROR]
-        if problem.near or not errors:
+        if problem.near:
             raise
-        # The tool may belong to a plugin that failed to load.
-        message = f"{problem.message}, but there are errors; the first is {errors[0].message!r}"
-        raise SatchelError(message, where=str(errors[0].where), fix=errors[0].fix) from None
-    if entry.diagnostics and entry.state in {"held", "failed"}:
+        raise _unknown(app.catalog, problem) from None
+    if entry.diagnostics and entry.state in {"held", "failed", "disabled"}:
         last = entry.diagnostics[-1]
-        message = f"tool {name!r} is {entry.state}: {last.message}"
-        raise SatchelError(message, where=str(last.where), fix=last.fix)
+        raise SatchelError(_about(name, last.message), where=str(last.where), fix=last.fix)
     if app.catalog.tools.get(entry.name) is not entry:
         fix = "run 'satchel doctor' with the same options for the reason"
         raise SatchelError(f"tool {name!r} is {entry.state}", fix=fix)
     return entry
+
+
+def _unknown(catalog: "Catalog", problem: NotFoundError) -> SatchelError:
+    """Return what may be the reason: the tools of some plugins are not known."""
+    for plugin in catalog.all_plugins:
+        for item in plugin.diagnostics:
+            if item.code == "disabled":
+                message = f"{problem.message}; the tools of disabled plugins are not known"
+                return SatchelError(
+                    f"{message}: {item.message}", where=str(item.where), fix=item.fix
+                )
+    for item in catalog.diagnostics:
+        if item.severity is Severity.ERROR:
+            message = f"{problem.message}, but there are errors; the first is {item.message!r}"
+            return SatchelError(message, where=str(item.where), fix=item.fix)
+    return problem
+
+
+def _about(name: str, message: str) -> str:
+    """Return a message that says which tool it is about."""
+    subject = f"tool {name!r}"
+    return message if message.startswith(subject) else f"{subject}: {message}"

@@ -137,7 +137,8 @@ def _find_plugin(name: str, sources: Sources) -> "PluginEntry":
     """Return a plugin by its folder or its name. Raises `SatchelError` if there is none."""
     folder = _plugin_folder(name)
     if not folder and os.sep in name:
-        raise SatchelError("there is no plugin", where=name)
+        fix = f"write its {MANIFEST_FILE}" if os.path.isdir(name) else ""
+        raise SatchelError("there is no plugin", where=name, fix=fix)
     if not folder or sources.locked or sources.frozen:
         catalog = sources.open(run_code=False).catalog
         found = [item for item in catalog.all_plugins if item.unit == folder]
