@@ -76,12 +76,14 @@ class PluginConfigView:
     def refuse_unknown(self, keys: Iterable[str]) -> None:
         """Raise `SatchelError` if no plugin has this name, or if it does not declare a key."""
         unknown = list(self._unknown_fields(keys))
+        others = "--force writes it"
         if self.other_plugins is not None:
             near_names = near_misses(self.name, self.other_plugins)
             unknown.insert(0, (f"there is no plugin named {self.name!r}", near_names))
+            others = "--plugins FOLDER finds more plugins, --force writes it"
         for message, near in unknown:
             hint = f"did you mean {', '.join(near)}? " if near else ""
-            raise SatchelError(f"{message}; nothing was written", fix=f"{hint}--force writes it")
+            raise SatchelError(f"{message}; nothing was written", fix=f"{hint}{others}")
 
     def _unknown_fields(self, keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield a message and the near misses for each key that is not declared."""
