@@ -3,6 +3,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pytest
 from runs import a_run, a_tool, play
 
 from satchel.runtime import BackgroundTasks, prepare_call, run_call
@@ -211,3 +212,23 @@ def test_importing_the_room_imports_nothing_heavy():
         env={"PYTHONPATH": ":".join(sys.path)},
     )
     assert ended.stdout == "set()\n"
+
+
+def test_a_layer_that_asks_twice_at_once_does_not_run_the_function_twice():
+    runs = []
+
+    async def counted():
+        runs.append(1)
+        await asyncio.sleep(1)
+        return "done"
+
+    async def hasty(call, inner):
+        items = inner(call)
+        first = asyncio.create_task(anext(items))
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError):
+            await anext(items)
+        yield await first
+
+    assert play(a_run(counted, layers=[hasty]).result()).text == "done"
+    assert runs == [1]

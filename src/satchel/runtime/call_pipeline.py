@@ -172,13 +172,15 @@ class MiddlewareRun:
 
     def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
         owner, call = self._owner, redirected(call, self._scope.find)
+        items: AsyncIterator[Item]
         if call.tool is None:
-            return self._tool_not_found(call)
-        # Arguments that middleware changed are validated like those of a model.
-        is_validated = call.arguments is owner.call.arguments and call.tool is owner.tool
-        run = FunctionRun(owner, call, call.tool, is_validated=is_validated)
-        self._frame.opened.append(run)
-        return run
+            items = self._tool_not_found(call)
+        else:
+            # Arguments that middleware changed are validated like those of a model.
+            is_validated = call.arguments is owner.call.arguments and call.tool is owner.tool
+            items = FunctionRun(owner, call, call.tool, is_validated=is_validated)
+        self._frame.opened.append(items)
+        return items
 
     async def _tool_not_found(self, call: ToolCall) -> AsyncIterator[Item]:
         yield failure("tool_not_found", f"there is no tool {call.name!r}", self._owner.call_id)

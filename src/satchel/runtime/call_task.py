@@ -177,13 +177,12 @@ class CallTask:
         if self.reason is not None:
             self._finish(self.early_result(self.reason))
             return
-        self._work = Droppable(self._main())
+        self._work = Droppable(self._main(self._source(self, self.call, self.tool)))
         self._task = _new_task(self._work, loop=loop)
 
     # ---- inside the task ------------------------------------------------------------------
 
-    async def _main(self) -> None:
-        source = self._source(self, self.call, self.tool)
+    async def _main(self, source: ItemSource) -> None:
         try:
             while not isinstance(item := await source.__anext__(), ToolResult):
                 if self._reads_chunks:
@@ -224,6 +223,7 @@ class CallTask:
         if self._is_over:
             return  # it was abandoned, and the reader has a result
         self._is_over = True
+        self.function_result = None  # it may have an exception, too
         if self._grace_timer is not None:
             self.stop_grace()
         if isinstance(item, ToolResult) and item.exception is not None:

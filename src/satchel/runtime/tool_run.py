@@ -59,8 +59,12 @@ class FunctionRun:
 
     async def __anext__(self) -> Item:
         """Return the next chunk, or the result; raise only a cancellation of the whole task."""
-        if self._is_over:
-            raise StopAsyncIteration
+        if self._is_over or self._task is not None:
+            raise (
+                StopAsyncIteration
+                if self._is_over
+                else RuntimeError("await the last item before you ask for the next")
+            )
         owner = self._owner
         owner.executed_tool = self._call.name
         if owner.reason is not None:  # also when middleware retries
