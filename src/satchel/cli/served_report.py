@@ -9,8 +9,9 @@ from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import NESTED
+from satchel.mcp_servers.server_contributions import starting_servers
 from satchel.names import BASIC_GROUP, SESSION_TOOLS, fits
-from satchel.reports.short_texts import count, starting_servers
+from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
     import satchel

@@ -42,7 +42,7 @@ from satchel.mcp.skill_resources import (
 from satchel.mcp.tool_client import Context, ToolClient, is_stateless, returning_questions
 from satchel.mcp.view_cache import ClientMode, ClientView, ViewCache
 from satchel.mcp_servers.listed_skills import EXTENSION
-from satchel.reports.short_texts import starting_servers
+from satchel.mcp_servers.server_contributions import starting_servers
 from satchel.satchel import Satchel
 from satchel.settings import Limits
 from satchel.tools import Tool, ToolResult

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from shlex import quote
 from typing import Any, Literal
 
-from satchel.catalog import Group, PluginContribution, Status, ToolContribution
+from satchel.catalog import Catalog, Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
@@ -420,3 +420,12 @@ def _renamed_diagnostics(item: ServerOffer, naming: ToolNames) -> Iterator[Diagn
         f"tools of MCP server {config.name!r}: {'; '.join(changes)}",
         f"choose names with rename or prefix in [mcp.{config.name}]",
     )
+
+
+def starting_servers(catalog: Catalog) -> list[str]:
+    """Return the names of the MCP servers that are not connected yet."""
+    return [
+        plugin.name.removeprefix(f"{SOURCE}:")
+        for plugin in catalog.all_plugins
+        if any(item.code == "mcp-server-starting" for item in plugin.diagnostics)
+    ]

@@ -8,7 +8,7 @@ from satchel.diagnostics import Diagnostic, Severity
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, Entry
+    from satchel.catalog import Entry
 
 
 def count(number: int, noun: str) -> str:
@@ -70,15 +70,6 @@ def status_label(entry: "Entry") -> str:
 def state_of(entry: "Entry") -> str:
     """Return an entry's state: `not run` in place of `ok` if its code was only read."""
     return "not run" if entry.state == "ok" and has_code_not_run(entry) else str(entry.state)
-
-
-def starting_servers(catalog: "Catalog") -> list[str]:
-    """Return the names of the MCP servers that are not connected yet."""
-    return [
-        plugin.name.removeprefix("mcp:")
-        for plugin in catalog.all_plugins
-        if any(item.code == "mcp-server-starting" for item in plugin.diagnostics)
-    ]
 
 
 def has_code_not_run(entry: "Entry") -> bool:
