@@ -40,10 +40,6 @@ COMPARED = {
     "loader/name_choices.py": "as above",
     "loader/wanted_servers.py": "`disable` names a declared server before it is connected",
     "session/skill_permissions.py": "skills name a server's tools as mcp__server__tool",
-<<<<<<< HEAD
-    "reports/short_texts.py": "reports say which servers are still starting",
-=======
->>>>>>> z-mcp
     "web/servers_page.py": "the page lists the tools of each server",
 }
 """Places that know how the catalog names a server, each with the reason."""
