@@ -444,6 +444,8 @@ POSIX_USES = {
     "sources/contained_files.py: fchmod": "only where folders are walked by handle",
     "sources/contained_files.py: fcntl": "not on Windows",
     "sources/skill_cache.py: getuid": "only where it exists",
+    "sources/process_state.py: resource": "not compared",
+    "sources/process_state.py: setrlimit": "not compared",
 }
 """What only POSIX has, and what happens elsewhere; docs/reference/platforms.md says it to users."""
 

@@ -3,10 +3,13 @@
 import ctypes
 import gc
 import importlib
+import locale
 import logging
 import os
 import signal
+import socket
 import sys
+import time
 from types import ModuleType
 
 import pytest
@@ -16,7 +19,8 @@ from satchel.sources.process_state import ProcessState
 
 
 @pytest.fixture
-def before():
+def before(monkeypatch):
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")  # pytest changes it between a fixture and the test
     return ProcessState.now()
 
 
@@ -247,3 +251,37 @@ def test_the_configuration_of_logging_is_put_back():
     assert logging.root.manager.disable == 0
     logging.getLogger("satchel.tests.own").setLevel(logging.ERROR)
     assert before.put_back() == (), "a plugin may configure its own logger"
+
+
+def test_settings_that_all_code_shares_are_put_back(monkeypatch):
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    zone, language, timeout = (
+        time.tzname,
+        locale.setlocale(locale.LC_ALL),
+        socket.getdefaulttimeout(),
+    )
+    monkeypatch.setenv("A_KEY", "mine")
+    before = ProcessState.now()
+    resource.setrlimit(resource.RLIMIT_CORE, (hard if soft == 0 else 0, hard))
+    os.environ.update(TZ="Pacific/Niue", A_KEY="theirs")
+    time.tzset()
+    locale.setlocale(locale.LC_ALL, "C")
+    socket.setdefaulttimeout(0.001)
+    told = before.put_back()
+    names = {"the default timeout of sockets", "the time zone", "the environment"}
+    assert names <= set(told)
+    assert resource.getrlimit(resource.RLIMIT_CORE) == (soft, hard)
+    assert (time.tzname, locale.setlocale(locale.LC_ALL)) == (zone, language)
+    assert socket.getdefaulttimeout() is timeout
+    assert os.environ["A_KEY"] == "mine"
+    assert before.put_back() == ()
+
+
+def test_a_patched_function_is_reported_and_stays(before, monkeypatch):
+    def dumps(*_, **__):
+        """Keep a copy."""
+
+    monkeypatch.setattr("json.dumps", dumps)
+    assert before.put_back() == ("json.dumps, which stays so",)
+    assert before.put_back(alone=False) == (), "the host may patch it"

@@ -1,25 +1,34 @@
 """Capture process-wide state, and restore it after plugin code has changed it.
 
-Not everything is restored: environment variables that were set, warnings, the locale, and patches
-inside other modules stay changed. Code that is not trusted that far needs its own process.
+Not everything is restored: environment variables that were added and filters of warnings stay,
+since libraries set these on purpose, and patches inside other modules are reported at most.
+Code that is not trusted that far needs its own process.
 This module never calls plugin code, not even a comparison or an attribute: it runs in the host's
 thread.
 """
 
+import _locale
+import _socket
 import builtins
 import gc
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib.machinery import PathFinder
-from types import ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.logging_state import LoggingState
 from satchel.sources.process_signals import SignalState, signal_name
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 NOT_REVERTED = "; it was not reverted, as the host ran at the same time"
 """Ends the names of changes that were found but not undone."""
@@ -44,14 +53,53 @@ def _enable_gc(on: bool) -> None:
     (gc.enable if on else gc.disable)()
 
 
+def _time_zone() -> tuple[str | None, tuple[str, str]]:
+    return os.environ.get("TZ"), time.tzname
+
+
+def _set_time_zone(zone: tuple[str | None, tuple[str, str]]) -> None:
+    os.environ.pop("TZ", None)
+    if zone[0] is not None:
+        os.environ["TZ"] = zone[0]
+    if sys.platform != "win32":
+        time.tzset()
+
+
+def _limits() -> tuple[tuple[int, ...], ...]:
+    """Return the number of each limit of resources, with its soft and its hard value."""
+    names = (name for name in vars(resource or object) if name.startswith("RLIMIT_"))
+    numbers = sorted({getattr(resource, name) for name in names})
+    return tuple((number, *resource.getrlimit(number)) for number in numbers)
+
+
+def _set_limits(limits: tuple[tuple[int, ...], ...]) -> None:
+    for number, *limit in limits:
+        with suppress(ValueError, OSError):  # A hard limit that was lowered stays so.
+            resource.setrlimit(number, (limit[0], limit[1]))
+
+
 _SETTINGS: tuple[tuple[str, Callable[[], Any], Callable[[Any], object]], ...] = (
     ("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
     ("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
     ("the collection of garbage", gc.isenabled, _enable_gc),
+    ("the default timeout of sockets", _socket.getdefaulttimeout, _socket.setdefaulttimeout),
+    (
+        "the locale",
+        lambda: _locale.setlocale(_locale.LC_ALL),
+        lambda name: _locale.setlocale(_locale.LC_ALL, name),
+    ),
+    ("the time zone", _time_zone, _set_time_zone),
+    ("the limits of resources", _limits, _set_limits),
     ("threading.settrace", threading.gettrace, threading.settrace),
     ("threading.setprofile", threading.getprofile, threading.setprofile),
 )
 """Process-wide settings: name, getter, setter."""
+_COMPARED = frozenset({int, float, str, tuple})
+"""Types of settings that are compared by value; comparing other objects could run plugin code."""
+
+_CHECKED_MODULES = ("hashlib", "hmac", "json", "os", "secrets", "socket", "ssl", "subprocess")
+"""Modules whose functions handle secrets, files and programs of all others."""
+_FUNCTIONS = frozenset({FunctionType, BuiltinFunctionType, type})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +118,8 @@ class ProcessState:
     environment: Mapping[str, str]
     signals: SignalState
     logging: LoggingState
+    functions: Mapping[str, Mapping[str, Any]]
+    """The functions and classes of a few modules."""
 
     @classmethod
     def now(cls) -> "ProcessState":
@@ -87,6 +137,11 @@ class ProcessState:
             environment=os.environ.copy(),
             signals=SignalState.now(),
             logging=LoggingState.now(),
+            functions={
+                module: {n: it for n, it in names.items() if type(it) in _FUNCTIONS}
+                for module in _CHECKED_MODULES
+                if (names := module_names(sys.modules.get(module)))
+            },
         )
 
     def put_back(self, plugin_folder: str | None = None, *, alone: bool = True) -> tuple[str, ...]:
@@ -106,6 +161,7 @@ class ProcessState:
             *self._put_settings_back(alone=alone),
             *self._put_signals_back(alone=alone),
             *self._put_logging_back(alone=alone),
+            *(self._find_patches() if alone else ()),
         )
 
     def _put_signals_back(self, *, alone: bool) -> list[str]:
@@ -228,25 +284,37 @@ class ProcessState:
             is_fatal = (
                 now < value if read is sys.getrecursionlimit else what.startswith("threading.")
             )
-            # Only numbers are compared by value; comparing other objects could run plugin code.
-            is_same = now is value or (type(now) is type(value) in {int, float} and now == value)
+            is_same = now is value or (type(now) is type(value) in _COMPARED and now == value)
             if not is_same and (alone or is_fatal):
                 write(value)
                 changed.append(what)
         # Variables that were added stay: libraries set some on purpose.
-        lost = self.environment.keys() - os.environ.keys()
-        if lost and (alone or not os.environ):
+        now_set = os.environ.copy()
+        lost = [name for name, value in self.environment.items() if now_set.get(name) != value]
+        if lost and (alone or not now_set):
             os.environ.update({name: self.environment[name] for name in lost})
             changed.append("the environment")
         return changed
+
+    def _find_patches(self) -> list[str]:
+        """Name functions of others that were replaced: some libraries do so on purpose."""
+        return [
+            f"{module}.{name}, which stays so"
+            for module, functions in self.functions.items()
+            for name, function in functions.items()
+            if module_names(self.modules[module]).get(name) is not function
+        ]
 
 
 def loaded_modules() -> dict[str, Any]:
     """Return a copy of `sys.modules`, which may change during iteration.
 
-    Other threads import, and a garbage collection may purge an old version. Copying is atomic.
+    Other threads import, and a garbage collection may purge an old version. Nothing is collected
+    while a list of names is made; a collection inside of `dict.copy` spoils the copy.
     """
-    return sys.modules.copy()
+    missing = object()
+    found = ((name, sys.modules.get(name, missing)) for name in list(sys.modules))
+    return {name: module for name, module in found if module is not missing}
 
 
 def current_folder() -> str | None:
