@@ -181,6 +181,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "plugin-manifest-missing": DiagnosticRule(
             "A folder looks like a plugin but has no toolkit.yaml.", _W, _E
         ),
+        "plugin-file-lost": DiagnosticRule(
+            "A file of a running plugin became empty or is gone, but its folder is there.", _E, _E
+        ),
         "plugin-field-missing": DiagnosticRule("The manifest lacks a required field.", _E, _E),
         "plugin-field-type": DiagnosticRule(
             "A field of the manifest has an invalid value.", _E, _E

@@ -210,6 +210,19 @@ def last_good_one(world):
         yield from satchel.catalog.diagnostics
 
 
+def lost_files(world):
+    plugins = world / "lost"
+    for name in ("empty", "gone"):
+        code = f"from satchel import tool\n\n@tool\ndef lose_{name}() -> None:\n    'Lose.'\n"
+        files = {"toolkit.yaml": f"name: {name}\n", "tools.py": code}
+        write(plugins, {f"{name}/{file}": text for file, text in files.items()})
+    with Satchel(plugins=plugins) as satchel:
+        write(plugins, {"empty/tools.py": ""})
+        (plugins / "gone/tools.py").unlink()
+        satchel.refresh()
+        yield from satchel.catalog.diagnostics
+
+
 def lock_file(world):
     for name in ("changed", "new"):
         write(world / "locked" / name, {"SKILL.md": GOOD.format(name=name)})
@@ -440,7 +453,8 @@ def runners(world):
 
 
 WORLDS = [
-    *(files, limits, names_and_secrets, last_good_one, lock_file, nothing_to_validate),
+    *(files, limits, names_and_secrets, last_good_one, lost_files, lock_file),
+    nothing_to_validate,
     *(saved_sessions, watches, host, servers_of_tools, servers_of_skills, providers, projects),
     *(unreadable, servers_with_instructions, servers_that_need_a_login, runners),
 ]

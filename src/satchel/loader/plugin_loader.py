@@ -16,6 +16,7 @@ from satchel.loader.scan_cache import Imported, PendingImport
 from satchel.loader.wanted_servers import with_servers
 from satchel.plugins import fingerprint, is_isolated
 from satchel.sources import GuardedWork, Precedence
+from satchel.sources.lost_files import lost_files
 from satchel.workers import with_health
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def import_plugins(
 
 
 def _judged(inputs: PassInputs, candidate: Candidate) -> Candidate:
-    """Apply the user's choices, the lock file, trust and settling: the state says what is left."""
+    """Apply the choices, the lock file, trust, losses and settling: the state says what is left."""
     contribution, lock = candidate.contribution, inputs.config.lock
     reason = inputs.selection.disabled("plugin", contribution.name, candidate.names)
     if candidate.is_optional and reason is not None:
@@ -88,6 +89,13 @@ def _judged(inputs: PassInputs, candidate: Candidate) -> Candidate:
     if part is not None:
         last_good = inputs.last_good(contribution)
         contribution = inputs.gate.guarded(part, candidate.unit, contribution, last_good)
+        had_tools = {tool.path for tool in last_good.tools} if last_good is not None else set()
+        is_ok = contribution.state is Status.OK
+        if is_ok and (lost := tuple(lost_files(part, had_tools))):
+            diagnostics = (*contribution.diagnostics, *lost)
+            contribution = replace(contribution, state=Status.DEGRADED, diagnostics=diagnostics)
+            # Not imported: it must not become the last good version.
+            candidate = replace(candidate, load=None)
         contribution = _or_settling(inputs, contribution, part)
     is_same = contribution is candidate.contribution
     return candidate if is_same else replace(candidate, contribution=contribution)

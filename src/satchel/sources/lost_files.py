@@ -1,0 +1,42 @@
+"""Notice code files that lost everything: the tools in them are not meant to go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.sources.plugin_findings import files_of
+
+if TYPE_CHECKING:
+    from satchel.diagnostics import Diagnostic
+    from satchel.sources.plugin_findings import PluginFinding
+
+
+def lost_files(found: PluginFinding, had_tools: Collection[str]) -> Iterable[Diagnostic]:
+    """Report each module that is empty or gone now, of the files that had tools.
+
+    A plugin without its whole code folder, and a manifest that names other modules, are meant so.
+    """
+    if not (found.is_edited and had_tools and os.path.isdir(found.code_path)):
+        return
+    for module in found.modules:
+        names = [
+            name
+            for name in files_of(module)
+            if os.path.join(found.code_path, *name.split("/")) in had_tools
+        ]
+        now = found.file_of(module)
+        if not names or found.sources.get(now, b"").strip():
+            continue
+        path = os.path.join(found.code_path, *(now or names[0]).split("/"))
+        is_gone = not os.path.lexists(path)
+        state = "is empty" if now else "does not exist" if is_gone else "is no regular file"
+        yield make_diagnostic(
+            "plugin-file-lost",
+            Where(path),
+            f"{state}, but had tools of this plugin",
+            "restore it; to remove its tools, write a comment into it, disable the plugin, or "
+            "delete the plugin's folder",
+        )
