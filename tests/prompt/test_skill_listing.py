@@ -499,7 +499,7 @@ def test_a_prompt_within_its_budget_is_not_cut(lines, spare):
 
 
 @given(
-    st.lists(st.from_regex(r"[a-z]{1,4}", fullmatch=True), min_size=3, max_size=60, unique=True),
+    st.lists(st.from_regex(r"[a-z]{1,4}", fullmatch=True), min_size=3, max_size=20, unique=True),
     st.integers(1, 6),
     st.booleans(),
     st.booleans(),
