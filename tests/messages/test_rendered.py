@@ -212,13 +212,14 @@ def last_good_one(world):
 
 def lost_files(world):
     plugins = world / "lost"
-    for name in ("empty", "gone"):
-        code = f"from satchel import tool\n\n@tool\ndef lose_{name}() -> None:\n    'Lose.'\n"
+    for name in ("empty", "gone", "without-manifest"):
+        code = f"from satchel import tool\n\n@tool\ndef lose_{name[:5]}() -> None:\n    'Lose.'\n"
         files = {"toolkit.yaml": f"name: {name}\n", "tools.py": code}
         write(plugins, {f"{name}/{file}": text for file, text in files.items()})
     with Satchel(plugins=plugins) as satchel:
         write(plugins, {"empty/tools.py": ""})
         (plugins / "gone/tools.py").unlink()
+        (plugins / "without-manifest/toolkit.yaml").unlink()
         satchel.refresh()
         yield from satchel.catalog.diagnostics
 

@@ -145,3 +145,58 @@ def test_without_a_version_that_had_tools_an_empty_file_is_no_problem(plugins, w
         (demo / "tools.py").unlink()
         app.refresh()
         assert (app.catalog.plugin("demo").state, problems(app)) == ("ok", [])
+
+
+# ---- the manifest ---------------------------------------------------------------------------
+
+
+def test_a_plugin_without_its_manifest_goes_on_until_its_folder_is_deleted(plugins, demo):
+    text = (demo / "toolkit.yaml").read_text()
+    with Satchel(plugins=[plugins]) as app:
+        (demo / "toolkit.yaml").unlink()
+        for _ in range(3):
+            app.refresh()
+            assert (app.catalog.plugin("demo").state, say(app)) == ("stale", "Good Ada")
+            (problem,) = problems(app)
+            assert "delete its folder" in problem.fix
+        (demo / "toolkit.yaml").write_text(text)
+        app.refresh()
+        assert (app.catalog.plugin("demo").state, problems(app)) == ("ok", [])
+        (demo / "toolkit.yaml").unlink()
+        app.refresh()
+        shutil.rmtree(demo)
+        app.refresh()
+        assert not app.catalog.tools
+        assert "demo" not in app.catalog.plugins
+
+
+def test_a_search_root_that_is_a_plugin_goes_on_without_its_manifest(demo):
+    with Satchel(plugins=[demo]) as app:
+        (demo / "toolkit.yaml").unlink()
+        app.refresh()
+        assert (app.catalog.plugin("demo").state, say(app)) == ("stale", "Good Ada")
+
+
+def test_a_manifest_that_is_away_for_a_moment_takes_no_tool_away(watched, plugins, demo):
+    manifest = demo / "toolkit.yaml"
+    with watched(plugins=[plugins]) as seen:
+        manifest.rename(demo.parent / "away")
+        seen.until_event("stale", "demo")
+        assert say(seen.app) == "Good Ada"
+        (demo.parent / "away").rename(manifest)
+        seen.until_event("recovered", "demo")
+        seen.until_as_cold()
+        assert ("removed", "tool", "greet") not in seen.events()
+
+
+@pytest.mark.parametrize("tools", ["def greet(", "# None.\n"])
+def test_a_plugin_that_was_never_good_or_has_nothing_left_ends_with_its_manifest(
+    watched, plugins, write_plugin, tools
+):
+    demo = write_plugin(plugins, "demo", tools=tools)
+    with watched(plugins=[plugins]) as seen:
+        if tools.startswith("#"):
+            (demo / "tools.py").unlink()
+        (demo / "toolkit.yaml").unlink()
+        seen.until_event("removed", "demo")
+        seen.until_as_cold()

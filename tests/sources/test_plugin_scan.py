@@ -301,7 +301,10 @@ def test_an_edit_and_a_deletion_are_seen(plugins, look, write_plugin):
     second = look(first, {str(folder / "tools.py")})
     assert [tool.name for tool in second.findings["a"].declared] == ["ahoy"]
     (folder / "toolkit.yaml").unlink()
-    assert look(second, {str(folder)}).findings == {}
+    third = look(second, {str(folder)})
+    assert [item.code for item in third.findings["a"].diagnostics] == ["plugin-file-lost"]
+    (folder / "tools.py").unlink()
+    assert look(third, {str(folder)}).findings == {}
 
 
 @pytest.mark.parametrize(("path", "looked"), [("plugins/x", True), (".", True), ("other", False)])

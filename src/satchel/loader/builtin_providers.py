@@ -183,10 +183,18 @@ class _PluginFolder(PassProvider):
         last = inputs.last_answer(self)
         scan = scan_plugins(self.place, inputs.limits, last.kept, inputs.options.dirty)
         known = {id(item.finding): item for item in last.candidates}
+        candidates = (
+            self._candidate(inputs, found, known.get(id(found))) for found in scan.findings.values()
+        )
         return ProviderAnswer(
+            # Without a last good version, a folder without a manifest is no plugin.
             candidates=tuple(
-                self._candidate(inputs, found, known.get(id(found)))
-                for found in scan.findings.values()
+                item
+                for item in candidates
+                if inputs.last_good(item.contribution)
+                or all(
+                    problem.code != "plugin-file-lost" for problem in item.contribution.diagnostics
+                )
             ),
             diagnostics=tuple(problems_of(scan)),
             watch=targets_of(scan),

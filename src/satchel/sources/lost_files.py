@@ -1,4 +1,4 @@
-"""Notice code files that lost everything: the tools in them are not meant to go."""
+"""Notice plugins that lost files while their folder stays: their tools are not meant to go."""
 
 from __future__ import annotations
 
@@ -40,3 +40,13 @@ def lost_files(found: PluginFinding, had_tools: Collection[str]) -> Iterable[Dia
             "restore it; to remove its tools, write a comment into it, disable the plugin, or "
             "delete the plugin's folder",
         )
+
+
+def lost_manifest(before: PluginFinding) -> Iterable[Diagnostic]:
+    """Report a folder that is no longer a plugin, but still has its code, notes or skills."""
+    rest = before.parts.required | before.parts.exclude
+    if any(os.path.lexists(os.path.join(before.path, *name.split("/"))) for name in rest):
+        message = f"does not exist, but other files of plugin {before.folder_name!r} do"
+        fix = "restore it; to remove the plugin, delete its folder"
+        path = os.path.join(before.path, *before.format.split("/"))
+        yield make_diagnostic("plugin-file-lost", Where(path), message, fix)

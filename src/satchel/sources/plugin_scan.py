@@ -34,6 +34,7 @@ from satchel.sources.folder_reader import (
     not_utf8,
 )
 from satchel.sources.gemini_extensions import read_gemini_extension_folder
+from satchel.sources.lost_files import lost_manifest
 from satchel.sources.marketplaces import is_marketplace, scan_marketplace
 from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
@@ -107,7 +108,7 @@ class _Search:
             self._diagnostics.append(link_outside(self._place.path))
         elif repository := nested_repository(self._place):
             self._diagnostics.append(in_repository(repository))
-        elif not self._folder("", self._place.path):
+        elif not (self._folder("", self._place.path) or self._keep_without_manifest("")):
             for entry in list_folder(self._place.path, self._diagnostics):
                 is_hidden = is_skipped(entry.name) or entry.name.startswith(".")
                 if is_folder(entry) and not is_hidden:
@@ -167,6 +168,14 @@ class _Search:
             if cached.listed is not None and is_inside(cached.path, path):
                 self._findings[key] = _broken(cached, diagnostics)
 
+    def _keep_without_manifest(self, key: str) -> bool:
+        """Keep a plugin that lost its manifest as a broken one, if something else of it is left."""
+        cached = self._cached.get(key)
+        if cached is None or not (lost := tuple(lost_manifest(cached))):
+            return False
+        self._findings[key] = _broken(cached, lost)
+        return True
+
     def _visit(self, entry: os.DirEntry[str]) -> None:
         if not is_utf8(entry.name):
             self._diagnostics.append(not_utf8(self._place.path, entry.name))
@@ -184,6 +193,7 @@ class _Search:
             self._diagnostics.append(in_repository(repository))
             return
         if not self._folder(entry.name, entry.path):
+            self._keep_without_manifest(entry.name)
             self._diagnostics += _missing_manifest(entry.path)
 
     def _plugin(
