@@ -338,6 +338,31 @@ def test_lists_name_the_servers_that_are_still_starting(tmp_path):
         assert run(main()) == {"dev.satchel/starting": ["slow"]}
 
 
+@every_era
+def test_a_call_of_a_tool_from_an_earlier_list_waits_for_its_server(tmp_path, era):
+    (tmp_path / "book.json").write_text(json.dumps(described("echo")))
+    code = (
+        f"import os, runpy, sys, time\nwhile not os.path.exists({str(tmp_path / 'go')!r}):\n"
+        f"    time.sleep(0.05)\nsys.argv = sys.argv[1:]\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    args = ["-c", code, PLAIN, str(tmp_path / "book.json")]
+    table = f"command = {json.dumps(sys.executable)}\nargs = {json.dumps(args)}\n"
+    (tmp_path / "satchel.toml").write_text(f"[mcp.box]\nactive = true\n{table}")
+    settings = Settings(config_folder=str(tmp_path), state_folder=str(tmp_path / "state"))
+    with Satchel(settings=settings) as app:
+
+        async def main():
+            serving = SatchelServer(app, patience=PATIENCE)
+            async with client_of(serving.server, era) as (client, _):
+                call = asyncio.create_task(client.call_tool("echo", {}))
+                await asyncio.sleep(0)
+                (tmp_path / "go").touch()
+                return (await call).content[0].text
+
+        assert run(main()) == "{}"
+
+
 FEW_SECONDS = """
 import sys
 from satchel.cli.commands import serve_command

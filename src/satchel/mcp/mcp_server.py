@@ -213,19 +213,29 @@ class SatchelServer:
         return answer
 
     async def _wait_for_slow_ones(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Let a list wait for slow plugins and servers, and say which servers are not there yet."""
-        if ctx.method not in LISTED:
-            return await call_next(ctx)
-        while (  # noqa: ASYNC110 - they end in threads, seldom while a list is asked for
+        """Let a list, and a call of an unknown tool, wait for slow plugins and servers.
+
+        A list names the servers that are not there yet.
+        """
+        while (  # noqa: ASYNC110 - they end in threads, seldom while a client asks
             time.monotonic() < self._patient_until
             and (self._app.is_importing or starting_servers(self._app.catalog))
+            and (ctx.method in LISTED or self._is_unknown_tool(ctx))
         ):
             await asyncio.sleep(_LOOK)
-        starting = starting_servers(self._app.catalog)
+        starting = starting_servers(self._app.catalog) if ctx.method in LISTED else ()
         result = await call_next(ctx)
         if starting and isinstance(result, dict):
             return {**result, "_meta": {**result.get("_meta", {}), _STARTING: starting}}
         return result
+
+    def _is_unknown_tool(self, ctx: Context) -> bool:
+        """Return whether a request calls a tool that may come: clients keep their lists."""
+        if ctx.method != "tools/call":
+            return False
+        is_ready = is_stateless(ctx) or ctx.session.client_params is not None
+        name = (ctx.params or {}).get("name")
+        return is_ready and isinstance(name, str) and name not in self._view(ctx).schemas
 
     async def _answer_from_cache(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Return a cached list: the SDK takes long to validate and serialize many tools."""
