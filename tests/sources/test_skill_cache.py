@@ -230,8 +230,9 @@ def test_what_others_could_write_is_not_trusted(root):
 
 def test_a_full_disk_costs_only_the_cache(root):
     code = f"""
-import resource
+import resource, sys
 from satchel import Satchel
+sys.dont_write_bytecode = True  # else others find cut files
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 print(len(Satchel(skills=[{str(root)!r}]).catalog.skills))
 """
