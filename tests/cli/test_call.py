@@ -139,6 +139,9 @@ def test_a_call_of_a_disabled_tool_or_plugin_says_what_enables_it(run, call, her
     name = next(item["name"] for item in plugins if item["name"] != "broken")
     run("disable", name, "--plugins", "plugins")
     done = call("nothing_like_it", "text=a")
-    assert "the tools of disabled plugins are not known" in done.stderr
+    assert f"plugin {name!r} is switched off" in done.stderr
+    assert "so its tools are not known" in done.stderr
     assert f"satchel enable {name}" in done.stderr
     assert "nothing_of_that_name" not in done.stderr
+    shown = run("show", "nothing_like_it", "--plugins", "plugins")
+    assert (shown.exit_code, f"satchel enable {name}" in shown.stderr) == (1, True)

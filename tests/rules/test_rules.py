@@ -130,6 +130,12 @@ LATE_IMPORTS = {
         "needed only with skill folders"
     ),
     "loader/builtin_providers.py: satchel.sources.scan_plugins": "needed only with plugin folders",
+    "loader/builtin_providers.py: satchel.sources.lost_files.has_lost_manifest": (
+        "needed only with plugin folders"
+    ),
+    "loader/builtin_providers.py: satchel.sources.plugin_scan.missing_manifest": (
+        "needed only with plugin folders"
+    ),
     "loader/builtin_providers.py: satchel.sources.scan_skills": "needed only with skill folders",
     "loader/builtin_providers.py: satchel.sources.SkillScan": "needed only with skills",
     "loader/trust_gate.py: satchel.sources.code_units.has_same_programs": (

@@ -178,25 +178,24 @@ class _PluginFolder(PassProvider):
     place: SearchRoot
 
     def plugins(self, inputs: PassInputs, now: ScanCache) -> ProviderAnswer:
-        from satchel.sources import scan_plugins  # lazy: needed only with plugin folders
+        # Lazy: needed only with plugin folders.
+        from satchel.sources import scan_plugins
+        from satchel.sources.lost_files import has_lost_manifest
+        from satchel.sources.plugin_scan import missing_manifest
 
         last = inputs.last_answer(self)
         scan = scan_plugins(self.place, inputs.limits, last.kept, inputs.options.dirty)
         known = {id(item.finding): item for item in last.candidates}
-        candidates = (
-            self._candidate(inputs, found, known.get(id(found))) for found in scan.findings.values()
-        )
+        candidates, diagnostics = list[Candidate](), [*problems_of(scan)]
+        for found in scan.findings.values():
+            item = self._candidate(inputs, found, known.get(id(found)))
+            if has_lost_manifest(found) and not inputs.last_good(item.contribution):
+                diagnostics += missing_manifest(found.path)  # it never was a plugin
+            else:
+                candidates.append(item)
         return ProviderAnswer(
-            # Without a last good version, a folder without a manifest is no plugin.
-            candidates=tuple(
-                item
-                for item in candidates
-                if inputs.last_good(item.contribution)
-                or all(
-                    problem.code != "plugin-file-lost" for problem in item.contribution.diagnostics
-                )
-            ),
-            diagnostics=tuple(problems_of(scan)),
+            candidates=tuple(candidates),
+            diagnostics=tuple(diagnostics),
             watch=targets_of(scan),
             kept=scan,
         )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from itertools import compress
@@ -20,6 +18,7 @@ from satchel.catalog import (
     edit_skills,
     nothing_disabled,
 )
+from satchel.garbage_collection import paused_collector
 from satchel.loader.builtin_providers import pass_providers
 from satchel.loader.config_binder import bind
 from satchel.loader.contract_checks import contract_diagnostics
@@ -70,7 +69,7 @@ def reconcile(
         declared, unlocked = config.lock.servers(declared)
         invalid_servers += unlocked
     now = replace(now, plugins=plugins, declared=declared)
-    with _paused_collector():
+    with paused_collector():
         return _with_catalog(inputs, now, providers, invalid_servers)
 
 
@@ -96,18 +95,6 @@ def _with_catalog(
             return now, catalog
         ranked = tuple(_ranked(inputs, now.skills))
     return now, _whole_catalog(inputs, now, ranked, diagnostics)
-
-
-@contextmanager
-def _paused_collector() -> Iterator[None]:
-    """Let garbage wait: the collector would visit the records of all skills many times."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _inputs(

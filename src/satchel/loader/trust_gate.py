@@ -78,6 +78,10 @@ class Grant:
         fix = f"{command} --diff, then {command}"
         return make_diagnostic("code-held", Where(path), message, fix)
 
+    def refusal_to_start(self, server: str, path: str, unit: CodeUnit | None) -> Diagnostic:
+        """Return why a server must not be started if its files are not those of `unit`."""
+        return self.refusal(path, f"MCP server {server!r} is", unit, instead="it is not started")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCheck:
@@ -282,14 +286,11 @@ class TrustGate:
             started_by_settings_now,
         )
 
-        trusted = grant.units.get(os.path.basename(file.path))
-        return StartCheck(
-            trusted=started_by_settings(trusted) if trusted else {},
-            now=partial(started_by_settings_now, file, grant.project.folder),
-            refusal=grant.refusal(
-                file.path, f"MCP server {name!r} is", trusted, instead="it is not started"
-            ),
-        )
+        unit = grant.units.get(os.path.basename(file.path))
+        trusted = started_by_settings(unit) if unit else {}
+        now = partial(started_by_settings_now, file, grant.project.folder)
+        refusal = grant.refusal_to_start(name, file.path, unit)
+        return StartCheck(trusted=trusted, now=now, refusal=refusal)
 
     def check_of_plugin(self, name: str, plugin: PluginEntry) -> StartCheck | None:
         """Return the check for a server of a plugin, `None` if it needs none."""
@@ -305,13 +306,9 @@ class TrustGate:
         unit = grant.units.get(os.path.relpath(plugin.path, base) + listed)
         trusted = started_by_plugin(unit) if unit else {}
         servers = plugin.contribution.servers
-        return StartCheck(
-            trusted=trusted,
-            now=partial(started_by_plugin_now, plugin.path, servers, base, trusted),
-            refusal=grant.refusal(
-                plugin.path, f"MCP server {name!r} is", unit, instead="it is not started"
-            ),
-        )
+        now = partial(started_by_plugin_now, plugin.path, servers, base, trusted)
+        refusal = grant.refusal_to_start(name, plugin.path, unit)
+        return StartCheck(trusted=trusted, now=now, refusal=refusal)
 
     def variables(
         self, path: str, scope: Precedence, requested: Iterable[str]

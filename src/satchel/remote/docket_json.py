@@ -105,12 +105,17 @@ def json_only(*, is_ours: bool = True) -> Iterator[None]:
         _is_ours.reset(token)
 
 
-def _without_pickle() -> None:
-    """Put JSON in the place of pickle; raise if docket has changed and this cannot be done."""
+def _make_docket_careful() -> None:
+    """Let docket read JSON in place of pickle, and outlive what it cannot read.
+
+    Raises `RuntimeError` if docket has changed and this cannot be done.
+    """
     for module in (docket.execution, docket.strikelist, docket.worker):
         if not hasattr(module, "cloudpickle"):
             raise RuntimeError(f"{module.__name__} has changed; its messages may be pickles")
         module.__dict__["cloudpickle"] = _JsonIfOurs
+    if not hasattr(docket.worker, "Execution"):
+        raise RuntimeError("docket.worker has changed; a record could end a worker")
     docket.worker.__dict__["Execution"] = _CheckedExecution
 
 
@@ -132,7 +137,7 @@ def open_docket(url: str, name: str, digest: str) -> Docket:
 
     Enter and use it inside `json_only`.
     """
-    _without_pickle()
+    _make_docket_careful()
     queue = Docket(
         name=f"{name}:{digest[:24]}",
         url=url,

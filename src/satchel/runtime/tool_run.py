@@ -60,11 +60,7 @@ class FunctionRun:
     async def __anext__(self) -> Item:
         """Return the next chunk, or the result; raise only a cancellation of the whole task."""
         if self._is_over or self._task is not None:
-            raise (
-                StopAsyncIteration
-                if self._is_over
-                else RuntimeError("await the last item before you ask for the next")
-            )
+            raise self._not_now()
         owner = self._owner
         owner.executed_tool = self._call.name
         if owner.reason is not None:  # also when middleware retries
@@ -103,6 +99,11 @@ class FunctionRun:
             await self.aclose()
             raise problem
         return await self._end_with(owner.result_of_error(problem))
+
+    def _not_now(self) -> Exception:
+        if self._is_over:
+            return StopAsyncIteration()
+        return RuntimeError("await the last item before you ask for the next")
 
     async def aclose(self) -> None:
         """End it, and close the stream of the function, if one is open."""

@@ -50,3 +50,8 @@ def lost_manifest(before: PluginFinding) -> Iterable[Diagnostic]:
         fix = "restore it; to remove the plugin, delete its folder"
         path = os.path.join(before.path, *before.format.split("/"))
         yield make_diagnostic("plugin-file-lost", Where(path), message, fix)
+
+
+def has_lost_manifest(found: PluginFinding) -> bool:
+    """Return whether a plugin is kept though its manifest is gone."""
+    return any(item.code == "plugin-file-lost" for item in found.diagnostics)

@@ -192,9 +192,8 @@ class _Search:
         if repository := nested_repository(self._place, target):
             self._diagnostics.append(in_repository(repository))
             return
-        if not self._folder(entry.name, entry.path):
-            self._keep_without_manifest(entry.name)
-            self._diagnostics += _missing_manifest(entry.path)
+        if not (self._folder(entry.name, entry.path) or self._keep_without_manifest(entry.name)):
+            self._diagnostics += missing_manifest(entry.path)
 
     def _plugin(
         self, key: str, form: PluginFormat, listed: ListedPlugin | None = None
@@ -358,7 +357,7 @@ def _listing_error(folder: str) -> OSError | None:
     return None
 
 
-def _missing_manifest(folder: str) -> list[Diagnostic]:
+def missing_manifest(folder: str) -> list[Diagnostic]:
     """Report a folder that was probably meant as a plugin."""
     names = {entry.name.casefold(): entry.name for entry in list_folder(folder, [])}
     for name, fix in _NEAR_MISSES.items():

@@ -7,12 +7,13 @@ import click
 from satchel.cli.base_command import CatalogCommand, Sources, activates_groups
 from satchel.cli.call_output import Arguments, as_object, call_and_show, takes_arguments
 from satchel.cli.console import Console
+from satchel.cli.disabled_plugins import of_disabled_plugin
 from satchel.diagnostics import Severity
 from satchel.errors import NotFoundError, SatchelError
 
 if TYPE_CHECKING:
     import satchel
-    from satchel.catalog import Catalog, ToolEntry
+    from satchel.catalog import ToolEntry
 
 
 @click.command("call", cls=CatalogCommand)
@@ -55,9 +56,14 @@ def _callable(app: "satchel.Satchel", name: str) -> "ToolEntry":
     try:
         entry = app.catalog.tool(name)
     except NotFoundError as problem:
-        if problem.near:
+        if error := of_disabled_plugin(app.catalog, problem):
+            raise error from None
+        errors = [item for item in app.catalog.diagnostics if item.severity is Severity.ERROR]
+        if problem.near or not errors:
             raise
-        raise _unknown(app.catalog, problem) from None
+        # The tool may belong to a plugin that failed to load.
+        message = f"{problem.message}, but there are errors; the first is {errors[0].message!r}"
+        raise SatchelError(message, where=str(errors[0].where), fix=errors[0].fix) from None
     if entry.diagnostics and entry.state in {"held", "failed", "disabled"}:
         last = entry.diagnostics[-1]
         raise SatchelError(_about(name, last.message), where=str(last.where), fix=last.fix)
@@ -65,22 +71,6 @@ def _callable(app: "satchel.Satchel", name: str) -> "ToolEntry":
         fix = "run 'satchel doctor' with the same options for the reason"
         raise SatchelError(f"tool {name!r} is {entry.state}", fix=fix)
     return entry
-
-
-def _unknown(catalog: "Catalog", problem: NotFoundError) -> SatchelError:
-    """Return what may be the reason: the tools of some plugins are not known."""
-    for plugin in catalog.all_plugins:
-        for item in plugin.diagnostics:
-            if item.code == "disabled":
-                message = f"{problem.message}; the tools of disabled plugins are not known"
-                return SatchelError(
-                    f"{message}: {item.message}", where=str(item.where), fix=item.fix
-                )
-    for item in catalog.diagnostics:
-        if item.severity is Severity.ERROR:
-            message = f"{problem.message}, but there are errors; the first is {item.message!r}"
-            return SatchelError(message, where=str(item.where), fix=item.fix)
-    return problem
 
 
 def _about(name: str, message: str) -> str:

@@ -26,6 +26,7 @@ from satchel.cli.sdk_log import SdkLog
 from satchel.cli.served_report import new_problems, served_report
 from satchel.cli.signal_handling import run_until_stopped
 from satchel.errors import SatchelError
+from satchel.garbage_collection import paused_collector
 from satchel.http.listen_address import Address, is_number, origin_of
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.bearer_tokens import BearerTokens
@@ -250,10 +251,12 @@ def _print_stdio_config(
 
 
 def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) -> None:
-    with _no_garbage_collection():
+    with paused_collector():
         require_sdk()
         from satchel.mcp.mcp_server import SatchelServer
         from satchel.mcp.stdio_server import claim_stdin, serve_stdio
+
+        gc.freeze()  # modules stay, so no later collection needs to look at them
 
     # Claim stdin before plugins are imported: plugin code could read the client's messages.
     stdin = claim_stdin()
@@ -276,10 +279,12 @@ def _serve_http(
 ) -> None:
     address = _parse_address(where, token_file)
     tokens = BearerTokens(token_file) if token_file else None
-    with _no_garbage_collection():
+    with paused_collector():
         require_sdk()
         from satchel.http.quiet_server import listen
         from satchel.mcp.http_server import serve_http
+
+        gc.freeze()  # modules stay, so no later collection needs to look at them
 
     try:
         listening = listen(address)
@@ -303,19 +308,6 @@ def _serve_http(
             )
 
         _run(app, serve, console)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Collect no garbage during imports: it finds none, and takes a tenth of the start."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()  # modules stay, so no later collection needs to look at them
-        if was_enabled:
-            gc.enable()
 
 
 def _parse_address(where: str, token_file: str | None) -> Address:

@@ -10,6 +10,7 @@ import satchel
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADABLE, NOT_LOADED, contract_lines
+from satchel.cli.disabled_plugins import of_disabled_plugin
 from satchel.cli.rendering import COLOURS, diagnostic_line
 from satchel.errors import NotFoundError
 from satchel.names import near_misses
@@ -75,7 +76,8 @@ def _entries_named(
     if not entries:
         names = {entry.name for kind in kinds for entry in entries_of(catalog, kind)}
         what = kinds[0] if len(kinds) == 1 else "skill, tool, group or plugin"
-        raise NotFoundError(what, name, near_misses(name, names))
+        problem = NotFoundError(what, name, near_misses(name, names))
+        raise (of_disabled_plugin(catalog, problem) if "tool" in kinds else None) or problem
     return entries
 
 
