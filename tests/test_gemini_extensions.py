@@ -129,3 +129,19 @@ def test_other_parts_are_named(app, extension, skill_text):
 def test_an_extension_of_which_nothing_is_used_says_so(app, extension):
     extension()
     assert [item.code for item in app().catalog.plugins["demo"].diagnostics] == ["plugin-unused"]
+
+
+def test_a_timeout_of_a_server_is_that_of_its_calls_and_other_fields_are_named(app, extension):
+    servers = {
+        "slow": {"command": "node", "timeout": 90_000},
+        "plain": {"httpUrl": "https://x", "trust": True, "autoApprove": ["a"]},
+        "wrong": {"command": "node", "timeout": "soon"},
+    }
+    extension(mcpServers=servers)
+    loaded = app()
+    limits = [server.timeout for server in loaded.declared_mcp_servers.values()]
+    assert limits == [90, None, None]
+    said = [item.message for item in loaded.catalog.plugins["demo"].diagnostics]
+    assert any("'plain': not used: 'autoApprove', 'trust'" in text for text in said)
+    assert any("'wrong': not used: 'timeout'" in text for text in said)
+    assert len(said) == 3  # with the servers that are not started

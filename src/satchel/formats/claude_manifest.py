@@ -5,6 +5,7 @@ Reading is lenient, because the format belongs to another client.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from math import inf
 from types import MappingProxyType
 from typing import Any
 
@@ -145,10 +146,23 @@ def _servers(
             if server.url and _has_client_secret(entry):
                 ignored = f"the 'clientSecret' of server {quoted(name)} is not used"
                 collector.add("mcp-secret-unused", ignored, _ISSUER_FIX, line)
+            if others := _not_used(entry, server):
+                message = f"server {quoted(name)}: not used: {', '.join(map(quoted, others))}"
+                collector.add("plugin-field-unknown", message, _OTHERS_FIX, line)
             yield server
         except _InvalidServerError as fault:
             message = f"server {quoted(name)} has {fault}"
             collector.add("mcp-server-invalid", message, "Fix or remove it.", line)
+
+
+_SERVER_FIELDS = frozenset(
+    {
+        *("type", "command", "args", "env", "cwd", "url", "httpUrl", "headers", "oauth"),
+        *("disabled", "includeTools", "excludeTools", "timeout", "description"),
+    }
+)
+"""The fields of a server, in the words of Claude Code and Gemini CLI."""
+_OTHERS_FIX = "Remove them, unless another client uses them."
 
 
 class _InvalidServerError(Exception):
@@ -180,6 +194,7 @@ def _server(name: str, entry: JsonValue) -> McpServerManifest:
             env=env,
             cwd=cwd,
             **_tool_choice(fields),
+            timeout=_seconds(fields.get("timeout")),
             of_claude=True,
         )
     if kind in _TRANSPORTS and url:
@@ -191,10 +206,18 @@ def _server(name: str, entry: JsonValue) -> McpServerManifest:
             headers=headers,
             **_oauth(fields.get("oauth")),
             **_tool_choice(fields),
+            timeout=_seconds(fields.get("timeout")),
             or_sse="type" not in fields,
             of_claude=True,
         )
     raise _InvalidServerError("neither a command nor a URL of a known type")
+
+
+def _not_used(entry: JsonValue, server: McpServerManifest) -> list[str]:
+    """Return the fields that say nothing to us; a time limit may be invalid."""
+    fields = entry if isinstance(entry, dict) else {}
+    is_limited = server.timeout is not None or fields.get("timeout") is None
+    return sorted(fields.keys() - (_SERVER_FIELDS if is_limited else _SERVER_FIELDS - {"timeout"}))
 
 
 def _has_client_secret(entry: JsonValue) -> bool:
@@ -224,6 +247,11 @@ def _tool_choice(fields: Mapping[str, JsonValue]) -> dict[str, Any]:
         for key, word in (("enable", "includeTools"), ("disable", "excludeTools"))
     }
     return given if fields.get("includeTools") is not None else {**given, "enable": None}
+
+
+def _seconds(value: JsonValue) -> float | None:
+    """Return a time limit, which the format gives in milliseconds; `None` if it is invalid."""
+    return value / 1000 if isinstance(value, float) and 0 < value < inf else None
 
 
 def _text(value: JsonValue) -> str:

@@ -57,6 +57,8 @@ class McpServerManifest:
     """The only tools to use, as Gemini CLI has it."""
     disable: tuple[str, ...] = ()
     """Tools that are not used."""
+    timeout: float | None = None
+    """Seconds that a call may take."""
     lines: Mapping[str, int | None] = field(default_factory=no_pairs, compare=False, repr=False)
     """The lines of its keys, if known."""
 

@@ -55,6 +55,7 @@ def plugin_server(
         groups=tuple(group.name for group in groups),
         enable=server.enable,
         disable=server.disable,
+        timeout=server.timeout,
         data=data,
         origin=ServerOrigin(
             f"plugin {plugin.unit}",
