@@ -1162,3 +1162,16 @@ def test_the_host_chooses_what_is_read_of_an_exception_of_its_tools(
     assert result.error_code == "tool_failed"
     assert re.fullmatch(expected, result.text), result.text
     assert "hunter2" not in result.text
+
+
+def test_an_upgrade_of_the_same_second_and_size_runs_the_new_code(site, carried, monkeypatch):
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    install(site, TOOLS)
+    source = site / "acme" / "tools.py"
+    os.utime(source, (1_700_000_000, 1_700_000_000))
+    app = carried(entry_points=["acme"])
+    assert called(app, "version").structured == 1
+    install(site, TOOLS.replace("VERSION = 1", "VERSION = 2"), version="1.1")
+    os.utime(source, (1_700_000_000, 1_700_000_000))
+    app.refresh()
+    assert called(app, "version").structured == 2

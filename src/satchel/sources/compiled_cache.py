@@ -2,8 +2,11 @@
 
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from glob import escape, glob
 
 from satchel.sources.state_files import cache_path, make_folder
 
@@ -35,6 +38,21 @@ def compiled_cache() -> str:
 def own_compiled() -> Mapping[str, str]:
     """Return the variable that keeps a program from the compiled files beside its sources."""
     return {VARIABLE: compiled_cache()}
+
+
+def forget_compiled(path: str) -> None:
+    """Delete what Python keeps there of a folder or a module that may be new.
+
+    Python compares only the second and the size of a source, and an installer that replaces it
+    cleans `__pycache__` alone.
+    """
+    below = os.path.splitdrive(os.path.abspath(path))[1].lstrip(os.sep)
+    kept = os.path.join(compiled_cache(), below)
+    if not path.endswith(".py"):
+        shutil.rmtree(kept, ignore_errors=True)
+    for file in glob(f"{escape(kept.removesuffix('.py'))}.*.pyc"):
+        with suppress(OSError):
+            os.remove(file)
 
 
 def may_use_compiled(command: object, args: object) -> bool:

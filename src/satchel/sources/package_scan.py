@@ -94,6 +94,15 @@ class PackageFinding:
         return replace(self.installed, digest=digest_of(both.encode()))
 
     @property
+    def code_paths(self) -> tuple[str, ...]:
+        """Return the folders and single modules with its Python code."""
+        if edited := self.edited:
+            return (edited.path if os.path.isdir(edited.path) else edited.file,)
+        names = (name for name in self.installed.files if name.endswith(".py"))
+        tops = {name.split("/")[0] for name in names} - {".."}
+        return tuple(os.path.join(self.installed.site, top) for top in sorted(tops))
+
+    @property
     def skills(self) -> tuple[str, ...]:
         """Return the folders to search for its skills."""
         part = self.part.skills if self.part else ()

@@ -21,7 +21,7 @@ from satchel.plugins import fingerprint
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.sources import MANIFEST_FILE, Configuration, PackageFinding, PluginFinding
-from satchel.sources.compiled_cache import compiled_cache
+from satchel.sources.compiled_cache import compiled_cache, forget_compiled
 from satchel.sources.plugin_environments import installed
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
@@ -146,6 +146,8 @@ def _server(found: Found, config: Configuration, workers: WorkerPool, site: str)
     env = {key: value for key, value in os.environ.items() if not key.startswith(_ENV_PREFIX)}
     if site:  # before the host's packages
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))
+    for path in found.code_paths if isinstance(found, PackageFinding) else ():
+        forget_compiled(path)  # the code of a folder is sent
     return WorkerServer(
         command=sys.executable,
         args=("-P", "-c", _PROGRAM, compiled_cache(), *filter(None, sys.path)),
