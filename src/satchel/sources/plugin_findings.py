@@ -143,6 +143,11 @@ class PluginFinding:
         """Return the modules with the contracts that the manifest names."""
         return self.manifest.contract_modules if self.manifest else ()
 
+    @property
+    def code_paths(self) -> tuple[str, ...]:
+        """Return the folder with its Python code."""
+        return (self.code_path,)
+
     def file_of(self, module: str) -> str:
         """Return the file of a module, by its path inside the code folder; `""` if missing."""
         return next((name for name in files_of(module) if name in self.sources), "")

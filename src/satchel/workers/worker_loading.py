@@ -146,8 +146,8 @@ def _server(found: Found, config: Configuration, workers: WorkerPool, site: str)
     env = {key: value for key, value in os.environ.items() if not key.startswith(_ENV_PREFIX)}
     if site:  # before the host's packages
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))
-    for path in found.code_paths if isinstance(found, PackageFinding) else ():
-        forget_compiled(path)  # the code of a folder is sent
+    for path in found.code_paths:
+        forget_compiled(path)
     return WorkerServer(
         command=sys.executable,
         args=("-P", "-c", _PROGRAM, compiled_cache(), *filter(None, sys.path)),
