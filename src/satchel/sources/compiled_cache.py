@@ -2,11 +2,9 @@
 
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from glob import escape, glob
 
 from satchel.sources.state_files import cache_path, make_folder
 
@@ -46,6 +44,9 @@ def forget_compiled(path: str) -> None:
     Python compares only the second and the size of a source, and an installer that replaces it
     cleans `__pycache__` alone.
     """
+    import shutil
+    from glob import escape, glob
+
     below = os.path.splitdrive(os.path.abspath(path))[1].lstrip(os.sep)
     kept = os.path.join(compiled_cache(), below)
     if not path.endswith(".py"):
