@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -590,3 +591,19 @@ def test_only_excepted_modules_open_files():
     ]
     assert openers
     assert [path for path in openers if not any(fnmatch(path, it) for it in excepted())] == []
+
+
+def test_every_page_names_the_addresses_of_the_package():
+    """Whoever publishes under other addresses changes them in all places."""
+    urls = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["urls"]
+    site, repository = urls["Documentation"].rstrip("/"), urls["Source"]
+    address = re.compile(r"https://github\.com/[\w.-]+/satchel\b|https://satchel\.\w+\b")
+    written = [
+        (path.relative_to(REPOSITORY).as_posix(), found)
+        for pattern in ("*.*", "docs/**/*.md", "tools/*.py", "src/**/*.py", ".github/**/*.yml")
+        for path in REPOSITORY.glob(pattern)
+        if path.suffix in {".md", ".toml", ".yml", ".py"}
+        for found in address.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert len({path for path, _ in written}) > 4
+    assert [line for line in written if line[1] not in {site, repository}] == []
