@@ -78,6 +78,13 @@ def test_the_commands_mend_what_they_are_for(commands, run, here, write_skill):
     assert run("doctor", *sources).exit_code == 0
 
 
+def test_a_folder_that_holds_other_skills_is_not_to_be_renamed(commands, here, write_skill):
+    text = "---\nname: right\ndescription: d\n---\nb\n"
+    outer = write_skill(here / "all", "skills", text=text)
+    write_skill(outer, "inner")
+    assert not commands("--skills", "all")["skill-name-folder"]
+
+
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_what_is_in_a_clone_of_others_is_not_to_be_renamed(
     commands, run, write_skill, monkeypatch, is_ours

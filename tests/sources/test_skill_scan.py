@@ -261,6 +261,15 @@ def test_the_folders_to_name_together_bring_every_skill_inside(tmp_path, scan, w
     assert served == {str(outer / name) for name in inner}
 
 
+def test_a_skill_that_lies_directly_among_many_others_is_to_move(tmp_path, scan, write_skill):
+    outer = write_skill(tmp_path, "skills")
+    for number in range(20):
+        write_skill(outer, f"inner-{number}")
+    (problem,) = scan(tmp_path).findings["skills"].problems
+    assert "move SKILL.md and its own files into a new folder beside them" in problem.fix
+    assert len(problem.fix) < 200
+
+
 def test_a_root_that_is_a_link_is_searched(tmp_path, scan, write_skill):
     write_skill(tmp_path / "real", "a")
     (tmp_path / "root").symlink_to("real")

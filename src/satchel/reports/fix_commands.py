@@ -47,6 +47,9 @@ def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None
     # If two skills have the name, only the served one may get the folder of that name.
     if not entry.is_served:
         return None
+    # A folder that holds other skills is named for them.
+    if any(item.code == "skill-inside-skill" for item in entry.diagnostics):
+        return None
     return _move(entry.path, os.path.join(os.path.dirname(entry.path), entry.name))
 
 

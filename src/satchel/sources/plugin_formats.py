@@ -1,13 +1,16 @@
 """The formats of plugin folders and their policies."""
 
+import json
 import os
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
 from satchel.lazy_dataclass import dataclass
+from satchel.sources.file_reader import read_or_none
 
 MANIFEST_FILE = "toolkit.yaml"
+_LARGEST_MANIFEST = 2**20
 
 NAMESPACE = "dev.satchel"
 """The namespace of Satchel's extension to open plugins, and the name of its folder."""
@@ -75,9 +78,23 @@ def policy_of(form: PluginFormat) -> FormatPolicy:
 def format_of(folder: str) -> PluginFormat | None:
     """Return the format of a plugin folder, `None` if the folder is not a plugin.
 
-    The open format wins: beside a plugin.json, other manifests are ignored.
+    The open format wins: beside a plugin.json, other manifests are ignored. A plugin.json without
+    `$schema` is not of the open format, so it does not win.
     """
-    for known in PluginFormat:
-        if os.path.lexists(os.path.join(folder, *known.split("/"))):
-            return known
-    return None
+    present = [
+        known for known in PluginFormat if os.path.lexists(os.path.join(folder, *known.split("/")))
+    ]
+    if len(present) > 1 and present[0] is PluginFormat.OPEN:
+        manifest = read_or_none(os.path.join(folder, PluginFormat.OPEN), _LARGEST_MANIFEST)
+        if _has_no_schema(manifest or b""):
+            return present[1]
+    return present[0] if present else None
+
+
+def _has_no_schema(manifest: bytes) -> bool:
+    """Return whether a manifest is valid JSON without `$schema`; a half-written one is not."""
+    try:
+        value = json.loads(manifest)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "$schema" not in value

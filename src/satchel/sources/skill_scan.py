@@ -48,6 +48,7 @@ from satchel.sources.skill_files import IN_PROJECT, LocalSkillReader, SkillAcces
 SKILL_FILE = "SKILL.md"
 _MOST_RESCANS = 3
 _MOST_PACKED = 500
+_MOST_NAMED = 3
 _NAME = attrgetter("name")
 
 _BREAKS_THE_FORMAT = frozenset(
@@ -569,16 +570,19 @@ def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, .
     # A folder with a SKILL.md is one skill, so a holder that is a skill cannot stand for others.
     skills = {path, *folders}
     holders = {name if (above := os.path.dirname(name)) in skills else above for name in folders}
-    names = ", ".join(sorted(holders))
-    one = len(inner) == 1
-    each = "" if len(holders) == 1 else "each of "
+    one, are_beside = len(inner) == 1, all(os.path.dirname(name) == path for name in folders)
     what, them = ("a skill", "it") if one else (f"{len(inner)} skills", "them")
+    if are_beside and len(inner) > _MOST_NAMED:  # a folder of skills in which one lies by mistake
+        advice = f"move {SKILL_FILE} and its own files into a new folder beside {them}"
+    else:
+        each = "" if len(holders) == 1 else "each of "
+        advice = f"name {each}{', '.join(sorted(holders))} as a folder of skills"
     return (
         make_diagnostic(
             "skill-inside-skill",
             Where(path),
             f"has {what} inside; the model reads {them} only as files of this one",
-            f"to serve {them} as well, name {each}{names} as a folder of skills",
+            f"to serve {them} as well, {advice}",
         ),
     )
 
