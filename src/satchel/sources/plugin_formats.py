@@ -1,6 +1,5 @@
 """The formats of plugin folders and their policies."""
 
-import json
 import os
 from collections.abc import Mapping
 from enum import StrEnum
@@ -93,6 +92,8 @@ def format_of(folder: str) -> PluginFormat | None:
 
 def _has_no_schema(manifest: bytes) -> bool:
     """Return whether a manifest is valid JSON without `$schema`; a half-written one is not."""
+    import json  # lazy: few folders have two manifests
+
     try:
         value = json.loads(manifest)
     except (ValueError, RecursionError):

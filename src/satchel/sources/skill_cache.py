@@ -11,6 +11,7 @@ import sqlite3
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -105,12 +106,17 @@ def _is_private(path: str) -> bool:
 
 def _settings(root: SearchRoot, limits: Limits) -> str:
     """Return a digest of all that the results depend on, besides the files."""
-    # Lazy: reading the metadata takes a while.
+    of_root = (root.policy, root.within, root.follows_links_out, root.scripts)
+    parts = (_FORMAT, _version(), limits, *of_root)
+    return digest_of(repr(parts).encode())
+
+
+@cache
+def _version() -> str:
+    # Lazy: reading the metadata takes a while. Each plugin with skills asks.
     from importlib.metadata import version
 
-    of_root = (root.policy, root.within, root.follows_links_out, root.scripts)
-    parts = (_FORMAT, version("satchel"), limits, *of_root)
-    return digest_of(repr(parts).encode())
+    return version("satchel")
 
 
 def _row(found: SkillFinding) -> tuple[str, str, bytes]:
