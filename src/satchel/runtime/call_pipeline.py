@@ -1,6 +1,6 @@
 """The pipeline of one call: its middleware, and the function inside it."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -11,43 +11,47 @@ from satchel.runtime.background_tasks import BackgroundTasks
 from satchel.runtime.call_task import CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.error_results import ErrorText
-from satchel.runtime.middleware_chain import (
-    FindTool,
-    Handler,
-    Middleware,
-    MiddlewareFrame,
-    find_no_tool,
-    redirected,
-    wrap,
-)
+from satchel.runtime.middleware_chain import Handler, Middleware, wrap
 from satchel.runtime.postprocess import postprocess
+from satchel.runtime.prepared_tool import FindTool, PreparedTool, find_no_tool
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.tool_run import FunctionRun, validated
 from satchel.settings import Limits
-from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure, to_result
-
-MiddlewareFor = Callable[[str, Collection[str]], Sequence[Middleware]]
-"""Returns the middleware of a tool, by its name and groups."""
-
-
-def no_middleware(_tool: str, _groups: Collection[str]) -> Sequence[Middleware]:
-    """Return no middleware for any tool."""
-    return ()
+from satchel.tools import (
+    Item,
+    Tool,
+    ToolCall,
+    ToolChunk,
+    ToolContext,
+    ToolResult,
+    failure,
+    to_result,
+)
 
 
 class CallScope(NamedTuple):
-    """What surrounds a call of a session."""
+    """What a session offers to the middleware of a call."""
 
-    middleware: Sequence[Middleware]
-    """The middleware of the called tool."""
-    middleware_of: MiddlewareFor
-    """Returns the middleware of another tool, to which a call may be redirected."""
-    find: FindTool
-    """Finds a tool by its name."""
-    answers: AnswerMemory | None
+    find: FindTool = find_no_tool
+    """Finds a tool to which a call may be redirected."""
+    answers: AnswerMemory | None = None
     """The remembered results of idempotent tools."""
-    tasks: BackgroundTasks | None
-    """The background tasks of the session."""
+    tasks: BackgroundTasks | None = None
+    """The background tasks."""
+
+
+_NO_SESSION = CallScope()
+
+
+def start_call(
+    call: ToolCall,
+    prepared: PreparedTool,
+    scope: CallScope = _NO_SESSION,
+    context: ToolContext | None = None,
+) -> CallTask:
+    """Return a call that is ready to run; `context` replaces that of the call."""
+    source = partial(MiddlewareRun, scope) if prepared.has_middleware else FunctionRun
+    return CallTask(call, prepared, source, context)
 
 
 def prepare_call(
@@ -56,30 +60,13 @@ def prepare_call(
     limits: Limits,
     *,
     middleware: Sequence[Middleware] = (),
-    middleware_of: MiddlewareFor = no_middleware,
-    find: FindTool = find_no_tool,
-    answers: AnswerMemory | None = None,
-    tasks: BackgroundTasks | None = None,
     errors: ErrorText = "summary",
 ) -> CallTask:
-    """Return a call that is ready to run.
-
-    `middleware` is that of its tool; `middleware_of` returns that of another tool, to which the
-    call may be redirected.
-    """
-    if call.tool is None:
-        call = replace(call, tool=tool)
-    needs_middleware = (
-        middleware
-        or tool.postprocess
-        or (tool.idempotent and answers is not None)
-        or (tool.background and tasks is not None)
+    """Return a call without a session that is ready to run."""
+    prepared = PreparedTool(
+        tool=tool, limits=limits, errors=errors, groups=call.groups, middleware=tuple(middleware)
     )
-    if not needs_middleware:  # as for most calls
-        return CallTask(call, tool, limits, FunctionRun, errors=errors)
-    scope = CallScope(middleware, middleware_of, find, answers, tasks)
-    source = partial(MiddlewareRun, scope)
-    return CallTask(call, tool, limits, source, has_middleware=True, errors=errors)
+    return start_call(call, prepared)
 
 
 async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
@@ -93,17 +80,17 @@ class MiddlewareRun:
     _result: ToolResult | None = None
     _items: AsyncIterator[Item] | None = None
 
-    def __init__(self, scope: CallScope, owner: CallTask, _call: ToolCall, _tool: Tool) -> None:
-        self._scope, self._owner = scope, owner
-        self._frame = MiddlewareFrame(scope.find, [])
+    def __init__(self, scope: CallScope, owner: CallTask, call: ToolCall) -> None:
+        self._scope, self._owner, self._call = scope, owner, call
+        self._opened: list[Any] = []
+        """What middleware opened, to be closed at the end; the outermost first."""
 
     async def __anext__(self) -> Item:
         """Return the next chunk, or the result."""
         owner = self._owner
         if self._items is None:
-            # Middleware sees the arguments that the function gets.
-            owner.call = validated(owner.call, owner.tool)
-            self._items = self._inside(self._run_tool, self._scope.middleware)(owner.call)
+            handler = wrap(self._run_tool, owner.prepared.middleware, self._enter)
+            self._items = handler(self._call)
         async for item in self._items:
             if isinstance(item, ToolChunk):
                 owner.chunks = owner.chunks or ChunkAccumulator(owner.limits)
@@ -119,9 +106,8 @@ class MiddlewareRun:
         return self._mark_interrupted(owner.chunks.result(owner.call_id))
 
     async def aclose(self) -> None:
-        """Close what the middleware opened, the outermost first."""
-        opened: list[Any] = self._frame.opened
-        self._frame.find, self._frame.opened = find_no_tool, []
+        """Close what the middleware opened, and release the session: middleware may keep us."""
+        opened, self._opened, self._scope = self._opened, [], _NO_SESSION
         for items in opened:
             if getattr(items, "ag_frame", items) is None:
                 continue  # a generator that has ended
@@ -131,55 +117,67 @@ class MiddlewareRun:
             elif hasattr(items, "send"):  # a coroutine: the middleware is not a generator
                 items.close()
 
+    def _enter(self, outer: Middleware, inner: Handler, call: ToolCall) -> AsyncIterator[Item]:
+        """Start middleware for a call, which middleware outside may have redirected."""
+        items = outer(self._redirected(call), inner)
+        self._opened.append(items)
+        return items
+
+    def _redirected(self, call: ToolCall) -> ToolCall:
+        """Return a call with the tool that its name refers to."""
+        if call.tool is not None and call.tool.name == call.name:
+            return call
+        found = self._scope.find(call.name)
+        tool, groups = (found.tool, found.groups) if found else (None, ())
+        return call.changed(tool=tool, groups=groups, approved=False)  # it was of the first tool
+
     def _run_tool(self, call: ToolCall) -> AsyncIterator[Item]:
         """Run the tool that a call names, inside the middleware that belongs to that tool."""
-        call = redirected(call, self._scope.find)
+        call, scope = self._redirected(call), self._scope
         tool = call.tool
         if tool is None:  # the result will be the error `tool_not_found`
             return self._run_function(call)
         inside: list[Middleware] = []
-        if tool.name != self._owner.tool.name:
+        if tool.name != self._owner.tool.name and (target := scope.find(call.name)) is not None:
             # A redirected call must not bypass the middleware of the tool that it reaches.
-            target_middleware = self._scope.middleware_of(call.name, call.groups)
-            inside += [item for item in target_middleware if item not in self._scope.middleware]
-        if tool.background and self._scope.tasks is not None:
-            return self._inside(self._start_in_background, inside)(call)
-        if tool.idempotent and self._scope.answers is not None:
-            inside.append(answer_from(self._scope.answers))
+            outside = self._owner.prepared.middleware
+            inside += [item for item in target.middleware if item not in outside]
+        if tool.background and scope.tasks is not None:
+            return wrap(self._start_in_background, inside, self._enter)(call)
+        if tool.idempotent and scope.answers is not None:
+            inside.append(answer_from(scope.answers))
         if tool.postprocess is not None:
             inside.append(postprocess(tool.postprocess))
-        return self._inside(self._run_function, inside)(call)
-
-    def _inside(self, handler: Handler, middleware: Sequence[Middleware]) -> Handler:
-        return wrap(handler, middleware, self._frame)
+        return wrap(self._run_function, inside, self._enter)(call)
 
     async def _start_in_background(self, call: ToolCall) -> AsyncIterator[Item]:
-        tool, tasks, limits = call.tool, self._scope.tasks, self._owner.limits
+        owner, scope, tool = self._owner, self._scope, call.tool
         assert tool is not None
-        assert tasks is not None
+        assert scope.tasks is not None
         validated(call, tool)  # an error is reported now, not when the task is read
-        run = prepare_call(
-            call,
-            tool,
-            limits,
-            find=self._scope.find,
-            answers=self._scope.answers,
-            errors=self._owner.errors,
+        prepared = PreparedTool(
+            tool=tool,
+            limits=owner.limits,
+            errors=owner.prepared.errors,
+            groups=call.groups,
+            is_remembered=tool.idempotent and scope.answers is not None,
         )
-        run.route = self._owner.route
-        async for item in tasks.start(run):
+        run = start_call(call, prepared, scope._replace(tasks=None))
+        run.route = owner.route
+        async for item in scope.tasks.start(run):
             yield item
 
     def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
-        owner, call = self._owner, redirected(call, self._scope.find)
+        call = self._redirected(call)
         items: AsyncIterator[Item]
         if call.tool is None:
             items = self._tool_not_found(call)
         else:
             # Arguments that middleware changed are validated like those of a model.
-            is_validated = call.arguments is owner.call.arguments and call.tool is owner.tool
-            items = FunctionRun(owner, call, call.tool, is_validated=is_validated)
-        self._frame.opened.append(items)
+            first = self._call
+            is_validated = call.arguments is first.arguments and call.tool is first.tool
+            items = FunctionRun(self._owner, call, is_validated=is_validated)
+        self._opened.append(items)
         return items
 
     async def _tool_not_found(self, call: ToolCall) -> AsyncIterator[Item]:
