@@ -30,7 +30,7 @@ from satchel.tools import (
 
 
 class CallScope(NamedTuple):
-    """What a session offers to the middleware of a call."""
+    """What a session offers to the middleware of a call; by default, no session."""
 
     find: FindTool = find_no_tool
     """Finds a tool to which a call may be redirected."""
@@ -40,18 +40,16 @@ class CallScope(NamedTuple):
     """The background tasks."""
 
 
-_NO_SESSION = CallScope()
-
-
 def start_call(
     call: ToolCall,
     prepared: PreparedTool,
-    scope: CallScope = _NO_SESSION,
+    scope: CallScope | None = None,
     context: ToolContext | None = None,
 ) -> CallTask:
     """Return a call that is ready to run; `context` replaces that of the call."""
-    source = partial(MiddlewareRun, scope) if prepared.has_middleware else FunctionRun
-    return CallTask(call, prepared, source, context)
+    if not prepared.has_middleware:
+        return CallTask(call, prepared, FunctionRun, context)
+    return CallTask(call, prepared, partial(MiddlewareRun, scope or CallScope()), context)
 
 
 def prepare_call(
@@ -105,9 +103,14 @@ class MiddlewareRun:
             raise TypeError("the middleware yielded nothing")
         return self._mark_interrupted(owner.chunks.result(owner.call_id))
 
+    def cancel(self, reason: EndReason) -> bool:
+        """Cancel the functions that run now; middleware may run several at once."""
+        functions = [item for item in self._opened if isinstance(item, FunctionRun)]
+        return any([function.cancel(reason) for function in functions])
+
     async def aclose(self) -> None:
         """Close what the middleware opened, and release the session: middleware may keep us."""
-        opened, self._opened, self._scope = self._opened, [], _NO_SESSION
+        opened, self._opened, self._scope = self._opened, [], CallScope()
         for items in opened:
             if getattr(items, "ag_frame", items) is None:
                 continue  # a generator that has ended

@@ -46,18 +46,14 @@ class EndReason(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-class Cancellable(Protocol):
-    """A function that is running now and can be cancelled."""
-
-    def cancel(self, reason: EndReason) -> None:
-        """Cancel it, unless it is cancelled already."""
-
-
 class ItemSource(Protocol):
     """Yields the items of a call, inside its task."""
 
     async def __anext__(self) -> Item:
         """Return the next chunk, or the result."""
+
+    def cancel(self, reason: EndReason) -> bool:
+        """Cancel the functions that run now; return whether there are any."""
 
     async def aclose(self) -> None:
         """Close what is still open; do not raise what the tool raises."""
@@ -88,6 +84,7 @@ class CallTask:
     _waiter: asyncio.Future[None] | None = None  # the reader waits for an item
     _reader_is_ready: asyncio.Future[None] | None = None  # the task waits for its reader
     _grace_timer: asyncio.TimerHandle | None = None
+    _source: ItemSource | None = None
     _item: Item | None = None
     _reads_chunks = False
     _is_over = _is_ending = _is_cancelled = False
@@ -96,16 +93,15 @@ class CallTask:
         self,
         call: ToolCall,
         prepared: PreparedTool,
-        source: "Callable[[CallTask, ToolCall], ItemSource]",
+        open_source: "Callable[[CallTask, ToolCall], ItemSource]",
         context: ToolContext | None = None,
     ) -> None:
-        self.call, self.prepared, self._source, self._context = call, prepared, source, context
+        self.call, self.prepared, self._context = call, prepared, context
+        self._open_source = open_source
         self.tool, self.limits = prepared.tool, prepared.limits
         self.has_middleware = prepared.has_middleware
         self.call_id = call.id or None
         """The id of the call, or `None` if it has none."""
-        self.running: set[Cancellable] = set()
-        """The functions that run now; middleware may run several at once."""
 
     # ---- for the reader -------------------------------------------------------------------
 
@@ -183,9 +179,8 @@ class CallTask:
     # ---- inside the task ------------------------------------------------------------------
 
     async def _main(self) -> None:
-        source: ItemSource | None = None
         try:
-            source = self._source(self, self.validated_call())
+            source = self._source = self._open_source(self, self.validated_call())
             while not isinstance(item := await source.__anext__(), ToolResult):
                 if self._reads_chunks:
                     await self._hand_over(item)
@@ -198,8 +193,8 @@ class CallTask:
             item = self._result_after(problem)
         if self._is_cancelled:  # even if middleware returned another result
             item = self._append_to_chunks(self.early_result(EndReason.INTERRUPTED))
-        if source is not None:
-            await source.aclose()
+        if self._source is not None:
+            await self._source.aclose()
         self._finish(item)
 
     def validated_call(self) -> ToolCall:
@@ -236,6 +231,7 @@ class CallTask:
         if self._is_over:
             return  # it was abandoned, and the reader has a result
         self._is_over = True
+        self._source = None  # it holds this object
         self.function_result = None  # it may have an exception, too
         if self._grace_timer is not None:
             self.stop_grace()
@@ -272,12 +268,9 @@ class CallTask:
         if self._is_over or self._is_ending or self._task is None:
             return
         self._is_ending = True
-        if not self.running:
+        if self._source is None or not self._source.cancel(EndReason.INTERRUPTED):
             self._cancel()
-            return
-        for function in tuple(self.running):
-            function.cancel(EndReason.INTERRUPTED)
-        if self.has_middleware:  # it may clean up, within the grace time
+        elif self.has_middleware:  # it may clean up, within the grace time
             self.start_grace(self._cancel)
 
     def _cancel(self) -> None:

@@ -88,16 +88,14 @@ class FunctionRun:
 
     def _enter(self) -> asyncio.Task[Any]:
         """Begin one step of the function, in the task that runs now."""
-        self._task = task = asyncio.current_task()
+        self._task = task = asyncio.current_task(self._loop)
         assert task is not None
         self._cancels_before = task.cancelling()
-        self._owner.running.add(self)
         self._start_clock()
         return task
 
     def _leave(self) -> None:
         """End the step."""
-        self._owner.running.discard(self)
         self._stop_clock()
         self._task = None
 
@@ -253,10 +251,13 @@ class FunctionRun:
         """End the function: it has taken as long as it may."""
         self.cancel(EndReason.TIMEOUT)
 
-    def cancel(self, reason: EndReason) -> None:
-        """Cancel the function, if it runs now."""
+    def cancel(self, reason: EndReason) -> bool:
+        """Cancel the function, if it runs now; return whether it does."""
+        if self._task is None:
+            return False
         self._reason = self._reason or reason
-        if self._task is not None and not self._is_ending:
+        if not self._is_ending:
             self._is_ending = True
             self._task.cancel()
             self._owner.start_grace(lambda: self._owner.abandon(reason))
+        return True
