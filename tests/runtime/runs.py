@@ -45,9 +45,22 @@ def a_run(
             is_background=tool.background and tasks is not None,
         )
 
-    known = {other.name: prepared(other) for other in (tool, *others)}
+    scope = Scope({other.name: prepared(other) for other in (tool, *others)}, answers, tasks)
     call = ToolCall(name=tool.name, arguments={} if arguments is None else arguments, id=id)
-    return start_call(call, prepared(tool, layers), CallScope(known.get, answers, tasks))
+    return start_call(call, prepared(tool, layers), scope, call.context)
+
+
+class Scope(CallScope):
+    """Stands for a session that knows some tools."""
+
+    def __init__(self, known, answers=None, tasks=None):
+        self.find, self._answers, self._tasks = known.get, answers, tasks
+
+    def answers(self):
+        return self._answers
+
+    def tasks(self):
+        return self._tasks
 
 
 async def each_item(run):

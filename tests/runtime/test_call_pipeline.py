@@ -4,11 +4,11 @@ import sys
 from dataclasses import replace
 
 import pytest
-from runs import a_run, a_tool, play
+from runs import Scope, a_run, a_tool, play
 
 from satchel.runtime import BackgroundTasks, run_call
 from satchel.runtime.answer_memory import AnswerMemory
-from satchel.runtime.call_pipeline import CallScope, start_call
+from satchel.runtime.call_pipeline import start_call
 from satchel.runtime.middleware_chain import wrap
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.settings import Limits
@@ -179,8 +179,8 @@ def test_nobody_gets_around_the_layers_of_one_tool_by_way_of_another():
     async def main():
         second = prepared(a_tool(other, name="second"), everywhere, guard)
         first = prepared(a_tool(fn), everywhere, sending("second"))
-        scope = CallScope({"second": second}.get)
-        run = start_call(ToolCall(name="probe"), first, scope)
+        call = ToolCall(name="probe")
+        run = start_call(call, first, Scope({"second": second}), call.context)
         assert (await run.result()).text == "other 1"
 
     play(main())

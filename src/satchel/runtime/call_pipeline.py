@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from satchel.runtime.answer_memory import AnswerMemory, answer_from
 from satchel.runtime.background_tasks import BackgroundTasks
@@ -13,7 +13,7 @@ from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.error_results import ErrorText
 from satchel.runtime.middleware_chain import Handler, Middleware, wrap
 from satchel.runtime.postprocess import postprocess
-from satchel.runtime.prepared_tool import FindTool, PreparedTool, find_no_tool
+from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.tool_run import FunctionRun, validated
 from satchel.settings import Limits
@@ -29,27 +29,27 @@ from satchel.tools import (
 )
 
 
-class CallScope(NamedTuple):
-    """What a session offers to the middleware of a call; by default, no session."""
+class CallScope:
+    """What a session offers to the middleware of a call; this is a call without a session."""
 
-    find: FindTool = find_no_tool
-    """Finds a tool to which a call may be redirected."""
-    answers: AnswerMemory | None = None
-    """The remembered results of idempotent tools."""
-    tasks: BackgroundTasks | None = None
-    """The background tasks."""
+    def find(self, name: str) -> PreparedTool | None:
+        """Return a tool to which a call may be redirected."""
+
+    def answers(self) -> AnswerMemory:
+        """Return the remembered results of tools that are remembered."""
+        return AnswerMemory()
+
+    def tasks(self) -> BackgroundTasks:
+        """Return the background tasks."""
+        return BackgroundTasks()
 
 
 def start_call(
-    call: ToolCall,
-    prepared: PreparedTool,
-    scope: CallScope | None = None,
-    context: ToolContext | None = None,
+    call: ToolCall, prepared: PreparedTool, scope: CallScope, context: ToolContext
 ) -> CallTask:
-    """Return a call that is ready to run; `context` replaces that of the call."""
-    if not prepared.has_middleware:
-        return CallTask(call, prepared, FunctionRun, context)
-    return CallTask(call, prepared, partial(MiddlewareRun, scope or CallScope()), context)
+    """Return a call that is ready to run; it gets `context`."""
+    source = partial(MiddlewareRun, scope) if prepared.has_middleware else FunctionRun
+    return CallTask(call, prepared, source, context)
 
 
 def prepare_call(
@@ -64,7 +64,7 @@ def prepare_call(
     prepared = PreparedTool(
         tool=tool, limits=limits, errors=errors, groups=call.groups, middleware=tuple(middleware)
     )
-    return start_call(call, prepared)
+    return start_call(call, prepared, CallScope(), call.context)
 
 
 async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
@@ -80,8 +80,9 @@ class MiddlewareRun:
 
     def __init__(self, scope: CallScope, owner: CallTask, call: ToolCall) -> None:
         self._scope, self._owner, self._call = scope, owner, call
+        # What is closed at the end, the outermost first.
         self._opened: list[Any] = []
-        """What middleware opened, to be closed at the end; the outermost first."""
+        self._functions: list[FunctionRun] = []
 
     async def __anext__(self) -> Item:
         """Return the next chunk, or the result."""
@@ -105,8 +106,7 @@ class MiddlewareRun:
 
     def cancel(self, reason: EndReason) -> bool:
         """Cancel the functions that run now; middleware may run several at once."""
-        functions = [item for item in self._opened if isinstance(item, FunctionRun)]
-        return any([function.cancel(reason) for function in functions])
+        return True in [function.cancel(reason) for function in self._functions]
 
     async def aclose(self) -> None:
         """Close what the middleware opened, and release the session: middleware may keep us."""
@@ -119,6 +119,9 @@ class MiddlewareRun:
                     await aclose()
             elif hasattr(items, "send"):  # a coroutine: the middleware is not a generator
                 items.close()
+        for function in self._functions:
+            if function.is_open:
+                await function.aclose()
 
     def _enter(self, outer: Middleware, inner: Handler, call: ToolCall) -> AsyncIterator[Item]:
         """Start middleware for a call, which middleware outside may have redirected."""
@@ -136,52 +139,55 @@ class MiddlewareRun:
 
     def _run_tool(self, call: ToolCall) -> AsyncIterator[Item]:
         """Run the tool that a call names, inside the middleware that belongs to that tool."""
-        call, scope = self._redirected(call), self._scope
-        tool = call.tool
-        if tool is None:  # the result will be the error `tool_not_found`
+        call, prepared = self._redirected(call), self._owner.prepared
+        if call.tool is None:  # the result will be the error `tool_not_found`
             return self._run_function(call)
         inside: list[Middleware] = []
-        if tool.name != self._owner.tool.name and (target := scope.find(call.name)) is not None:
+        if call.tool.name != prepared.tool.name:
             # A redirected call must not bypass the middleware of the tool that it reaches.
-            outside = self._owner.prepared.middleware
-            inside += [item for item in target.middleware if item not in outside]
-        if tool.background and scope.tasks is not None:
+            outside = prepared.middleware
+            prepared = self._prepared(call, call.tool)
+            inside += [item for item in prepared.middleware if item not in outside]
+        if prepared.is_background:
             return wrap(self._start_in_background, inside, self._enter)(call)
-        if tool.idempotent and scope.answers is not None:
-            inside.append(answer_from(scope.answers))
-        if tool.postprocess is not None:
-            inside.append(postprocess(tool.postprocess))
-        return wrap(self._run_function, inside, self._enter)(call)
+        if prepared.is_remembered:
+            inside.append(answer_from(self._scope.answers()))
+        if prepared.tool.postprocess is not None:
+            inside.append(postprocess(prepared.tool.postprocess))
+        handler = wrap(self._run_function, inside, self._enter) if inside else self._run_function
+        return handler(call)
+
+    def _prepared(self, call: ToolCall, tool: Tool) -> PreparedTool:
+        """Return the tool of a redirected call; only middleware knows one that is not found."""
+        owner = self._owner.prepared
+        found = self._scope.find(call.name)
+        return found or PreparedTool(tool=tool, limits=owner.limits, errors=owner.errors)
 
     async def _start_in_background(self, call: ToolCall) -> AsyncIterator[Item]:
-        owner, scope, tool = self._owner, self._scope, call.tool
+        scope, owner, tool = self._scope, self._owner, call.tool
         assert tool is not None
-        assert scope.tasks is not None
         validated(call, tool)  # an error is reported now, not when the task is read
         prepared = PreparedTool(
             tool=tool,
             limits=owner.limits,
             errors=owner.prepared.errors,
             groups=call.groups,
-            is_remembered=tool.idempotent and scope.answers is not None,
+            is_remembered=tool.idempotent,
         )
-        run = start_call(call, prepared, scope._replace(tasks=None))
+        run = start_call(call, prepared, scope, call.context)
         run.route = owner.route
-        async for item in scope.tasks.start(run):
+        async for item in scope.tasks().start(run):
             yield item
 
     def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
-        call = self._redirected(call)
-        items: AsyncIterator[Item]
+        call, first = self._redirected(call), self._call
         if call.tool is None:
-            items = self._tool_not_found(call)
-        else:
-            # Arguments that middleware changed are validated like those of a model.
-            first = self._call
-            is_validated = call.arguments is first.arguments and call.tool is first.tool
-            items = FunctionRun(self._owner, call, is_validated=is_validated)
-        self._opened.append(items)
-        return items
+            return self._tool_not_found(call)
+        # Arguments that middleware changed are validated like those of a model.
+        is_validated = call.arguments is first.arguments and call.tool is first.tool
+        function = FunctionRun(self._owner, call, is_validated=is_validated)
+        self._functions.append(function)
+        return function
 
     async def _tool_not_found(self, call: ToolCall) -> AsyncIterator[Item]:
         yield failure("tool_not_found", f"there is no tool {call.name!r}", self._owner.call_id)

@@ -1,6 +1,5 @@
 """What all calls of one tool have in common, decided once."""
 
-from collections.abc import Callable
 from dataclasses import field
 
 from satchel.lazy_dataclass import dataclass
@@ -44,11 +43,3 @@ class PreparedTool:
         object.__setattr__(self, "has_middleware", has_middleware)
         object.__setattr__(self, "needs_context", needs_context)
         object.__setattr__(self, "is_plain", not (needs_context or self.is_routed))
-
-
-FindTool = Callable[[str], PreparedTool | None]
-"""Returns a tool that the model may call, by its name."""
-
-
-def find_no_tool(_name: str) -> None:
-    """Return `None`: without a session, a call cannot be redirected."""

@@ -25,9 +25,9 @@ from satchel.session.session_state import SessionState
 from satchel.session.session_tasks import SessionTasks
 from satchel.session.tool_resolver import ToolResolver, contract_of
 from satchel.shared import SharedView
-from satchel.tools import Item, Tool, ToolCall, ToolContext, ToolResult, failure
+from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.argument_errors import ArgumentError
-from satchel.tools.fast_construction import construct_fast
+from satchel.tools.fast_construction import changed_fast, construct_fast
 from satchel.tools.runner import Runner
 
 _log = logging.getLogger("satchel.session")
@@ -250,7 +250,7 @@ class CallDispatcher:
             return failure("tool_not_found", text, call.id or None)
         if prepared.is_plain:
             return CallTask(call, prepared, FunctionRun)
-        scope = self._scope(shared_view, prepared.tool)
+        scope = SessionScope(self, shared_view)
         context = self._full_context(call) if prepared.needs_context else call.context
         run = start_call(call, prepared, scope, context)
         if prepared.is_routed:
@@ -259,38 +259,33 @@ class CallDispatcher:
 
     def _full_context(self, call: ToolCall) -> ToolContext:
         """Return the context with the values of the session, for code that can read it."""
-        context = call.context
-        return construct_fast(
-            ToolContext,
-            metadata=context.metadata,
-            config=context.config,
-            messages=context.messages,
+        return changed_fast(
+            call.context,
             state=self._session_state.state,
             preapproved=self._session_state.preapproved,
-            agent_id=context.agent_id,
-            run_id=context.run_id,
-            iteration=context.iteration,
             programs=self._shared.programs,
             call_id=call.id,
             tool=call.name,
         )
 
-    def _scope(self, shared_view: SharedView, tool: Tool) -> CallScope:
-        if tool.idempotent and self._answers is None:
+    @property
+    def answers(self) -> AnswerMemory:
+        """The remembered results of idempotent tools."""
+        if self._answers is None:
             self._answers = AnswerMemory()
-        tasks: BackgroundTasks | None = None
-        if tool.background:
-            state = self._session_state.state
-            tasks = SessionTasks(self._resolver.task_registry, shared_view, state)
-        return CallScope(partial(self._find_redirected, shared_view), self._answers, tasks)
+        return self._answers
 
-    def _find_redirected(self, shared_view: SharedView, name: str) -> PreparedTool | None:
+    def find_redirected(self, shared_view: SharedView, name: str) -> PreparedTool | None:
         """Return a tool to which middleware sends a call."""
         prepared = self._resolver.prepared(name, shared_view)
         if prepared is None or contract_of(shared_view, name) is None:
             return prepared
         contract = contract_middleware(self._validator, shared_view)
         return replace(prepared, middleware=(*prepared.middleware, contract))
+
+    def tasks_of(self, shared_view: SharedView) -> BackgroundTasks:
+        """Return the background tasks, for a call with this view."""
+        return SessionTasks(self._resolver.task_registry, shared_view, self._session_state.state)
 
     def _route(self, shared_view: SharedView, call: ToolCall) -> tuple[Runner, ToolCall]:
         """Return the runner of a call: the host's, if there is one for this tool of a plugin."""
@@ -305,6 +300,25 @@ class CallDispatcher:
         if chosen is None or not digest:
             return call.tool.runner, call
         return chosen, call.changed(plugin_digest=digest, session_key=id(self._session_state))
+
+
+class SessionScope(CallScope):
+    """What a session offers to the middleware of a call with one view."""
+
+    def __init__(self, calls: CallDispatcher, shared_view: SharedView) -> None:
+        self._calls, self._shared_view = calls, shared_view
+
+    def find(self, name: str) -> PreparedTool | None:
+        """Return a tool to which a call may be redirected."""
+        return self._calls.find_redirected(self._shared_view, name)
+
+    def answers(self) -> AnswerMemory:
+        """Return the remembered results of idempotent tools."""
+        return self._calls.answers
+
+    def tasks(self) -> BackgroundTasks:
+        """Return the background tasks."""
+        return self._calls.tasks_of(self._shared_view)
 
 
 def with_context(calls: Iterable[ToolCall], context: ToolContext | None) -> list[ToolCall]:
