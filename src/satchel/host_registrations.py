@@ -153,12 +153,14 @@ class HostRegistrations:
         """Add middleware or a runner for some tools; return a function that removes it."""
         lock, shared = self._reconciler.lock, self._reconciler.shared
         with lock:
-            setattr(shared, kind, (*getattr(shared, kind), item))
+            items = (*getattr(shared.extensions, kind), item)
+            shared.extensions = shared.extensions._replace(**{kind: items})
 
         def undo() -> None:
             with lock:
-                rest = tuple(other for other in getattr(shared, kind) if other is not item)
-                setattr(shared, kind, rest)
+                items = getattr(shared.extensions, kind)
+                rest = tuple(other for other in items if other is not item)
+                shared.extensions = shared.extensions._replace(**{kind: rest})
 
         return undo
 

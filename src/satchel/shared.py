@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from satchel.background_loop import LazyEventLoop
 from satchel.groups import (
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from satchel.prompt import PromptListing, SkillPrompt, SkillTexts
     from satchel.runtime import ScopedMiddleware
     from satchel.runtime.error_results import ErrorText
+    from satchel.runtime.prepared_tool import PreparedTool
     from satchel.runtime.scoped_runner import ScopedRunner
     from satchel.search import SearchHit, SearchIndex
     from satchel.settings import Limits
@@ -137,8 +138,8 @@ class CatalogCache(Memo):
             return self.get_or_make(
                 entry_filter, lambda: self._limited_to(entry_filter)
             ).shared_view(activation)
-        key, view = self.get_or_make(activation, lambda: self._active_view(activation))
-        return SharedView(self, key, view)
+        key, view, prepared = self.get_or_make(activation, lambda: self._active_view(activation))
+        return SharedView(self, key, view, prepared)
 
     def schema(self, tool: Tool, dialect: str) -> Any:
         """Return a copy of a tool's schema, which is made once."""
@@ -153,30 +154,36 @@ class CatalogCache(Memo):
         limited.schemas = self.schemas
         return limited
 
-    def _active_view(self, activation: Activation) -> tuple[Hashable, View]:
-        """Return a key of what is active, and its view; equal keys share one view."""
+    def _active_view(
+        self, activation: Activation
+    ) -> tuple[Hashable, View, dict[str, PreparedTool]]:
+        """Return a key of what is active, its view and its tools; equal keys share them."""
         catalog = self.catalog
         active = active_in(catalog, activation)
 
-        def make_view() -> View:
+        def make_view() -> tuple[View, dict[str, PreparedTool]]:
             # Few groups contain skills, so most views share the same skills.
             relevant = active & catalog.groups_of_skills
             skills = self.get_or_make(
                 ("skills", relevant), lambda: visible_skills(catalog, relevant)
             )
-            return view_of(catalog, activation, skills)
+            return view_of(catalog, activation, skills), {}
 
         key = (active, activation.tools, activation.defers)
-        return key, self.get_or_make(("view", key), make_view)
+        return key, *self.get_or_make(("view", key), make_view)
 
 
 class SharedView:
     """The view of one catalog that all sessions with the same active groups and tools share."""
 
-    __slots__ = ("_active", "cache", "view")
+    __slots__ = ("_active", "cache", "prepared", "view")
 
-    def __init__(self, cache: CatalogCache, active: Hashable, view: View) -> None:
+    def __init__(
+        self, cache: CatalogCache, active: Hashable, view: View, prepared: dict[str, PreparedTool]
+    ) -> None:
         self.cache, self._active, self.view = cache, active, view
+        self.prepared = prepared
+        """The tools that were called, by name; they are prepared for the first call."""
 
     @property
     def catalog(self) -> Catalog:
@@ -186,6 +193,13 @@ class SharedView:
     def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key for these groups; make it if there is none."""
         return self.cache.get_or_make((self._active, key), make)
+
+
+class HostExtensions(NamedTuple):
+    """What the host registered for the calls of some tools."""
+
+    middleware: tuple[ScopedMiddleware, ...] = ()
+    runners: tuple[ScopedRunner, ...] = ()
 
 
 class SharedState:
@@ -199,8 +213,7 @@ class SharedState:
         errors: ErrorText = "summary",
     ) -> None:
         self._store, self.limits, self.skill_style, self.errors = store, limits, skill_style, errors
-        self.middleware: tuple[ScopedMiddleware, ...] = ()
-        self.runners: tuple[ScopedRunner, ...] = ()
+        self.extensions = HostExtensions()
         self.unknown_runners: frozenset[str] = frozenset()
         """The names of runners that were reported as not registered."""
         self.newest = CatalogCache(store.current)

@@ -6,7 +6,8 @@ import sys
 
 import stage
 
-from satchel.runtime import prepare_call
+from satchel.runtime.call_pipeline import CallScope, start_call
+from satchel.runtime.prepared_tool import PreparedTool
 from satchel.settings import Limits
 from satchel.tools import FunctionTool, Tool, ToolCall, ToolResult
 
@@ -32,18 +33,34 @@ def a_run(
 ):
     """Return a run of a function; `others` are the tools to which a layer may send the call."""
     tool = a_tool(fn, **options)
-    known = {other.name: (other, "basic") for other in (tool, *others)}
+
+    def prepared(tool, layers=()):
+        return PreparedTool(
+            tool=tool,
+            limits=limits,
+            errors=errors,
+            groups=("basic",),
+            middleware=tuple(layers),
+            is_remembered=tool.idempotent and answers is not None,
+            is_background=tool.background and tasks is not None,
+        )
+
+    scope = Scope({other.name: prepared(other) for other in (tool, *others)}, answers, tasks)
     call = ToolCall(name=tool.name, arguments={} if arguments is None else arguments, id=id)
-    return prepare_call(
-        call,
-        tool,
-        limits,
-        middleware=layers,
-        find=known.get,
-        answers=answers,
-        tasks=tasks,
-        errors=errors,
-    )
+    return start_call(call, prepared(tool, layers), scope, call.context)
+
+
+class Scope(CallScope):
+    """Stands for a session that knows some tools."""
+
+    def __init__(self, known, answers=None, tasks=None):
+        self.find, self._answers, self._tasks = known.get, answers, tasks
+
+    def answers(self):
+        return self._answers
+
+    def tasks(self):
+        return self._tasks
 
 
 async def each_item(run):

@@ -4,11 +4,13 @@ import sys
 from dataclasses import replace
 
 import pytest
-from runs import a_run, a_tool, play
+from runs import Scope, a_run, a_tool, play
 
-from satchel.runtime import BackgroundTasks, prepare_call, run_call
+from satchel.runtime import BackgroundTasks, run_call
 from satchel.runtime.answer_memory import AnswerMemory
+from satchel.runtime.call_pipeline import start_call
 from satchel.runtime.middleware_chain import wrap
+from satchel.runtime.prepared_tool import PreparedTool
 from satchel.settings import Limits
 from satchel.tools import ToolCall
 
@@ -43,10 +45,16 @@ def test_a_tool_without_layers_runs_as_it_is():
 
 
 def test_a_call_knows_its_tool():
+    met = []
+
+    async def meeting(call, inner):
+        met.append((call.tool, call.groups))
+        async for item in inner(call):
+            yield item
+
     tool = a_tool(fn)
-    assert prepare_call(ToolCall(name="probe"), tool, Limits()).call.tool is tool
-    call = ToolCall(name="probe", tool=tool)
-    assert prepare_call(call, tool, Limits()).call is call
+    play(a_run(tool, layers=[meeting]).result())
+    assert met == [(tool, ("basic",))]
 
 
 def test_one_call_runs_with_nothing_around_it():
@@ -165,21 +173,14 @@ def test_nobody_gets_around_the_layers_of_one_tool_by_way_of_another():
 
     everywhere, guard = noting("everywhere"), noting("guard")
 
-    def layers_of(name, groups):
-        assert groups == ("basic", "maps")
-        return [everywhere, guard] if name == "second" else [everywhere]
+    def prepared(tool, *layers):
+        return PreparedTool(tool=tool, limits=Limits(), middleware=layers)
 
     async def main():
-        second = a_tool(other, name="second")
-        tool = a_tool(fn)
-        run = prepare_call(
-            ToolCall(name="probe"),
-            tool,
-            Limits(),
-            middleware=[everywhere, sending("second")],
-            middleware_of=layers_of,
-            find={"second": (second, ("basic", "maps"))}.get,
-        )
+        second = prepared(a_tool(other, name="second"), everywhere, guard)
+        first = prepared(a_tool(fn), everywhere, sending("second"))
+        call = ToolCall(name="probe")
+        run = start_call(call, first, Scope({"second": second}), call.context)
         assert (await run.result()).text == "other 1"
 
     play(main())

@@ -2,17 +2,10 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from runs import play
+from runs import a_run, play
 
 from satchel.errors import DefinitionError
-from satchel.runtime.middleware_chain import (
-    MiddlewareFrame,
-    ScopedMiddleware,
-    find_no_tool,
-    middleware_for,
-    redirected,
-    wrap,
-)
+from satchel.runtime.middleware_chain import ScopedMiddleware, middleware_for, wrap
 from satchel.tools import FunctionTool, Text, ToolCall, ToolResult
 
 
@@ -104,26 +97,44 @@ def test_nothing_around_a_handler_is_the_handler():
     assert wrap(forever := object(), []) is forever
 
 
-def test_what_each_layer_opens_is_noted_from_the_outside_in():
-    around = MiddlewareFrame(find_no_tool, [])
-
-    async def main():
-        async def bottom(call):
-            yield ToolResult()
-
-        handler = wrap(bottom, [a_layer("M1", []), a_layer("M2", [])], around)
-        async for _ in handler(ToolCall(name="one", tool=ONE)):
-            pass
-
-    play(main())
-    assert [items.__name__ for items in around.opened] == ["M1", "M2"]
-
-
 def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
     met = []
 
     async def outer(call, inner):
-        async for item in inner(replace(call, name="two")):
+        async for item in inner(replace(call, name="two", approved=True)):
+            yield item
+
+    async def inside(call, inner):
+        met.append((call.tool, call.groups, call.approved))
+        async for item in inner(call):
+            yield item
+
+    run = a_run(ONE, layers=[outer, inside, inside], others=[TWO])
+    assert not play(run.result()).is_error
+    assert met == [(TWO, ("basic",), False)] * 2
+
+
+def test_a_call_keeps_its_tool_as_long_as_it_names_that():
+    met = []
+
+    async def outer(call, inner):
+        async for item in inner(replace(call, approved=True)):
+            yield item
+
+    async def inside(call, inner):
+        met.append((call.tool, call.approved))
+        async for item in inner(call):
+            yield item
+
+    play(a_run(ONE, layers=[outer, inside]).result())
+    assert met == [(ONE, True)]
+
+
+def test_a_call_that_names_nothing_has_no_tool():
+    met = []
+
+    async def outer(call, inner):
+        async for item in inner(replace(call, name="three")):
             yield item
 
     async def inside(call, inner):
@@ -131,24 +142,5 @@ def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
         async for item in inner(call):
             yield item
 
-    async def bottom(call):
-        yield ToolResult()
-
-    async def main():
-        around = MiddlewareFrame({"two": (TWO, ("maps",))}.get, [])
-        handler = wrap(bottom, [outer, inside], around)
-        async for _ in handler(ToolCall(name="one", tool=ONE)):
-            pass
-
-    play(main())
-    assert met == [(TWO, ("maps",))]
-
-
-def test_a_call_keeps_its_tool_as_long_as_it_names_that():
-    call = ToolCall(name="one", tool=ONE)
-    assert redirected(call, find_no_tool) is call
-    assert redirected(ToolCall(name="one"), {"one": (ONE, ("basic",))}.get).tool is ONE
-
-
-def test_a_call_that_names_nothing_has_no_tool():
-    assert redirected(ToolCall(name="three", tool=ONE, groups=("maps",)), find_no_tool).tool is None
+    assert play(a_run(ONE, layers=[outer, inside]).result()).error_code == "tool_not_found"
+    assert met == [(None, ())]

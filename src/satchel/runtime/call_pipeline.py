@@ -1,53 +1,55 @@
 """The pipeline of one call: its middleware, and the function inside it."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from satchel.runtime.answer_memory import AnswerMemory, answer_from
 from satchel.runtime.background_tasks import BackgroundTasks
 from satchel.runtime.call_task import CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.error_results import ErrorText
-from satchel.runtime.middleware_chain import (
-    FindTool,
-    Handler,
-    Middleware,
-    MiddlewareFrame,
-    find_no_tool,
-    redirected,
-    wrap,
-)
+from satchel.runtime.middleware_chain import Handler, Middleware, wrap
 from satchel.runtime.postprocess import postprocess
+from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.tool_run import FunctionRun, validated
 from satchel.settings import Limits
-from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure, to_result
+from satchel.tools import (
+    Item,
+    Tool,
+    ToolCall,
+    ToolChunk,
+    ToolContext,
+    ToolResult,
+    failure,
+    to_result,
+)
 
-MiddlewareFor = Callable[[str, Collection[str]], Sequence[Middleware]]
-"""Returns the middleware of a tool, by its name and groups."""
+
+class CallScope:
+    """What a session offers to the middleware of a call; this is a call without a session."""
+
+    def find(self, name: str) -> PreparedTool | None:
+        """Return a tool to which a call may be redirected."""
+
+    def answers(self) -> AnswerMemory:
+        """Return the remembered results of tools that are remembered."""
+        return AnswerMemory()
+
+    def tasks(self) -> BackgroundTasks:
+        """Return the background tasks."""
+        return BackgroundTasks()
 
 
-def no_middleware(_tool: str, _groups: Collection[str]) -> Sequence[Middleware]:
-    """Return no middleware for any tool."""
-    return ()
-
-
-class CallScope(NamedTuple):
-    """What surrounds a call of a session."""
-
-    middleware: Sequence[Middleware]
-    """The middleware of the called tool."""
-    middleware_of: MiddlewareFor
-    """Returns the middleware of another tool, to which a call may be redirected."""
-    find: FindTool
-    """Finds a tool by its name."""
-    answers: AnswerMemory | None
-    """The remembered results of idempotent tools."""
-    tasks: BackgroundTasks | None
-    """The background tasks of the session."""
+def start_call(
+    call: ToolCall, prepared: PreparedTool, scope: CallScope, context: ToolContext
+) -> CallTask:
+    """Return a call that is ready to run; it gets `context`."""
+    source = partial(MiddlewareRun, scope) if prepared.has_middleware else FunctionRun
+    return CallTask(call, prepared, source, context)
 
 
 def prepare_call(
@@ -56,30 +58,13 @@ def prepare_call(
     limits: Limits,
     *,
     middleware: Sequence[Middleware] = (),
-    middleware_of: MiddlewareFor = no_middleware,
-    find: FindTool = find_no_tool,
-    answers: AnswerMemory | None = None,
-    tasks: BackgroundTasks | None = None,
     errors: ErrorText = "summary",
 ) -> CallTask:
-    """Return a call that is ready to run.
-
-    `middleware` is that of its tool; `middleware_of` returns that of another tool, to which the
-    call may be redirected.
-    """
-    if call.tool is None:
-        call = replace(call, tool=tool)
-    needs_middleware = (
-        middleware
-        or tool.postprocess
-        or (tool.idempotent and answers is not None)
-        or (tool.background and tasks is not None)
+    """Return a call without a session that is ready to run."""
+    prepared = PreparedTool(
+        tool=tool, limits=limits, errors=errors, groups=call.groups, middleware=tuple(middleware)
     )
-    if not needs_middleware:  # as for most calls
-        return CallTask(call, tool, limits, FunctionRun, errors=errors)
-    scope = CallScope(middleware, middleware_of, find, answers, tasks)
-    source = partial(MiddlewareRun, scope)
-    return CallTask(call, tool, limits, source, has_middleware=True, errors=errors)
+    return start_call(call, prepared, CallScope(), call.context)
 
 
 async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
@@ -93,17 +78,18 @@ class MiddlewareRun:
     _result: ToolResult | None = None
     _items: AsyncIterator[Item] | None = None
 
-    def __init__(self, scope: CallScope, owner: CallTask, _call: ToolCall, _tool: Tool) -> None:
-        self._scope, self._owner = scope, owner
-        self._frame = MiddlewareFrame(scope.find, [])
+    def __init__(self, scope: CallScope, owner: CallTask, call: ToolCall) -> None:
+        self._scope, self._owner, self._call = scope, owner, call
+        # What is closed at the end, the outermost first.
+        self._opened: list[Any] = []
+        self._functions: list[FunctionRun] = []
 
     async def __anext__(self) -> Item:
         """Return the next chunk, or the result."""
         owner = self._owner
         if self._items is None:
-            # Middleware sees the arguments that the function gets.
-            owner.call = validated(owner.call, owner.tool)
-            self._items = self._inside(self._run_tool, self._scope.middleware)(owner.call)
+            handler = wrap(self._run_tool, owner.prepared.middleware, self._enter)
+            self._items = handler(self._call)
         async for item in self._items:
             if isinstance(item, ToolChunk):
                 owner.chunks = owner.chunks or ChunkAccumulator(owner.limits)
@@ -118,10 +104,13 @@ class MiddlewareRun:
             raise TypeError("the middleware yielded nothing")
         return self._mark_interrupted(owner.chunks.result(owner.call_id))
 
+    def cancel(self, reason: EndReason) -> bool:
+        """Cancel the functions that run now; middleware may run several at once."""
+        return True in [function.cancel(reason) for function in self._functions]
+
     async def aclose(self) -> None:
-        """Close what the middleware opened, the outermost first."""
-        opened: list[Any] = self._frame.opened
-        self._frame.find, self._frame.opened = find_no_tool, []
+        """Close what the middleware opened, and release the session: middleware may keep us."""
+        opened, self._opened, self._scope = self._opened, [], CallScope()
         for items in opened:
             if getattr(items, "ag_frame", items) is None:
                 continue  # a generator that has ended
@@ -130,57 +119,75 @@ class MiddlewareRun:
                     await aclose()
             elif hasattr(items, "send"):  # a coroutine: the middleware is not a generator
                 items.close()
+        for function in self._functions:
+            if function.is_open:
+                await function.aclose()
+
+    def _enter(self, outer: Middleware, inner: Handler, call: ToolCall) -> AsyncIterator[Item]:
+        """Start middleware for a call, which middleware outside may have redirected."""
+        items = outer(self._redirected(call), inner)
+        self._opened.append(items)
+        return items
+
+    def _redirected(self, call: ToolCall) -> ToolCall:
+        """Return a call with the tool that its name refers to."""
+        if call.tool is not None and call.tool.name == call.name:
+            return call
+        found = self._scope.find(call.name)
+        tool, groups = (found.tool, found.groups) if found else (None, ())
+        return call.changed(tool=tool, groups=groups, approved=False)  # it was of the first tool
 
     def _run_tool(self, call: ToolCall) -> AsyncIterator[Item]:
         """Run the tool that a call names, inside the middleware that belongs to that tool."""
-        call = redirected(call, self._scope.find)
-        tool = call.tool
-        if tool is None:  # the result will be the error `tool_not_found`
+        call, prepared = self._redirected(call), self._owner.prepared
+        if call.tool is None:  # the result will be the error `tool_not_found`
             return self._run_function(call)
         inside: list[Middleware] = []
-        if tool.name != self._owner.tool.name:
+        if call.tool.name != prepared.tool.name:
             # A redirected call must not bypass the middleware of the tool that it reaches.
-            target_middleware = self._scope.middleware_of(call.name, call.groups)
-            inside += [item for item in target_middleware if item not in self._scope.middleware]
-        if tool.background and self._scope.tasks is not None:
-            return self._inside(self._start_in_background, inside)(call)
-        if tool.idempotent and self._scope.answers is not None:
-            inside.append(answer_from(self._scope.answers))
-        if tool.postprocess is not None:
-            inside.append(postprocess(tool.postprocess))
-        return self._inside(self._run_function, inside)(call)
+            outside = prepared.middleware
+            prepared = self._prepared(call, call.tool)
+            inside += [item for item in prepared.middleware if item not in outside]
+        if prepared.is_background:
+            return wrap(self._start_in_background, inside, self._enter)(call)
+        if prepared.is_remembered:
+            inside.append(answer_from(self._scope.answers()))
+        if prepared.tool.postprocess is not None:
+            inside.append(postprocess(prepared.tool.postprocess))
+        handler = wrap(self._run_function, inside, self._enter) if inside else self._run_function
+        return handler(call)
 
-    def _inside(self, handler: Handler, middleware: Sequence[Middleware]) -> Handler:
-        return wrap(handler, middleware, self._frame)
+    def _prepared(self, call: ToolCall, tool: Tool) -> PreparedTool:
+        """Return the tool of a redirected call; only middleware knows one that is not found."""
+        owner = self._owner.prepared
+        found = self._scope.find(call.name)
+        return found or PreparedTool(tool=tool, limits=owner.limits, errors=owner.errors)
 
     async def _start_in_background(self, call: ToolCall) -> AsyncIterator[Item]:
-        tool, tasks, limits = call.tool, self._scope.tasks, self._owner.limits
+        scope, owner, tool = self._scope, self._owner, call.tool
         assert tool is not None
-        assert tasks is not None
         validated(call, tool)  # an error is reported now, not when the task is read
-        run = prepare_call(
-            call,
-            tool,
-            limits,
-            find=self._scope.find,
-            answers=self._scope.answers,
-            errors=self._owner.errors,
+        prepared = PreparedTool(
+            tool=tool,
+            limits=owner.limits,
+            errors=owner.prepared.errors,
+            groups=call.groups,
+            is_remembered=tool.idempotent,
         )
-        run.route = self._owner.route
-        async for item in tasks.start(run):
+        run = start_call(call, prepared, scope, call.context)
+        run.route = owner.route
+        async for item in scope.tasks().start(run):
             yield item
 
     def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
-        owner, call = self._owner, redirected(call, self._scope.find)
-        items: AsyncIterator[Item]
+        call, first = self._redirected(call), self._call
         if call.tool is None:
-            items = self._tool_not_found(call)
-        else:
-            # Arguments that middleware changed are validated like those of a model.
-            is_validated = call.arguments is owner.call.arguments and call.tool is owner.tool
-            items = FunctionRun(owner, call, call.tool, is_validated=is_validated)
-        self._frame.opened.append(items)
-        return items
+            return self._tool_not_found(call)
+        # Arguments that middleware changed are validated like those of a model.
+        is_validated = call.arguments is first.arguments and call.tool is first.tool
+        function = FunctionRun(self._owner, call, is_validated=is_validated)
+        self._functions.append(function)
+        return function
 
     async def _tool_not_found(self, call: ToolCall) -> AsyncIterator[Item]:
         yield failure("tool_not_found", f"there is no tool {call.name!r}", self._owner.call_id)

@@ -2,7 +2,8 @@
 
 1. `result()`, or the first `next()`, starts the task. From Python 3.12 on it starts eagerly, so a
    tool that does not wait has ended when the task is created.
-2. In the task, a source yields the items: a `FunctionRun`, or a `MiddlewareRun` around it.
+2. In the task, the arguments are validated. Then a source yields the items: a `FunctionRun`, or a
+   `MiddlewareRun` around it.
 3. Each chunk goes to the reader, and the task waits until the reader asks for the next one. The
    last item is the result; every failure becomes a result.
 4. A time limit or `interrupt()` cancels the function, so that middleware sees how it ended. If no
@@ -23,10 +24,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from satchel.runtime.call_messages import interruption, too_slow
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.droppable_coroutine import Abandoned, Droppable
-from satchel.runtime.error_results import ErrorText, error_result
+from satchel.runtime.error_results import error_result
+from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.result_limits import limit_result
-from satchel.settings import Limits
-from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure
+from satchel.tools import Item, ToolCall, ToolChunk, ToolContext, ToolResult, failure
+from satchel.tools.argument_reading import read_arguments
 
 if TYPE_CHECKING:
     from satchel.runtime.scoped_runner import Route
@@ -44,18 +46,14 @@ class EndReason(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-class Cancellable(Protocol):
-    """A function that is running now and can be cancelled."""
-
-    def cancel(self, reason: EndReason) -> None:
-        """Cancel it, unless it is cancelled already."""
-
-
 class ItemSource(Protocol):
     """Yields the items of a call, inside its task."""
 
     async def __anext__(self) -> Item:
         """Return the next chunk, or the result."""
+
+    def cancel(self, reason: EndReason) -> bool:
+        """Cancel the functions that run now; return whether there are any."""
 
     async def aclose(self) -> None:
         """Close what is still open; do not raise what the tool raises."""
@@ -86,6 +84,7 @@ class CallTask:
     _waiter: asyncio.Future[None] | None = None  # the reader waits for an item
     _reader_is_ready: asyncio.Future[None] | None = None  # the task waits for its reader
     _grace_timer: asyncio.TimerHandle | None = None
+    _source: ItemSource | None = None
     _item: Item | None = None
     _reads_chunks = False
     _is_over = _is_ending = _is_cancelled = False
@@ -93,19 +92,16 @@ class CallTask:
     def __init__(
         self,
         call: ToolCall,
-        tool: Tool,
-        limits: Limits,
-        source: "Callable[[CallTask, ToolCall, Tool], ItemSource]",
-        *,
-        has_middleware: bool = False,
-        errors: ErrorText = "summary",
+        prepared: PreparedTool,
+        open_source: "Callable[[CallTask, ToolCall], ItemSource]",
+        context: ToolContext | None = None,
     ) -> None:
-        self.call, self.tool, self.limits, self.errors = call, tool, limits, errors
+        self.call, self.prepared, self._context = call, prepared, context
+        self._open_source = open_source
+        self.tool, self.limits = prepared.tool, prepared.limits
+        self.has_middleware = prepared.has_middleware
         self.call_id = call.id or None
         """The id of the call, or `None` if it has none."""
-        self._source, self.has_middleware = source, has_middleware
-        self.running: set[Cancellable] = set()
-        """The functions that run now; middleware may run several at once."""
 
     # ---- for the reader -------------------------------------------------------------------
 
@@ -177,13 +173,14 @@ class CallTask:
         if self.reason is not None:
             self._finish(self.early_result(self.reason))
             return
-        self._work = Droppable(self._main(self._source(self, self.call, self.tool)))
+        self._work = Droppable(self._main())
         self._task = _new_task(self._work, loop=loop)
 
     # ---- inside the task ------------------------------------------------------------------
 
-    async def _main(self, source: ItemSource) -> None:
+    async def _main(self) -> None:
         try:
+            source = self._source = self._open_source(self, self.validated_call())
             while not isinstance(item := await source.__anext__(), ToolResult):
                 if self._reads_chunks:
                     await self._hand_over(item)
@@ -196,8 +193,19 @@ class CallTask:
             item = self._result_after(problem)
         if self._is_cancelled:  # even if middleware returned another result
             item = self._append_to_chunks(self.early_result(EndReason.INTERRUPTED))
-        await source.aclose()
+        if self._source is not None:
+            await self._source.aclose()
         self._finish(item)
+
+    def validated_call(self) -> ToolCall:
+        """Return the call with its tool and validated arguments. Raises `ArgumentError`."""
+        call, tool = self.call, self.tool
+        return call.changed(
+            tool=tool,
+            groups=self.prepared.groups,
+            context=self._context or call.context,
+            arguments=tool.check(read_arguments(tool.name, call.arguments)),
+        )
 
     def _result_after(self, problem: BaseException) -> ToolResult:
         # A loop that closes cancels every task. The waiting reader is one of them, so its future is
@@ -223,6 +231,7 @@ class CallTask:
         if self._is_over:
             return  # it was abandoned, and the reader has a result
         self._is_over = True
+        self._source = None  # it holds this object
         self.function_result = None  # it may have an exception, too
         if self._grace_timer is not None:
             self.stop_grace()
@@ -234,7 +243,8 @@ class CallTask:
 
     def result_of_error(self, problem: BaseException) -> ToolResult:
         """Return the result for an exception; its text is safe for the model."""
-        result = error_result(self.tool, self.call.arguments, problem, self.call_id, self.errors)
+        errors = self.prepared.errors
+        result = error_result(self.tool, self.call.arguments, problem, self.call_id, errors)
         result = limit_result(result, self.limits)
         return replace(result, exception=problem) if self.has_middleware else result
 
@@ -258,12 +268,9 @@ class CallTask:
         if self._is_over or self._is_ending or self._task is None:
             return
         self._is_ending = True
-        if not self.running:
+        if self._source is None or not self._source.cancel(EndReason.INTERRUPTED):
             self._cancel()
-            return
-        for function in tuple(self.running):
-            function.cancel(EndReason.INTERRUPTED)
-        if self.has_middleware:  # it may clean up, within the grace time
+        elif self.has_middleware:  # it may clean up, within the grace time
             self.start_grace(self._cancel)
 
     def _cancel(self) -> None:

@@ -1,11 +1,12 @@
 """Middleware: async generators around a call; the first in a list is the outermost."""
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from functools import partial
 
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.tools import Item, Tool, ToolCall
+from satchel.tools import Item, ToolCall
 
 Handler = Callable[[ToolCall], AsyncIterator[Item]]
 """Runs a call: yields chunks, and last the result."""
@@ -49,52 +50,17 @@ def middleware_for(
     return tuple(item.middleware for item in sorted(matching, key=lambda item: item.scope_rank))
 
 
-FindTool = Callable[[str], tuple[Tool, tuple[str, ...]] | None]
-"""Returns a tool that the model may call, and its groups, by the name of the tool."""
-
-
-@dataclass(slots=True)
-class MiddlewareFrame:
-    """What the middleware of a running call needs; emptied when the call has ended.
-
-    It may live on with a handler that middleware keeps.
-    """
-
-    find: FindTool
-    opened: list[AsyncIterator[Item]]
-    """The iterators that middleware opened, to be closed at the end; the outermost first."""
-
-
-def find_no_tool(_name: str) -> None:
-    """Return `None`: without a session, a call cannot be redirected."""
+def enter(outer: Middleware, inner: Handler, call: ToolCall) -> AsyncIterator[Item]:
+    """Start middleware for a call."""
+    return outer(call, inner)
 
 
 def wrap(
-    handler: Handler, middleware: Iterable[Middleware], frame: MiddlewareFrame | None = None
+    handler: Handler,
+    middleware: Sequence[Middleware],
+    start: Callable[[Middleware, Handler, ToolCall], AsyncIterator[Item]] = enter,
 ) -> Handler:
-    """Return a handler inside middleware.
-
-    Middleware may redirect a call to another tool. The middleware further inside gets that tool.
-    """
-    for outer in reversed(tuple(middleware)):
-        handler = _inside(outer, handler, frame)
-    return handler
-
-
-def redirected(call: ToolCall, find: FindTool) -> ToolCall:
-    """Return a call with the tool that its name refers to."""
-    if call.tool is not None and call.tool.name == call.name:
-        return call
-    tool, groups = find(call.name) or (None, ())
-    return call.changed(tool=tool, groups=groups, approved=False)  # it was of the first tool
-
-
-def _inside(outer: Middleware, inner: Handler, frame: MiddlewareFrame | None) -> Handler:
-    def handler(call: ToolCall) -> AsyncIterator[Item]:
-        if frame is None:  # used without a call, as in a test
-            return outer(call, inner)
-        items = outer(redirected(call, frame.find), inner)
-        frame.opened.append(items)
-        return items
-
+    """Return a handler inside middleware; `start` starts each one for its call."""
+    for outer in reversed(middleware):
+        handler = partial(start, outer, handler)
     return handler

@@ -14,7 +14,7 @@ from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
 from satchel.tools.argument_reading import read_arguments
-from satchel.tools.runner import Runner, RunnerSignal
+from satchel.tools.runner import Runner, RunnerSignal, is_resolved, resolved
 from satchel.tools.tool_results import FinalResult, result_of_nothing
 
 _TRANSPORT = 1.0
@@ -39,20 +39,21 @@ class FunctionRun:
     _is_elsewhere = False  # it has started it
     _survives_cancel = False  # the function is in a thread, which cancelling does not end
 
-    def __init__(
-        self, owner: CallTask, call: ToolCall, tool: Tool, *, is_validated: bool = False
-    ) -> None:
-        self._owner, self._call, self._tool, self._is_validated = owner, call, tool, is_validated
-        # A background tool may run for as long as it needs.
-        self._seconds = tool.timeout
-        if self._seconds is None and not tool.background:
-            self._seconds = owner.limits.tool_call
-        self._limit = self._seconds
+    def __init__(self, owner: CallTask, call: ToolCall, *, is_validated: bool = True) -> None:
+        assert call.tool is not None
+        self._owner, self._call, self._tool = owner, call, call.tool
+        self._is_validated, self._loop = is_validated, asyncio.get_running_loop()
+        self._seconds = self._time_limit()
 
     @property
     def tool_name(self) -> str:
         """The name of the tool that it runs."""
         return self._tool.name
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is anything to close."""
+        return self._stream is not None
 
     def __aiter__(self) -> AsyncIterator[Item]:
         return self
@@ -65,33 +66,53 @@ class FunctionRun:
         owner.executed_tool = self._call.name
         if owner.reason is not None:  # also when middleware retries
             return await self._end_with(owner.early_result(EndReason.INTERRUPTED))
-        self._task = task = asyncio.current_task()
-        assert task is not None
-        cancels_before = task.cancelling()
-        problem: BaseException | None = None
-        owner.running.add(self)
-        loop = task.get_loop()
-        self._start_clock(loop)
+        task = self._enter()
         try:
-            whole = self._result_of(await self._begin(loop)) if self._stream is None else None
-            item = whole if whole is not None else await self._next_chunk()
-        except BaseException as raised:
+            whole = None
+            if self._stream is None:
+                value = await self._start()
+                if not is_resolved(value):
+                    value = await resolved(value)
+                whole = self._result_of(value)
+            item = whole or await self._next_chunk()
+        except BaseException as problem:
             # Not only Exception: a tool that exits or cancels itself must not end the host.
-            problem = raised
-        finally:
-            owner.running.discard(self)
-            self._stop_clock(loop)
-            self._task = None
-        if problem is not None and (isinstance(problem, Abandoned) or loop.is_closed()):
+            self._leave()
+            return await self._end_after(problem, task)
+        self._leave()
+        if (reason := self._reason or owner.reason) is not None:
+            return await self._result_of_cancelled(reason, task)
+        if isinstance(item, ToolResult):
+            self._is_over, owner.function_result = True, item
+        return item
+
+    def _not_now(self) -> Exception:
+        if self._is_over:
+            return StopAsyncIteration()
+        return RuntimeError("await the last item before you ask for the next")
+
+    def _enter(self) -> asyncio.Task[Any]:
+        """Begin one step of the function, in the task that runs now."""
+        self._task = task = asyncio.current_task(self._loop)
+        assert task is not None
+        self._cancels_before = task.cancelling()
+        self._start_clock()
+        return task
+
+    def _leave(self) -> None:
+        """End the step."""
+        self._stop_clock()
+        self._task = None
+
+    async def _end_after(self, problem: BaseException, task: asyncio.Task[Any]) -> ToolResult:
+        """Return the result after an exception, or raise it if the whole task ends."""
+        owner = self._owner
+        if isinstance(problem, Abandoned) or self._loop.is_closed():
             raise problem  # nothing can be awaited any more
         if (reason := self._reason or owner.reason) is not None:
             return await self._result_of_cancelled(reason, task)
-        if problem is None:
-            if isinstance(item, ToolResult):
-                self._is_over, owner.function_result = True, item
-            return item
         is_cancelled = (
-            isinstance(problem, asyncio.CancelledError) and task.cancelling() > cancels_before
+            isinstance(problem, asyncio.CancelledError) and task.cancelling() > self._cancels_before
         )
         if is_cancelled or owner.reader_has_left:
             if self._survives_cancel:
@@ -99,11 +120,6 @@ class FunctionRun:
             await self.aclose()
             raise problem
         return await self._end_with(owner.result_of_error(problem))
-
-    def _not_now(self) -> Exception:
-        if self._is_over:
-            return StopAsyncIteration()
-        return RuntimeError("await the last item before you ask for the next")
 
     async def aclose(self) -> None:
         """End it, and close the stream of the function, if one is open."""
@@ -119,32 +135,28 @@ class FunctionRun:
             except BaseException:  # noqa: S110 - how a tool ends does not matter here
                 pass
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> Awaitable[Any]:
-        """Return what runs the function, by the runner that the host chooses for it."""
-        call, tool, route = self._call, self._tool, self._owner.route
+    def _start(self) -> Awaitable[Any]:
+        """Start the function, by the runner that the host chooses for it."""
+        call, route = self._call, self._owner.route
         if not self._is_validated:
-            call = validated(call, tool)
-        runner, call = (tool.runner, call) if route is None else route(call)
-        run = self._run_elsewhere if runner.waits else self._run_here
-        return run(runner, call, loop)
+            call = validated(call, self._tool)
+        runner, call = (self._tool.runner, call) if route is None else route(call)
+        return self._run_elsewhere(runner, call) if runner.waits else self._run_here(runner, call)
 
-    def _run_here(
-        self, runner: Runner, call: ToolCall, loop: asyncio.AbstractEventLoop
-    ) -> Awaitable[Any]:
-        self._survives_cancel = not runner.ends_when_cancelled
+    def _run_here(self, runner: Runner, call: ToolCall) -> Awaitable[Any]:
         if runner.ends_when_cancelled:
-            watch_loop(loop, self._owner.limits.loop_blocked)
+            watch_loop(self._loop, self._owner.limits.loop_blocked)
+        else:
+            self._survives_cancel = True
         return runner.run(call)
 
-    async def _run_elsewhere(
-        self, runner: Runner, call: ToolCall, loop: asyncio.AbstractEventLoop
-    ) -> Any:
+    async def _run_elsewhere(self, runner: Runner, call: ToolCall) -> Any:
         self._is_waiting = True
-        self._stop_clock(loop)
+        self._stop_clock()
         outcome = await runner.run(call)
         if outcome is RunnerSignal.HERE:
             self._function_starts()
-            return await self._run_here(self._tool.runner, call, loop)
+            return await self._run_here(self._tool.runner, call)
         self._is_elsewhere = True
         return outcome
 
@@ -212,37 +224,45 @@ class FunctionRun:
 
     # ---- the time limit ---------------------------------------------------------------------
 
-    def _start_clock(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._seconds is not None and not self._is_waiting:
-            self._clock = clock_of(loop)
-            self._clock.start(self, self._seconds, loop)
+    def _time_limit(self) -> float | None:
+        """Return the seconds that the function may take; in the background, any number."""
+        if self._tool.timeout is not None or self._tool.background:
+            return self._tool.timeout
+        return self._owner.limits.tool_call
 
-    def _stop_clock(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _start_clock(self) -> None:
+        if self._seconds is not None and not self._is_waiting:
+            self._clock = clock_of(self._loop)
+            self._clock.start(self, self._seconds, self._loop)
+
+    def _stop_clock(self) -> None:
         """Stop the clock; what is left is for the next chunk."""
         clock, self._clock = self._clock, None
         if clock is not None:
             limit = clock.stop(self)
             if self._stream is not None:
-                self._seconds = limit - loop.time()
+                self._seconds = limit - self._loop.time()
 
     def _function_starts(self) -> None:
         """Restart the time limit: a runner elsewhere starts the function, perhaps once more."""
-        loop = asyncio.get_running_loop()
-        self._stop_clock(loop)
-        self._is_waiting, self._seconds = False, self._limit
+        self._stop_clock()
+        self._is_waiting, self._seconds = False, self._time_limit()
         if self._is_elsewhere and self._seconds is not None:
             # There it has ended by then, and its answer is on its way.
             self._seconds += self._owner.limits.cancel_grace + _TRANSPORT
-        self._start_clock(loop)
+        self._start_clock()
 
     def time_out(self) -> None:
         """End the function: it has taken as long as it may."""
         self.cancel(EndReason.TIMEOUT)
 
-    def cancel(self, reason: EndReason) -> None:
-        """Cancel the function, if it runs now."""
+    def cancel(self, reason: EndReason) -> bool:
+        """Cancel the function, if it runs now; return whether it does."""
+        if self._task is None:
+            return False
         self._reason = self._reason or reason
-        if self._task is not None and not self._is_ending:
+        if not self._is_ending:
             self._is_ending = True
             self._task.cancel()
             self._owner.start_grace(lambda: self._owner.abandon(reason))
+        return True

@@ -1,41 +1,52 @@
 """The middleware of a call: the host's, that of plugins, and what the session itself adds."""
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from satchel.runtime import Handler, Middleware, middleware_for
+from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.stream_opening import opened
-from satchel.session.plans import PlanValidator
 from satchel.session.session_state import SessionState
-from satchel.shared import SharedView
-from satchel.tools import Item, ToolCall
+from satchel.shared import SharedState, SharedView
+from satchel.tools import Item, Tool, ToolCall
+
+if TYPE_CHECKING:
+    from satchel.session.plans import PlanValidator
 
 
-def middleware_of(
-    conversation: SessionState, shared_view: SharedView, tool: str, groups: Collection[str]
-) -> tuple[Middleware, ...]:
-    """Return the middleware of a tool, the outermost first."""
-    # The host's middleware is outside that of plugins.
-    host_middleware, cache = conversation.shared.middleware, shared_view.cache
-    middleware: tuple[Middleware, ...] = ()
-    if host_middleware or cache.middleware:
-        # The cached value keeps the tuple alive, so that no other tuple gets the same id.
-        _, middleware = cache.get_or_make(
-            (id(host_middleware), tool, tuple(groups)),
-            lambda: (
-                host_middleware,
-                middleware_for(host_middleware + cache.middleware, tool, groups),
-            ),
-        )
-    if conversation.options.allowed_tools != "enforce":
-        return middleware
+def prepare_tool(
+    tool: Tool, groups: tuple[str, ...], shared_view: SharedView, shared: SharedState
+) -> PreparedTool:
+    """Return a tool with the middleware of the host, and inside it that of plugins."""
+    cache, extensions = shared_view.cache, shared.extensions
+    middleware = extensions.middleware + cache.middleware
+    return PreparedTool(
+        tool=tool,
+        limits=shared.limits,
+        errors=shared.errors,
+        groups=groups,
+        middleware=middleware_for(middleware, tool.name, groups),
+        is_remembered=tool.idempotent,
+        is_background=tool.background,
+        is_routed=bool(extensions.runners or tool.runner_name or cache.names_runners),
+        extensions=extensions,
+    )
+
+
+def with_permissions(
+    prepared: PreparedTool, conversation: SessionState, shared_view: SharedView
+) -> PreparedTool:
+    """Return a tool that the loaded skills must allow."""
     from satchel.session.skill_permissions import permission_middleware  # lazy: few enforce
 
-    check = permission_middleware(conversation, shared_view.view.by_name.get(tool))
+    entry = shared_view.view.by_name.get(prepared.tool.name)
+    check = permission_middleware(conversation, entry)
     # Before a person is asked, and again for what other middleware made of the call.
-    return (check, *middleware, check)
+    return replace(prepared, middleware=(check, *prepared.middleware, check))
 
 
-def contract_middleware(validator: PlanValidator, shared_view: SharedView) -> Middleware:
+def contract_middleware(validator: "PlanValidator", shared_view: SharedView) -> Middleware:
     """Return middleware that validates a call by the contract of its tool."""
 
     async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:

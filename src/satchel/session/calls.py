@@ -1,27 +1,23 @@
 """The calls of one session: how they start, and how they are interrupted."""
 
 import logging
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Collection,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
 
 from satchel.contracts import ToolContract, Validation
-from satchel.runtime import BackgroundTasks, CallTask, Middleware, prepare_call
+from satchel.runtime import BackgroundTasks, CallTask
 from satchel.runtime.answer_memory import AnswerMemory, forget_turn
+from satchel.runtime.call_pipeline import CallScope, start_call
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
+from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.scoped_runner import runner_for, unknown_runner
-from satchel.runtime.tool_run import FunctionRun, validated
-from satchel.session.call_middleware import contract_middleware, middleware_of
+from satchel.runtime.tool_run import FunctionRun
+from satchel.session.call_middleware import contract_middleware
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
 from satchel.session.planning import PlannedCalls
 from satchel.session.plans import PlanValidator, needs_validation
@@ -29,9 +25,9 @@ from satchel.session.session_state import SessionState
 from satchel.session.session_tasks import SessionTasks
 from satchel.session.tool_resolver import ToolResolver, contract_of
 from satchel.shared import SharedView
-from satchel.tools import Item, Tool, ToolCall, ToolContext, ToolResult, failure
+from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.argument_errors import ArgumentError
-from satchel.tools.fast_construction import construct_fast
+from satchel.tools.fast_construction import changed_fast, construct_fast
 from satchel.tools.runner import Runner
 
 _log = logging.getLogger("satchel.session")
@@ -138,13 +134,12 @@ class CallDispatcher:
         run = self.prepare(shared_view, call)
         if isinstance(run, ToolResult):
             return False
-        middleware = middleware_of(self._session_state, shared_view, call.name, run.call.groups)
+        middleware = run.prepared.middleware
         asking = [item for item in middleware if isinstance(item, ApprovalMiddleware)]
         try:
-            checked = validated(run.call, run.tool) if asking else run.call
+            return any(item.needs_approval(run.validated_call()) for item in asking)
         except ArgumentError:
             return False  # it will be answered without running
-        return any(item.needs_approval(checked) for item in asking)
 
     async def execute(
         self,
@@ -249,70 +244,47 @@ class CallDispatcher:
 
     def prepare(self, shared_view: SharedView, call: ToolCall) -> CallTask | ToolResult:
         """Return a call that is ready to run, or the result that says why it cannot run."""
-        name = call.name
-        # A model may send a name that is not a string.
-        entry = self._resolver.find(name, shared_view) if isinstance(name, str) else None
-        if entry is None:
-            text = self._resolver.unavailable(name, shared_view)
+        prepared = self._resolver.prepared(call.name, shared_view)
+        if prepared is None:
+            text = self._resolver.unavailable(call.name, shared_view)
             return failure("tool_not_found", text, call.id or None)
-        tool, groups = entry
-        middleware = middleware_of(self._session_state, shared_view, name, groups)
-        context = call.context
-        # Create a full context only for code that can read it: a small tool runs faster than that.
-        if middleware or tool.wants_context or tool.postprocess:
-            context = ToolContext(
-                metadata=context.metadata,
-                config=context.config,
-                messages=context.messages,
-                state=self._session_state.state,
-                preapproved=self._session_state.preapproved,
-                agent_id=context.agent_id,
-                run_id=context.run_id,
-                iteration=context.iteration,
-                programs=self._shared.programs,
-                call_id=call.id,
-                tool=name,
-            )
-        call = call.changed(tool=tool, groups=groups, context=context)
-        if middleware or tool.idempotent or tool.background or tool.postprocess:
-            run = self._prepare_inside(middleware, shared_view, call, tool)
-        else:  # nearly all calls
-            run = CallTask(call, tool, self._shared.limits, FunctionRun, errors=self._shared.errors)
-        if self._shared.runners or tool.runner_name or shared_view.cache.names_runners:
+        if prepared.is_plain:
+            return CallTask(call, prepared, FunctionRun)
+        scope = SessionScope(self, shared_view)
+        context = self._full_context(call) if prepared.needs_context else call.context
+        run = start_call(call, prepared, scope, context)
+        if prepared.is_routed:
             run.route = partial(self._route, shared_view)
         return run
 
-    def _prepare_inside(
-        self,
-        middleware: Sequence[Middleware],
-        shared_view: SharedView,
-        call: ToolCall,
-        tool: Tool,
-    ) -> CallTask:
-        if tool.idempotent and self._answers is None:
-            self._answers = AnswerMemory()
-        return prepare_call(
-            call,
-            tool,
-            self._shared.limits,
-            middleware=middleware,
-            middleware_of=partial(self._middleware_of_redirected, shared_view),
-            find=lambda other: self._resolver.find(other, shared_view),
-            answers=self._answers,
-            tasks=self._background_tasks(shared_view) if tool.background else None,
-            errors=self._shared.errors,
+    def _full_context(self, call: ToolCall) -> ToolContext:
+        """Return the context with the values of the session, for code that can read it."""
+        return changed_fast(
+            call.context,
+            state=self._session_state.state,
+            preapproved=self._session_state.preapproved,
+            programs=self._shared.programs,
+            call_id=call.id,
+            tool=call.name,
         )
 
-    def _middleware_of_redirected(
-        self, shared_view: SharedView, tool: str, groups: Collection[str]
-    ) -> tuple[Middleware, ...]:
-        """Return the middleware of a tool that other middleware sends a call to."""
-        middleware = middleware_of(self._session_state, shared_view, tool, groups)
-        if contract_of(shared_view, tool) is None:
-            return middleware
-        return (*middleware, contract_middleware(self._validator, shared_view))
+    @property
+    def answers(self) -> AnswerMemory:
+        """The remembered results of idempotent tools."""
+        if self._answers is None:
+            self._answers = AnswerMemory()
+        return self._answers
 
-    def _background_tasks(self, shared_view: SharedView) -> BackgroundTasks:
+    def find_redirected(self, shared_view: SharedView, name: str) -> PreparedTool | None:
+        """Return a tool to which middleware sends a call."""
+        prepared = self._resolver.prepared(name, shared_view)
+        if prepared is None or contract_of(shared_view, name) is None:
+            return prepared
+        contract = contract_middleware(self._validator, shared_view)
+        return replace(prepared, middleware=(*prepared.middleware, contract))
+
+    def tasks_of(self, shared_view: SharedView) -> BackgroundTasks:
+        """Return the background tasks, for a call with this view."""
         return SessionTasks(self._resolver.task_registry, shared_view, self._session_state.state)
 
     def _route(self, shared_view: SharedView, call: ToolCall) -> tuple[Runner, ToolCall]:
@@ -320,7 +292,7 @@ class CallDispatcher:
         assert call.tool is not None
         catalog = shared_view.catalog
         name = catalog.runner_name_of(call.name)
-        chosen = runner_for(self._shared.runners, call, name)
+        chosen = runner_for(self._shared.extensions.runners, call, name)
         if name and chosen is None and name not in self._shared.unknown_runners:
             self._shared.unknown_runners |= {name}
             _log.warning("%s", unknown_runner(name, call.name))
@@ -328,6 +300,25 @@ class CallDispatcher:
         if chosen is None or not digest:
             return call.tool.runner, call
         return chosen, call.changed(plugin_digest=digest, session_key=id(self._session_state))
+
+
+class SessionScope(CallScope):
+    """What a session offers to the middleware of a call with one view."""
+
+    def __init__(self, calls: CallDispatcher, shared_view: SharedView) -> None:
+        self._calls, self._shared_view = calls, shared_view
+
+    def find(self, name: str) -> PreparedTool | None:
+        """Return a tool to which a call may be redirected."""
+        return self._calls.find_redirected(self._shared_view, name)
+
+    def answers(self) -> AnswerMemory:
+        """Return the remembered results of idempotent tools."""
+        return self._calls.answers
+
+    def tasks(self) -> BackgroundTasks:
+        """Return the background tasks."""
+        return self._calls.tasks_of(self._shared_view)
 
 
 def with_context(calls: Iterable[ToolCall], context: ToolContext | None) -> list[ToolCall]:

@@ -7,7 +7,9 @@ from satchel.contracts import ToolContract
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.runtime import BackgroundTasks
 from satchel.runtime.error_results import error_result
+from satchel.runtime.prepared_tool import PreparedTool
 from satchel.session.builtin_context import HIDDEN, BuiltinContext
+from satchel.session.call_middleware import prepare_tool, with_permissions
 from satchel.session.group_tool import GroupTool
 from satchel.session.rendered_step import RenderedStep, render_step
 from satchel.session.session_state import SessionState
@@ -40,22 +42,36 @@ class ToolResolver:
             self._tasks = BackgroundTasks()
         return self._tasks
 
-    def find(self, name: str, shared_view: SharedView) -> tuple[Tool, tuple[str, ...]] | None:
-        """Return a tool that may be called and its groups, or `None`."""
-        entry = shared_view.view.by_name.get(name)
+    def prepared(self, name: str, shared_view: SharedView) -> PreparedTool | None:
+        """Return a tool that may be called, with all that surrounds its calls, or `None`."""
+        if not isinstance(name, str):  # a model may send anything
+            return None
+        conversation = self._session_state
+        prepared = shared_view.prepared.get(name)
+        if prepared is None or prepared.extensions is not conversation.shared.extensions:
+            prepared = self._prepare(name, shared_view)
+        if prepared is None or conversation.options.allowed_tools != "enforce":
+            return prepared
+        return with_permissions(prepared, conversation, shared_view)
+
+    def _prepare(self, name: str, shared_view: SharedView) -> PreparedTool | None:
+        entry, shared = shared_view.view.by_name.get(name), self._session_state.shared
         if entry is not None and entry.tool is not None:
-            return entry.tool, entry.groups
+            prepared = prepare_tool(entry.tool, entry.groups, shared_view, shared)
+            shared_view.prepared[name] = prepared
+            return prepared
         session_tool = self._rendered(shared_view).own_tools.get(name)
         if session_tool is None:
             return None
-        return self._with_context(session_tool, shared_view), (BASIC_GROUP,)
+        tool = self._with_context(session_tool, shared_view)
+        return prepare_tool(tool, (BASIC_GROUP,), shared_view, shared)
 
     def find_mismatch(self, call: ToolCall, shared_view: SharedView) -> tuple[str, str] | None:
         """Return the error code and message of a call that cannot run; `None` if it can."""
-        entry = self.find(call.name, shared_view) if isinstance(call.name, str) else None
-        if entry is None:
+        prepared = self.prepared(call.name, shared_view)
+        if prepared is None:
             return "tool_not_found", self.unavailable(call.name, shared_view)
-        tool, _ = entry
+        tool = prepared.tool
         try:
             tool.check(read_arguments(call.name, call.arguments))
         except Exception as problem:

@@ -19,3 +19,10 @@ def construct_fast(cls: type[T], **values: Any) -> T:
     value = _new(cls)
     _set(value, "__dict__", values)
     return value
+
+
+def changed_fast(value: T, **parts: Any) -> T:
+    """Return a copy of a value with other parts."""
+    copy = _new(type(value))
+    _set(copy, "__dict__", value.__dict__ | parts)
+    return copy

@@ -13,7 +13,7 @@ from satchel.tools.argument_model import ArgumentModel
 from satchel.tools.base_tool import Tool
 from satchel.tools.callables import is_stream, runs_on_loop
 from satchel.tools.docstrings import read_docstring, short
-from satchel.tools.runner import LOOP, THREAD, Runner
+from satchel.tools.runner import LOOP, THREAD, Runner, resolved
 from satchel.tools.schema_validator import SchemaValidator
 from satchel.tools.signatures import (
     Parameter,
@@ -196,7 +196,7 @@ class FunctionTool(Tool):
             groups=(),
             context=ToolContext(tool=self.name),
         )
-        outcome = await self.runner.run(call)
+        outcome = await resolved(self.runner.run(call))
         return [chunk async for chunk in outcome] if is_stream(outcome) else outcome
 
     def with_state(self, values: Mapping[str, Any], fix: str = "") -> "FunctionTool":

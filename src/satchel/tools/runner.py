@@ -5,6 +5,7 @@ A runner gets a call whose arguments were validated, after contracts, approval a
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable
 from enum import Enum
 from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -30,13 +31,18 @@ class Runner(ABC):
     """
 
     @abstractmethod
-    async def run(self, call: "ToolCall") -> Any:
-        """Run a call; return what the tool returned, or an async iterator of chunks.
+    def run(self, call: "ToolCall") -> Awaitable[Any]:
+        """Run a call, `async`; return what the tool returned, or an async iterator of chunks.
 
         `call.tool` is set, and `call.arguments` were validated. `call.bind()` adds the values that
         the host injects and returns the function, ready to be called; a runner that sends calls
         to another process does not call it: the other process adds the values.
         """
+
+
+def is_resolved(value: Any) -> bool:
+    """Return whether a value is a result or an async iterator of chunks, as nearly all are."""
+    return not (hasattr(value, "__await__") or isinstance(value, GeneratorType))
 
 
 async def resolved(value: Any) -> Any:
@@ -55,12 +61,10 @@ async def resolved(value: Any) -> Any:
 class LoopRunner(Runner):
     """Runs functions on the event loop."""
 
-    async def run(self, call: "ToolCall") -> Any:
-        """Call the function, and await what it returns."""
+    def run(self, call: "ToolCall") -> Awaitable[Any]:
+        """Call the function, and return its coroutine."""
         value = call.bind()()
-        if type(value) is CoroutineType:
-            value = await value
-        return value if type(value) is str else await resolved(value)
+        return value if type(value) is CoroutineType else resolved(value)
 
 
 class ThreadRunner(Runner):
@@ -68,9 +72,9 @@ class ThreadRunner(Runner):
 
     ends_when_cancelled = False
 
-    async def run(self, call: "ToolCall") -> Any:
-        """Call the function in a thread, and await what it returns."""
-        return await resolved(await in_thread(call.bind()))
+    def run(self, call: "ToolCall") -> Awaitable[Any]:
+        """Call the function in a thread, and return what it returns."""
+        return in_thread(call.bind())
 
 
 class RunnerSignal(Enum):

@@ -8,6 +8,7 @@ from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.tools.base_tool import Tool
 from satchel.tools.empty_mapping import NOTHING
+from satchel.tools.fast_construction import changed_fast
 from satchel.tools.tool_context import ToolContext
 
 R = TypeVar("R")
@@ -37,9 +38,7 @@ class ToolCall:
 
     def changed(self, **parts: Any) -> "ToolCall":
         """Return a copy with other parts, as `dataclasses.replace` does, but faster."""
-        copy = object.__new__(ToolCall)
-        object.__setattr__(copy, "__dict__", self.__dict__ | parts)
-        return copy
+        return changed_fast(self, **parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the wish as JSON: name, arguments and id. An approval is not part of it."""

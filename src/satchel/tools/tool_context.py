@@ -8,7 +8,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.tools.empty_mapping import NOTHING
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """The context of a call. A tool gets it by a parameter with this annotation.
 

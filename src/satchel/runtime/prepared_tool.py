@@ -1,0 +1,45 @@
+"""What all calls of one tool have in common, decided once."""
+
+from dataclasses import field
+
+from satchel.lazy_dataclass import dataclass
+from satchel.runtime.error_results import ErrorText
+from satchel.runtime.middleware_chain import Middleware
+from satchel.settings import Limits
+from satchel.tools import Tool
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PreparedTool:
+    """A tool with all that surrounds its calls. A session prepares it once for each view."""
+
+    tool: Tool
+    limits: Limits
+    errors: ErrorText = "summary"
+    groups: tuple[str, ...] = ()
+    middleware: tuple[Middleware, ...] = ()
+    """The middleware of the host, of plugins and of the session, the outermost first."""
+    is_remembered: bool = False
+    """Whether the session answers a repeated call from memory."""
+    is_background: bool = False
+    """Whether a call starts a background task of the session."""
+    is_routed: bool = False
+    """Whether a runner of the host may run it."""
+    extensions: object = None
+    """The middleware and the runners of the host when it was prepared."""
+    has_middleware: bool = field(init=False)
+    """Whether anything is around the function."""
+    needs_context: bool = field(init=False)
+    """Whether any code can read the context of a call."""
+    is_plain: bool = field(init=False)
+    """Whether a call needs nothing but the function, as nearly all do."""
+
+    def __post_init__(self) -> None:
+        tool = self.tool
+        has_middleware = bool(
+            self.middleware or tool.postprocess or self.is_remembered or self.is_background
+        )
+        needs_context = has_middleware or tool.wants_context
+        object.__setattr__(self, "has_middleware", has_middleware)
+        object.__setattr__(self, "needs_context", needs_context)
+        object.__setattr__(self, "is_plain", not (needs_context or self.is_routed))
