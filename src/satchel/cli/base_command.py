@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import satchel
-from satchel.cli.console import complain, console, log_to_stderr, silence_sdk
+from satchel.cli.console import (
+    complain,
+    completed_here,
+    console,
+    log_to_stderr,
+    remember_options,
+    silence_sdk,
+)
 from satchel.errors import SatchelError
 from satchel.formats.lock_file import LOCK_FILE
 from satchel.lazy_dataclass import dataclass
@@ -94,7 +101,11 @@ class Sources:
             frozen=self.frozen,
             **options,
         )
-        click.get_current_context().call_on_close(app.close)
+        context = click.get_current_context()
+        context.call_on_close(app.close)
+        flags = {"--locked": self.locked, "--frozen": self.frozen}
+        options = [*self.arguments(), *(flag for flag, is_on in flags.items() if is_on)]
+        remember_options(context, options)
         if servers and wait:
             spent = time.monotonic() - began if plugins_too else 0.0
             app.wait_for_mcp_servers(None if patience is None else max(0.0, patience - spent))
@@ -152,6 +163,26 @@ class Sources:
         roots = [path.rstrip("/") or "/" for path in self.plugins]
         roots += [root.source for file in self._files() for root in file.roots]
         return (*roots, *self.enabled_entry_points)
+
+    def arguments(self, *, is_absolute: bool = False) -> list[str]:
+        """Return the options that select these sources in another command."""
+
+        def folders(paths: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(map(os.path.abspath, paths)) if is_absolute else paths
+
+        values: dict[str, tuple[str, ...]] = {
+            "--skills": folders(self.skills),
+            "--plugins": folders(self.plugins),
+            "--entry-points": self.entry_points,
+            "--trust": (self.trust,) if self.trust else (),
+            "--variable": self.variables,
+            "--find-folders": () if self.find_folders is None else (str(self.find_folders),),
+        }
+        flags = {"--project": self.project, "--claude": self.claude}
+        options = [
+            part for option, texts in values.items() for text in texts for part in (option, text)
+        ]
+        return [*options, *(flag for flag, is_on in flags.items() if is_on)]
 
     def require_folders(self) -> None:
         """Raise `click.BadParameter` for a named folder that does not exist."""
@@ -255,7 +286,7 @@ class Command(click.Command):
                 if code := super().invoke(ctx):
                     ctx.exit(code)
             except SatchelError as problem:
-                raise click.ClickException(one_line(str(problem))) from problem
+                raise click.ClickException(completed_here(one_line(str(problem)))) from problem
             except (click.ClickException, click.exceptions.Exit, click.Abort):
                 raise
             except Exception as problem:
