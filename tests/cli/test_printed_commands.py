@@ -1,4 +1,4 @@
-"""A command in a message can be pasted: it reads the same sources as the command that printed it."""
+"""A command in a message can be pasted: it reads the same sources as the one that printed it."""
 
 import json
 import re

@@ -53,9 +53,10 @@ class PluginConfigView:
         """Warn of values without a declared field, and of a file that others can read."""
         config = self.config
         keys = config.written if self.keys is None else self.keys
+        names = ", ".join(keys) or "none"
         for key in sorted(set(config.written).difference(keys)):
             near = near_misses(key, keys)
-            fix = f"did you mean {', '.join(near)}?" if near else f"fields: {', '.join(keys) or 'none'}"
+            fix = f"did you mean {', '.join(near)}?" if near else f"fields: {names}"
             origin = config.origins[key]
             yield _warning(config, f"no field {key!r} is declared (from: {origin})", fix)
         if is_readable_by_others(config.path):
