@@ -11,7 +11,6 @@ import click
 import satchel
 from satchel.cli.console import (
     complain,
-    completed_here,
     console,
     log_to_stderr,
     remember_options,
@@ -20,6 +19,7 @@ from satchel.cli.console import (
 from satchel.errors import SatchelError
 from satchel.formats.lock_file import LOCK_FILE
 from satchel.lazy_dataclass import dataclass
+from satchel.reports.printed_commands import completed
 from satchel.text import one_line
 
 if TYPE_CHECKING:
@@ -101,11 +101,10 @@ class Sources:
             frozen=self.frozen,
             **options,
         )
-        context = click.get_current_context()
-        context.call_on_close(app.close)
-        flags = {"--locked": self.locked, "--frozen": self.frozen}
-        options = [*self.arguments(), *(flag for flag, is_on in flags.items() if is_on)]
-        remember_options(context, options)
+        click.get_current_context().call_on_close(app.close)
+        locking = {"--locked": self.locked, "--frozen": self.frozen}
+        flags = [flag for flag, is_on in locking.items() if is_on]
+        remember_options([*self.arguments(), *flags])
         if servers and wait:
             spent = time.monotonic() - began if plugins_too else 0.0
             app.wait_for_mcp_servers(None if patience is None else max(0.0, patience - spent))
@@ -241,7 +240,7 @@ def _write_unread_folders(
     written = click.get_current_context().meta.setdefault(_WRITTEN_LINES, set())
     for line in lines:
         if line not in written:
-            complain(line)
+            complain(completed(line, sources.arguments()))
     written.update(lines)
 
 
@@ -286,7 +285,8 @@ class Command(click.Command):
                 if code := super().invoke(ctx):
                     ctx.exit(code)
             except SatchelError as problem:
-                raise click.ClickException(completed_here(one_line(str(problem)))) from problem
+                message = ctx.params["console"].completed(one_line(str(problem)))
+                raise click.ClickException(message) from problem
             except (click.ClickException, click.exceptions.Exit, click.Abort):
                 raise
             except Exception as problem:

@@ -72,20 +72,14 @@ _OPTIONS = "satchel.source-options"
 """The key in `Context.meta` of the options that select the sources of the running command."""
 
 
-def remember_options(context: click.Context, options: Sequence[str]) -> None:
-    """Keep the options that select the sources of the running command."""
-    context.meta[_OPTIONS] = tuple(options)
-
-
-def completed_here(text: str) -> str:
-    """Return a message whose commands select the sources of the running command."""
-    context = click.get_current_context(silent=True)
-    return completed(text, context.meta.get(_OPTIONS, ()) if context else ())
+def remember_options(options: Sequence[str]) -> None:
+    """Keep the options that select the sources of the running command, for its messages."""
+    click.get_current_context().meta[_OPTIONS] = tuple(options)
 
 
 def complain(text: str) -> None:
     """Write a message to stderr; on a terminal it is wrapped, and its severity is coloured."""
-    click.echo(_with_colour(wrapped(completed_here(text), sys.stderr)), err=True)
+    click.echo(_with_colour(wrapped(text, sys.stderr)), err=True)
 
 
 HANG = " " * 4
@@ -152,6 +146,9 @@ class Console:
         self.is_gone = False
         """Whether the reader of stdout has gone; further output is discarded."""
         self._colour = _is_coloured(data)
+        # Kept here: messages of the watch come in a thread of its own, which has no context.
+        context = click.get_current_context(silent=True)
+        self._meta: dict[str, Any] = context.meta if context else {}
 
     def out(self, text: str = "", end: str = "\n") -> None:
         """Write a line of data and flush it."""
@@ -164,9 +161,13 @@ class Console:
         except OSError as problem:
             raise SatchelError(f"cannot write to stdout: {problem.strerror}") from problem
 
+    def completed(self, text: str) -> str:
+        """Return a message whose commands select the sources of the running command."""
+        return completed(text, self._meta.get(_OPTIONS, ()))
+
     def wrapped(self, text: str, **style: Any) -> None:
         """Write a message to stdout as data; on a terminal it is wrapped, and may have a style."""
-        self.out(self.paint(wrapped(completed_here(text), self.stream), **style))
+        self.out(self.paint(wrapped(self.completed(text), self.stream), **style))
 
     def json(self, value: Any) -> None:
         """Write a JSON document in ASCII, so that an invalid file name cannot break the output."""
@@ -181,7 +182,7 @@ class Console:
     def say(self, text: str) -> None:
         """Write a message to stderr; on a terminal it is wrapped, and its severity is coloured."""
         try:
-            complain(text)
+            complain(self.completed(text))
         except OSError:  # the reader has gone
             _discard(sys.stderr)
 

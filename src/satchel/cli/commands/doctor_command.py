@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
-from satchel.cli.console import HANG, Console, completed_here
+from satchel.cli.console import HANG, Console
 from satchel.cli.machine_checks import MachineCheck, environment
 from satchel.cli.rendering import COLOURS, table
 from satchel.diagnostics import RULES, Diagnostic, Severity
@@ -77,7 +77,7 @@ def command(
     checks, all_cases = [*environment(), *_listing(app)], doctor_cases(app.catalog)
     cases = _only(all_cases, lambda item: _is_wanted(item, codes, severity))
     if as_json:
-        findings = [_with_options(record) for case in cases for record in case_json(case)]
+        findings = [_with_options(record, console) for case in cases for record in case_json(case)]
         console.json({"checks": [*map(check_json, checks)], "findings": findings})
     else:
         is_limited = bool(codes or severity)
@@ -100,10 +100,10 @@ def _is_wanted(item: Diagnostic, codes: Sequence[str], severity: str | None) -> 
     return (not codes or item.code in codes) and severity in {None, str(item.severity)}
 
 
-def _with_options(record: dict[str, Any]) -> dict[str, Any]:
+def _with_options(record: dict[str, Any], console: Console) -> dict[str, Any]:
     """Complete the command of a finding, as in text."""
     command = record["command"]
-    return {**record, "command": command and completed_here(command)}
+    return {**record, "command": command and console.completed(command)}
 
 
 def _only(cases: Sequence[DoctorCase], accepts: Callable[[Diagnostic], bool]) -> list[DoctorCase]:
@@ -227,6 +227,6 @@ def _inside(folder: str, location: str) -> str:
 def _write_command(command: str | None, fix: str, console: Console) -> None:
     """Write the command that fixes a problem, or else the description of the fix."""
     if command:
-        console.out(f"    $ {console.paint(completed_here(command), bold=True)}")
+        console.out(f"    $ {console.paint(console.completed(command), bold=True)}")
     elif fix:
         console.wrapped(f"    -> {one_line(fix)}")

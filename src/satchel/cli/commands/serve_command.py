@@ -33,6 +33,7 @@ from satchel.mcp.bearer_tokens import BearerTokens
 from satchel.mcp.sdk_check import require_sdk
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import NESTED
+from satchel.reports.doctor_cases import known_problems
 
 if TYPE_CHECKING:
     import satchel
@@ -331,11 +332,13 @@ def _run(
 @contextmanager
 def _writing_errors(app: "satchel.Satchel", console: Console) -> Iterator[None]:
     """Write each new error to stderr once, as long as it stays."""
-    last = [app.catalog.diagnostics]
+    said = known_problems({}, app.catalog)
 
     def write(_change: object) -> None:
-        before, last[0] = last[0], app.catalog.diagnostics
-        for item in new_problems(before, last[0]):
+        nonlocal said
+        before, catalog = said, app.catalog
+        said = known_problems(before, catalog)
+        for item in new_problems(before, catalog.diagnostics):
             console.say(diagnostic_line(item))
 
     unsubscribe = app.subscribe(write)
