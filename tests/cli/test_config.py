@@ -99,7 +99,7 @@ def test_what_is_missing_or_wrong_is_shown_with_the_command_that_mends_it(config
     assert fields["api_key"] == (None, "missing", "has no value")
     assert fields["retries"][:2] == ("12", "environment")
     assert "a whole number of at most 9" in fields["retries"][2]
-    assert "satchel config set demo api_key," in config("show").stderr
+    assert "demo api_key," in config("show").stderr
 
 
 def test_values_are_set_one_or_several_and_written_for_their_owner_alone(config, file):
@@ -216,6 +216,39 @@ def test_a_field_that_is_not_declared_is_written_with_force(config, run, file):
     assert (done.exit_code, "there is no plugin named 'dmo'" in done.stderr) == (1, True)
     assert run("config", "set", "--force", "dmo", "x=1").exit_code == 0
     assert run("config", "show", "dmo", "--json").exit_code == 0
+
+
+def test_a_plugin_that_declares_no_configuration_takes_no_key(here, run, write_plugin):
+    write_plugin(here / "plugins", "plain", tools="from satchel import tool\n")
+    write_plugin(here / "plugins", "empty")
+    done = run("config", "set", "empty", "x=1", "--plugins", "plugins")
+    assert (done.exit_code, "empty declares no configuration" in done.stderr) == (1, True)
+    assert run("config", "set", "empty", "x=1", "--force", "--plugins", "plugins").exit_code == 0
+    done = run("config", "validate", "empty", "--plugins", "plugins")
+    assert "no field 'x' is declared" in done.stdout
+    # Only its code can say what it reads.
+    assert run("config", "set", "plain", "x=1", "--plugins", "plugins").exit_code == 0
+
+
+def test_a_key_that_a_tool_or_a_group_needs_is_no_unknown_key(here, run, write_plugin):
+    write_plugin(
+        here / "plugins",
+        "maps",
+        "groups:\n  far: {description: Far., requires: [TOKEN]}\n",
+        tools="""
+            from satchel import tool
+
+            @tool(state=["api_key"])
+            def route(to: str, api_key: str) -> str:
+                "Find the way."
+                return to
+        """,
+    )
+    done = run("config", "set", "maps", "api_key=1", "TOKEN=2", "--plugins", "plugins")
+    assert (done.exit_code, done.stderr) == (0, "")
+    done = run("config", "set", "maps", "api_kye=1", "--plugins", "plugins")
+    assert "maps declares no field 'api_kye'" in done.stderr
+    assert "did you mean api_key?" in done.stderr
 
 
 def test_an_unknown_plugin_has_nothing_to_show(run, plugins):
@@ -343,7 +376,7 @@ def test_a_file_that_cannot_be_read_is_told_and_not_touched(config, file):
 def test_doctor_tells_what_is_missing_without_running_code(run, plugins):
     done = run("doctor", "--plugins", plugins)
     assert "'api_key' has no value" in done.stdout
-    assert "satchel config set demo api_key" in done.stdout
+    assert f"satchel config set --plugins {plugins} demo api_key" in done.stdout
     assert not (plugins / "demo/was-run").exists()
 
 

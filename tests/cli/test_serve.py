@@ -6,7 +6,10 @@ import tomllib
 
 import pytest
 
+from satchel import Satchel
 from satchel.cli.mcp_client_config import CLIENTS
+from satchel.cli.served_report import new_problems
+from satchel.reports.doctor_cases import known_problems
 
 every_client = pytest.mark.parametrize("client", CLIENTS)
 
@@ -184,3 +187,30 @@ def test_what_is_wrong_is_told_before_the_sdk_is_looked_for(run, monkeypatch):
 def test_no_other_command_imports_the_sdk(execute):
     code = f"{sys.executable} -X importtime -m satchel serve --help 2>&1 | grep -c ' mcp$' || true"
     assert execute(script=code).stdout.strip() == "0"
+
+
+def test_a_missing_value_is_reported_once_until_it_was_there(here, write_plugin, monkeypatch):
+    manifest = "config: {api_key: {type: secret}}\n"
+    file = write_plugin(here / "plugins", "maps", manifest) / "toolkit.yaml"
+    whole = file.read_text()
+    with Satchel(plugins=["plugins"]) as app:
+        known = known_problems({}, app.catalog)
+
+        def new():
+            nonlocal known
+            app.refresh()
+            before, known = known, known_problems(known, app.catalog)
+            return [item.code for item in new_problems(before, app.catalog.diagnostics)]
+
+        assert [item.code for item in known if item.severity == "error"] == ["config-invalid"]
+        for _ in range(2):
+            file.write_text(f"{whole}def :(\n")
+            assert new() == ["yaml-invalid"]
+            file.write_text(whole)
+            assert new() == []
+        monkeypatch.setenv("SATCHEL_MAPS_API_KEY", "k")
+        file.write_text(f"{whole}# one")
+        assert new() == []
+        monkeypatch.delenv("SATCHEL_MAPS_API_KEY")
+        file.write_text(f"{whole}# two")
+        assert new() == ["config-invalid"]

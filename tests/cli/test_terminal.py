@@ -61,6 +61,14 @@ def test_on_a_terminal_a_diagnostic_is_wrapped_with_a_hanging_indent(monkeypatch
     assert screen.getvalue().count("\n    ") == 1
 
 
+def test_a_command_that_fits_a_line_is_not_broken(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    command = "satchel config set --plugins plugins weather api_key"
+    lines = wrapped(f"weather.env: 'api_key' has no value -> {command}, or so", Screen())
+    assert f"    {command}," in lines.split("\n")[1]
+    assert len(wrapped(f"see satchel {'word ' * 40}", Screen()).split("\n")) > 2
+
+
 def test_a_pipe_gets_whole_lines_and_a_word_is_never_cut(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     assert wrapped(LONG, StringIO()) == LONG

@@ -304,6 +304,39 @@ def test_plugins_that_share_a_folder_count_one_by_one(run, market, write_skill):
         assert result.stderr == "2 skills, 2 plugins, 1 marketplace checked: 0 errors, 0 warnings\n"
 
 
+def test_skills_that_a_marketplace_leaves_out_are_named_and_not_counted(run, market, write_skill):
+    folder = market({"name": "a", "source": "./a", "strict": False, "skills": ["./skills/x"]})
+    for skill in ("a/skills/x", "a/skills/y", "left/skills/z"):
+        write_skill(folder / skill[:-2], skill[-1])
+    (folder / "left/skills/z/SKILL.md").write_text("no front matter")
+    result = run("validate", "market")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == (
+        "not checked: 2 skills that no plugin of the marketplace has: "
+        "market/a/skills/y, market/left/skills/z\n"
+        "1 skill, 1 plugin, 1 marketplace checked: 0 errors, 0 warnings\n"
+    )
+    assert run("list", "skills", "--plugins", "market").stderr == "1 skill\n"
+    assert run("validate", "market/left").exit_code == 1
+
+
+def test_a_folder_beside_plugins_or_alone_that_lacks_its_manifest_is_an_error(
+    run, here, write_plugin, write_skill
+):
+    write_plugin(here / "plugins", "fine", "active: true\n")
+    for name in ("plugins/bare", "alone/bare", "project/src"):
+        (here / name).mkdir(parents=True)
+        (here / name / "tools.py").touch()
+    result = run("validate", "plugins")
+    assert result.stdout.startswith("plugins/bare/tools.py: error[plugin-manifest-missing]: ")
+    assert result.stderr == "0 skills, 1 plugin checked: 1 error, 0 warnings\n"
+    for path in ("alone", "alone/bare"):
+        assert "error[plugin-manifest-missing]" in run("validate", path).stdout
+    # A project's code beside its skills was never meant as a plugin.
+    write_skill(here / "project" / "skills", "pdf")
+    assert run("validate", "project").exit_code == 0
+
+
 def test_an_empty_or_broken_marketplace_is_something_to_check(run, market):
     folder = market()
     assert run("validate", "market").exit_code == 0

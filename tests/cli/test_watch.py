@@ -30,6 +30,13 @@ def test_it_tells_what_is_loaded_and_then_each_change(armed, here, write_skill, 
     assert watch.until(r"^\d\d:\d\d:\d\d changed skill pdf \(skills\) SKILL.md$")
 
 
+def test_it_says_how_skills_are_listed_before_it_waits(start, here, write_skill):
+    write_skill(here / "skills", "pdf")
+    watch = start("watch", "--skills", "skills")
+    assert watch.until("listing", "stderr") == "skill listing: 1 skill in full"
+    watch.until("^watching skills, press Ctrl-C", "stderr")
+
+
 def test_a_broken_edit_is_stale_with_the_reason_and_its_mend_recovers(armed, here, write_skill):
     write_skill(here / "skills", "pdf")
     watch = armed("--json")

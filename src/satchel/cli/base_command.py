@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import satchel
-from satchel.cli.console import complain, console, log_to_stderr, silence_sdk
+from satchel.cli.console import (
+    complain,
+    console,
+    log_to_stderr,
+    remember_options,
+    silence_sdk,
+)
 from satchel.errors import SatchelError
 from satchel.formats.lock_file import LOCK_FILE
 from satchel.lazy_dataclass import dataclass
+from satchel.reports.printed_commands import completed
 from satchel.text import one_line
 
 if TYPE_CHECKING:
@@ -95,6 +102,9 @@ class Sources:
             **options,
         )
         click.get_current_context().call_on_close(app.close)
+        locking = {"--locked": self.locked, "--frozen": self.frozen}
+        flags = [flag for flag, is_on in locking.items() if is_on]
+        remember_options([*self.arguments(), *flags])
         if servers and wait:
             spent = time.monotonic() - began if plugins_too else 0.0
             app.wait_for_mcp_servers(None if patience is None else max(0.0, patience - spent))
@@ -153,6 +163,26 @@ class Sources:
         roots += [root.source for file in self._files() for root in file.roots]
         return (*roots, *self.enabled_entry_points)
 
+    def arguments(self, *, is_absolute: bool = False) -> list[str]:
+        """Return the options that select these sources in another command."""
+
+        def folders(paths: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(map(os.path.abspath, paths)) if is_absolute else paths
+
+        values: dict[str, tuple[str, ...]] = {
+            "--skills": folders(self.skills),
+            "--plugins": folders(self.plugins),
+            "--entry-points": self.entry_points,
+            "--trust": (self.trust,) if self.trust else (),
+            "--variable": self.variables,
+            "--find-folders": () if self.find_folders is None else (str(self.find_folders),),
+        }
+        flags = {"--project": self.project, "--claude": self.claude}
+        options = [
+            part for option, texts in values.items() for text in texts for part in (option, text)
+        ]
+        return [*options, *(flag for flag, is_on in flags.items() if is_on)]
+
     def require_folders(self) -> None:
         """Raise `click.BadParameter` for a named folder that does not exist."""
         for option, folders in (("--skills", self.skills), ("--plugins", self.plugins)):
@@ -210,7 +240,7 @@ def _write_unread_folders(
     written = click.get_current_context().meta.setdefault(_WRITTEN_LINES, set())
     for line in lines:
         if line not in written:
-            complain(line)
+            complain(completed(line, sources.arguments()))
     written.update(lines)
 
 
@@ -255,7 +285,8 @@ class Command(click.Command):
                 if code := super().invoke(ctx):
                     ctx.exit(code)
             except SatchelError as problem:
-                raise click.ClickException(one_line(str(problem))) from problem
+                message = ctx.params["console"].completed(one_line(str(problem)))
+                raise click.ClickException(message) from problem
             except (click.ClickException, click.exceptions.Exit, click.Abort):
                 raise
             except Exception as problem:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from satchel.errors import SatchelError
+from satchel.reports.printed_commands import completed
 from satchel.text import one_line, visible
 
 
@@ -67,6 +68,15 @@ def show_in_colour(show: Callable[[TextIO], None], _file: Any = None) -> None:
     complain(text.getvalue().removesuffix("\n"))
 
 
+_OPTIONS = "satchel.source-options"
+"""The key in `Context.meta` of the options that select the sources of the running command."""
+
+
+def remember_options(options: Sequence[str]) -> None:
+    """Keep the options that select the sources of the running command, for its messages."""
+    click.get_current_context().meta[_OPTIONS] = tuple(options)
+
+
 def complain(text: str) -> None:
     """Write a message to stderr; on a terminal it is wrapped, and its severity is coloured."""
     click.echo(_with_colour(wrapped(text, sys.stderr)), err=True)
@@ -76,12 +86,15 @@ HANG = " " * 4
 """The indent of a line that continues another."""
 _LEAST_LINE = 20
 """In a narrower terminal nothing is wrapped."""
+_COMMAND = re.compile(r"(?<![\w.-])satchel [^,;'()]{,60}(?=[,;'()]|$)")
+"""A short command in a message; it is pasted from the terminal."""
 
 
 def wrapped(text: str, stream: TextIO | None) -> str:
     """Return a text whose lines are wrapped if the stream is a terminal; a pipe gets whole lines.
 
-    What continues a line is indented by 4 characters more. Words stay whole.
+    What continues a line is indented by 4 characters more. Words stay whole, and commands if they
+    fit.
     """
     if stream is None or not stream.isatty() or (width := _width(stream) or 0) < _LEAST_LINE:
         return text
@@ -92,10 +105,12 @@ def _wrapped_line(line: str, width: int) -> str:
     indent = " " * (len(line) - len(line.lstrip(" "))) + HANG
     if len(line) <= width or len(indent) >= width:
         return line
+    # A text has no NUL: control characters are escaped.
+    joined = _COMMAND.sub(lambda match: match[0].replace(" ", "\0"), line)
     lines = wrap(
-        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        joined, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
-    return "\n".join(lines)
+    return "\n".join(lines).replace("\0", " ")
 
 
 def _width(stream: TextIO) -> int | None:
@@ -131,6 +146,9 @@ class Console:
         self.is_gone = False
         """Whether the reader of stdout has gone; further output is discarded."""
         self._colour = _is_coloured(data)
+        # Kept here: messages of the watch come in a thread of its own, which has no context.
+        context = click.get_current_context(silent=True)
+        self._meta: dict[str, Any] = context.meta if context else {}
 
     def out(self, text: str = "", end: str = "\n") -> None:
         """Write a line of data and flush it."""
@@ -143,9 +161,13 @@ class Console:
         except OSError as problem:
             raise SatchelError(f"cannot write to stdout: {problem.strerror}") from problem
 
+    def completed(self, text: str) -> str:
+        """Return a message whose commands select the sources of the running command."""
+        return completed(text, self._meta.get(_OPTIONS, ()))
+
     def wrapped(self, text: str, **style: Any) -> None:
         """Write a message to stdout as data; on a terminal it is wrapped, and may have a style."""
-        self.out(self.paint(wrapped(text, self.stream), **style))
+        self.out(self.paint(wrapped(self.completed(text), self.stream), **style))
 
     def json(self, value: Any) -> None:
         """Write a JSON document in ASCII, so that an invalid file name cannot break the output."""
@@ -160,7 +182,7 @@ class Console:
     def say(self, text: str) -> None:
         """Write a message to stderr; on a terminal it is wrapped, and its severity is coloured."""
         try:
-            complain(text)
+            complain(self.completed(text))
         except OSError:  # the reader has gone
             _discard(sys.stderr)
 

@@ -20,6 +20,7 @@ from satchel.sources.configuration import Configuration, read_configuration
 from satchel.text import one_line
 
 if TYPE_CHECKING:
+    from satchel.catalog.catalog_entries import PluginContribution
     from satchel.formats import ConfigField
 
 
@@ -30,6 +31,8 @@ class PluginConfigView:
     config: Configuration
     other_plugins: tuple[str, ...] | None
     """The names of all plugins if none has this name, else `None`."""
+    keys: tuple[str, ...] | None = None
+    """The keys that the plugin reads, in lower case; `None` if only its code knows them."""
 
     @property
     def name(self) -> str:
@@ -49,10 +52,11 @@ class PluginConfigView:
     def _warnings(self) -> Iterator[Diagnostic]:
         """Warn of values without a declared field, and of a file that others can read."""
         config = self.config
-        declared = [item.key for item in config.fields]
-        for key in sorted(set(config.written).difference(declared)) if declared else ():
-            near = near_misses(key, declared)
-            fix = f"did you mean {', '.join(near)}?" if near else f"fields: {', '.join(declared)}"
+        keys = config.written if self.keys is None else self.keys
+        names = ", ".join(keys) or "none"
+        for key in sorted(set(config.written).difference(keys)):
+            near = near_misses(key, keys)
+            fix = f"did you mean {', '.join(near)}?" if near else f"fields: {names}"
             origin = config.origins[key]
             yield _warning(config, f"no field {key!r} is declared (from: {origin})", fix)
         if is_readable_by_others(config.path):
@@ -87,13 +91,23 @@ class PluginConfigView:
 
     def _unknown_fields(self, keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield a message and the near misses for each key that is not declared."""
-        declared = [item.key for item in self.config.fields]
-        for key in keys if declared else ():
-            if self.field(key) is None:
-                yield (
-                    f"{self.name} declares no field {key!r}",
-                    near_misses(key.lower(), declared),
-                )
+        if self.keys is None:
+            return
+        for key in keys:
+            if key.lower() not in self.keys:
+                what = f"no field {key!r}" if self.keys else "no configuration"
+                yield f"{self.name} declares {what}", near_misses(key.lower(), self.keys)
+
+
+def _keys_of(plugin: "PluginContribution") -> tuple[str, ...] | None:
+    """Return the keys that a plugin reads, `None` if only its code knows them."""
+    tools = (*plugin.tools, *plugin.unusable)
+    if plugin.has_code and not (plugin.config or tools):
+        return None
+    names = [item.name for item in plugin.config]
+    names += [name for group in plugin.groups for name in group.requires]
+    names += [name for tool in tools for name in tool.needs]
+    return tuple(dict.fromkeys(name.lower() for name in names))
 
 
 def _warning(config: Configuration, message: str, fix: str) -> Diagnostic:
@@ -113,7 +127,7 @@ def open_plugin(name: str, sources: Sources) -> PluginConfigView:
     fields = owner.contribution.config if owner else ()
     config = read_configuration(name, {}, "", fields, layer)
     if owner is not None or name == "host":
-        return PluginConfigView(config, None)
+        return PluginConfigView(config, None, _keys_of(owner.contribution) if owner else None)
     return PluginConfigView(config, tuple({item.name for item in catalog.all_plugins}))
 
 

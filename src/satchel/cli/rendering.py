@@ -124,4 +124,4 @@ def summary(catalog: "Catalog", console: Console, *, names_missing: bool = True)
     if parts:
         needs_run = any(item.code in _RUN_CODES for item in catalog.diagnostics)
         doctor = "satchel doctor --run" if needs_run else "satchel doctor"
-        console.say(f"{' and '.join(parts)}; run '{doctor}' with the same options for details")
+        console.say(f"{' and '.join(parts)}; run '{doctor}' for details")

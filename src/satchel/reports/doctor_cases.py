@@ -1,5 +1,6 @@
 """The diagnostics of a catalog, grouped by the entry that they are about."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from satchel.diagnostics import Diagnostic, Severity
@@ -11,6 +12,11 @@ from satchel.text import one_line
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry
+
+_OF_VALUES = frozenset(
+    {"config-invalid", "group-unavailable", "plugin-startup-failed", "tool-state-missing"}
+)
+"""Diagnostics of configured values, which are unknown while their plugin is broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +51,16 @@ def doctor_cases(catalog: "Catalog") -> list[DoctorCase]:
             reported |= new
     cases = [case for case in cases if case.diagnostics]
     return sorted(cases, key=lambda case: list(Severity).index(case.diagnostics[0].severity))
+
+
+def known_problems(before: Mapping[Diagnostic, str], catalog: "Catalog") -> dict[Diagnostic, str]:
+    """Return the problems that need not be reported again, each with its plugin.
+
+    A missing value of a plugin that is broken meanwhile is still missing.
+    """
+    owners = {item: plugin.name for plugin in catalog.all_plugins for item in plugin.diagnostics}
+    broken = {item.name for item in catalog.all_plugins if item.state in {"failed", "stale"}}
+    hidden = {
+        item: owner for item, owner in before.items() if item.code in _OF_VALUES and owner in broken
+    }
+    return hidden | {item: owners.get(item, "") for item in catalog.diagnostics}

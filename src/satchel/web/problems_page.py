@@ -10,11 +10,12 @@ from starlette.requests import Request
 
 from satchel.diagnostics import RULES, Diagnostic, Severity, Where
 from satchel.reports.doctor_cases import DoctorCase, doctor_cases
+from satchel.reports.printed_commands import completed
 from satchel.reports.serializer import case_json
 from satchel.reports.short_texts import location_text
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.web.page_rendering import Page
-from satchel.web.workbench import Workbench
+from satchel.web.workbench import DevOptions, Workbench
 
 _LARGEST_FILE = 2 * 1024 * 1024
 _LINES_AROUND = 2
@@ -28,7 +29,7 @@ def problems(workbench: Workbench, request: Request) -> Page:
     findings = [
         (item, finding)
         for case in doctor_cases(workbench.catalog)
-        for item, finding in _findings(case, workbench.options.editor)
+        for item, finding in _findings(case, workbench.options)
     ]
     counts = {str(severity): 0 for severity in Severity}
     for item, _ in findings:
@@ -45,11 +46,15 @@ def problems(workbench: Workbench, request: Request) -> Page:
     return Page(template="problems.html", title="Problems", record=record, extra={})
 
 
-def _findings(case: DoctorCase, editor: str) -> Iterable[tuple[Diagnostic, dict[str, Any]]]:
+def _findings(case: DoctorCase, options: DevOptions) -> Iterable[tuple[Diagnostic, dict[str, Any]]]:
     for item, finding in zip(case.diagnostics, case_json(case), strict=True):
         meaning = RULES[item.code].meaning if item.code in RULES else ""
-        location = {"text": location_text(item), "href": editor_link(editor, item.where)}
-        yield item, {**finding, "meaning": meaning, "location": location, "lines": []}
+        location = {"text": location_text(item), "href": editor_link(options.editor, item.where)}
+        texts = {
+            key: finding[key] and completed(finding[key], options.source_options)
+            for key in ("command", "fix")
+        }
+        yield item, {**finding, **texts, "meaning": meaning, "location": location, "lines": []}
 
 
 def _by_file(

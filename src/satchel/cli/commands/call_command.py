@@ -68,7 +68,7 @@ def _callable(app: "satchel.Satchel", name: str) -> "ToolEntry":
         last = entry.diagnostics[-1]
         raise SatchelError(_about(name, last.message), where=str(last.where), fix=last.fix)
     if app.catalog.tools.get(entry.name) is not entry:
-        fix = "run 'satchel doctor' with the same options for the reason"
+        fix = "run 'satchel doctor' for the reason"
         raise SatchelError(f"tool {name!r} is {entry.state}", fix=fix)
     return entry
 

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
-from satchel.cli.console import Console
+from satchel.cli.console import HANG, Console
 from satchel.cli.machine_checks import MachineCheck, environment
 from satchel.cli.rendering import COLOURS, table
 from satchel.diagnostics import RULES, Diagnostic, Severity
@@ -77,7 +77,7 @@ def command(
     checks, all_cases = [*environment(), *_listing(app)], doctor_cases(app.catalog)
     cases = _only(all_cases, lambda item: _is_wanted(item, codes, severity))
     if as_json:
-        findings = [record for case in cases for record in case_json(case)]
+        findings = [_with_options(record, console) for case in cases for record in case_json(case)]
         console.json({"checks": [*map(check_json, checks)], "findings": findings})
     else:
         is_limited = bool(codes or severity)
@@ -98,6 +98,12 @@ def command(
 
 def _is_wanted(item: Diagnostic, codes: Sequence[str], severity: str | None) -> bool:
     return (not codes or item.code in codes) and severity in {None, str(item.severity)}
+
+
+def _with_options(record: dict[str, Any], console: Console) -> dict[str, Any]:
+    """Complete the command of a finding, as in text."""
+    command = record["command"]
+    return {**record, "command": command and console.completed(command)}
 
 
 def _only(cases: Sequence[DoctorCase], accepts: Callable[[Diagnostic], bool]) -> list[DoctorCase]:
@@ -174,18 +180,14 @@ def _write_table(findings: Sequence[list[Finding]], console: Console) -> None:
         table(rows, console, header)
         return
     # The last columns share one: what a code means, and below it the place.
-    cells = [(*row[:3], *wrap(row[3], width), _end_of(row[4], width)) for row in rows]
+    cells = [(*row[:3], *wrap(row[3], width), row[4]) for row in rows]
     for code, severity, number, *lines in ((*header[:3], "meaning and first place"), *cells):
         label = console.paint(severity.ljust(widths[1]), fg=COLOURS.get(severity))
         code_cell = console.paint(code.ljust(widths[0]), bold=True)
         console.out(f"{code_cell}  {label}  {number:{widths[2]}}  {lines[0]}")
         for line in filter(None, lines[1:]):
-            console.out(" " * start + line)
-
-
-def _end_of(place: str, width: int) -> str:
-    """Return a place, without its beginning if it is too long: the end distinguishes places."""
-    return place if len(place) <= width else f"…{place[1 - width :]}"
+            # A place is never cut; a longer one begins further left.
+            console.out((" " * start if len(line) <= width else HANG) + line)
 
 
 def _write_case(case: DoctorCase, console: Console) -> None:
@@ -225,6 +227,6 @@ def _inside(folder: str, location: str) -> str:
 def _write_command(command: str | None, fix: str, console: Console) -> None:
     """Write the command that fixes a problem, or else the description of the fix."""
     if command:
-        console.out(f"    $ {console.paint(command, bold=True)}")
+        console.out(f"    $ {console.paint(console.completed(command), bold=True)}")
     elif fix:
         console.wrapped(f"    -> {one_line(fix)}")

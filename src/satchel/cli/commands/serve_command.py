@@ -33,6 +33,7 @@ from satchel.mcp.bearer_tokens import BearerTokens
 from satchel.mcp.sdk_check import require_sdk
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import NESTED
+from satchel.reports.doctor_cases import known_problems
 
 if TYPE_CHECKING:
     import satchel
@@ -216,32 +217,22 @@ def _print_stdio_config(
     """Print the configuration to start this server; print its file's name to stderr."""
     sources, limit = start.sources, start.import_limit
     groups = (*sorted(selection.groups), *([_ALL] if selection.every_group else []))
-    # Absolute paths: the client runs in another folder.
     options = {
-        "--skills": map(os.path.abspath, sources.skills),
-        "--plugins": map(os.path.abspath, sources.plugins),
-        "--entry-points": sources.entry_points,
         "--group": groups,
         "--enable-tool": selection.enable,
         "--disable-tool": selection.disable,
-        "--trust": [sources.trust] if sources.trust else [],
-        "--variable": sources.variables,
-        "--find-folders": [] if sources.find_folders is None else [str(sources.find_folders)],
         "--plugin-import": [] if limit is None else [f"{limit:g}"],
     }
     flags = {
-        "--project": sources.project,
-        "--claude": sources.claude,
         "--no-cache": sources.no_cache,
         "--no-skill-tools": not selection.skill_tools,
         "--strict": start.is_strict,
         "--verbose": start.verbose,
     }
-    arguments = [
-        argument
-        for option, values in options.items()
-        for value in values
-        for argument in (option, value)
+    # The client runs in another folder.
+    arguments = sources.arguments(is_absolute=True)
+    arguments += [
+        part for name, values in options.items() for text in values for part in (name, text)
     ]
     arguments += [flag for flag, is_on in flags.items() if is_on]
     console.out(to_start(client, _NAME, ["serve", *arguments]))
@@ -341,11 +332,13 @@ def _run(
 @contextmanager
 def _writing_errors(app: "satchel.Satchel", console: Console) -> Iterator[None]:
     """Write each new error to stderr once, as long as it stays."""
-    last = [app.catalog.diagnostics]
+    said = known_problems({}, app.catalog)
 
     def write(_change: object) -> None:
-        before, last[0] = last[0], app.catalog.diagnostics
-        for item in new_problems(before, last[0]):
+        nonlocal said
+        before, catalog = said, app.catalog
+        said = known_problems(before, catalog)
+        for item in new_problems(before, catalog.diagnostics):
             console.say(diagnostic_line(item))
 
     unsubscribe = app.subscribe(write)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_dia
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.short_texts import count, count_units, relative, worst_first
 from satchel.settings import Limits
-from satchel.text import one_line, visible
+from satchel.text import one_line, shorten, visible
 
 if TYPE_CHECKING:
     from satchel.formats.toolkit_manifest import GroupManifest, PluginManifest
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _FILES = frozenset(
     {"SKILL.md", "toolkit.yaml", "plugin.json", "marketplace.json", "mcp.json", ".mcp.json"}
 )
+
+
+_MOST_NAMES = 400
+"""Characters of the names of what was not checked."""
 
 
 @click.command("validate", cls=Command)
@@ -67,6 +71,12 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     warnings = sum(item.severity is Severity.WARNING for item in findings)
     for line in _inactive_groups(plugins.values()):
         console.say(one_line(line))
+    if unlisted := sorted({relative(path) for checked in checks for path in checked.unlisted}):
+        number = count(len(unlisted), "skill")
+        names = shorten(", ".join(unlisted), _MOST_NAMES)
+        console.say(
+            one_line(f"not checked: {number} that no plugin of the marketplace has: {names}")
+        )
     units = _units(checks, plugins.values())
     console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if has_error(findings) else 0
@@ -124,6 +134,8 @@ class Checked:
 
     skills: tuple[SkillFinding, ...] = ()
     """With the commands of plugins."""
+    unlisted: tuple[str, ...] = ()
+    """The skills in marketplaces that no plugin there brings; they are not checked."""
     marketplaces: frozenset[str] = frozenset()
     plugins: tuple[PluginFinding, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
@@ -149,34 +161,48 @@ def check(path: str) -> Checked:
     scan = scan_skills(search_root(path, RootKind.SKILLS), _limits())
     scans = _scan_plugins(scan, manifest_folders)
     plugins = [plugin for found in scans for plugin in found.findings.values()]
-    strict = [plugin.path for plugin in plugins if plugin.policy.has_strict_skills]
-    skills = {
-        skill.path: skill
-        for skill in scan.findings.values()
-        if not any(is_inside(skill.path, folder) for folder in strict)
-    }
-    checked = check_plugins(plugins, skills)
-    listing = (item for found in scans for item in found.diagnostics)
-    problems = (*scan.diagnostics, *listing, *checked.problems)
     marketplaces = frozenset(
         found.place.path for found in scans if is_marketplace(found.place.path)
     )
-    is_empty = not (checked.skills or plugins or marketplaces)
+    checked = check_plugins(plugins)
+    loaded = {skill.path for skill in checked.skills}
+    strict = [plugin.path for plugin in plugins if plugin.policy.has_strict_skills]
+    others = [
+        skill
+        for skill in scan.findings.values()
+        if skill.path not in loaded and not any(is_inside(skill.path, it) for it in strict)
+    ]
+    # What a marketplace does not list is not loaded either.
+    unlisted = [
+        skill.path for skill in others if any(is_inside(skill.path, it) for it in marketplaces)
+    ]
+    others = [skill for skill in others if skill.path not in unlisted]
+    skills = (*others, *checked.skills)
+    listing = (item for found in scans for item in found.diagnostics)
+    problems = (
+        *scan.diagnostics,
+        *listing,
+        *checked.problems,
+        *(item for skill in others for item in skill.problems),
+        *_without_manifest(scan, plugins, is_empty=not (skills or plugins)),
+    )
+    is_empty = not (skills or unlisted or plugins or marketplaces)
     if is_empty and not has_error(strictly(problems)):
         problems += (_nothing_found(path),)
-    return replace(checked, marketplaces=marketplaces, problems=problems)
+    return Checked(
+        skills=skills,
+        unlisted=tuple(unlisted),
+        marketplaces=marketplaces,
+        plugins=tuple(plugins),
+        problems=problems,
+    )
 
 
-def check_plugins(
-    plugins: Iterable[PluginFinding], others: Mapping[str, SkillFinding] | None = None
-) -> Checked:
-    """Read the skills and commands of plugins by the rules with which they are loaded.
-
-    `others` are skills that were found already, by path.
-    """
+def check_plugins(plugins: Iterable[PluginFinding]) -> Checked:
+    """Read the skills and commands of plugins by the rules with which they are loaded."""
     plugins = tuple(plugins)
     problems: list[Diagnostic] = []
-    skills = dict(others or {})
+    skills: dict[str, SkillFinding] = {}
     for plugin in plugins:
         problems += (*plugin.diagnostics, *plugin.folder.diagnostics)
         for scan in _scan_skills_of(plugin):
@@ -188,6 +214,22 @@ def check_plugins(
     for skill in skills.values():
         problems += skill.problems
     return Checked(skills=tuple(skills.values()), plugins=plugins, problems=tuple(problems))
+
+
+def _without_manifest(
+    scan: SkillScan, plugins: Iterable[PluginFinding], *, is_empty: bool
+) -> Iterable[Diagnostic]:
+    """Report folders without a manifest: beside plugins, or at the top if there are none."""
+    from satchel.sources import format_of
+    from satchel.sources.plugin_scan import missing_manifest
+
+    root = scan.place.path
+    parents = {os.path.dirname(plugin.path) for plugin in plugins if plugin.policy.has_code}
+    parents |= {root, os.path.dirname(root)} if is_empty else set()
+    for key in sorted(scan.walked):
+        folder = os.path.normpath(os.path.join(root, *key.split("/")))
+        if os.path.dirname(folder) in parents and format_of(folder) is None:
+            yield from missing_manifest(folder)
 
 
 def _limits() -> Limits:

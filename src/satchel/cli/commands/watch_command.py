@@ -15,6 +15,7 @@ from satchel.cli.base_command import SAID_ONCE, CatalogCommand, Sources
 from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
+from satchel.reports.doctor_cases import known_problems
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import KINDS, entries_of
 from satchel.reports.short_texts import count, worst_first
@@ -54,6 +55,7 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
         (_loaded_as_json if as_json else _loaded_as_text)(app, first, console)
         said = [item for item in first.diagnostics if item.code in SAID_ONCE]
         _write_problems(first, said, console)
+        _write_form(app, None, console)
         with app.watching():
             folders = one_line(", ".join((*sources.skills, *sources.plugins)))
             console.say(f"watching {folders or 'the conventional folders'}, press Ctrl-C to stop")
@@ -87,7 +89,7 @@ def _follow(
     write: "Callable[[Sequence[Change], Catalog, Console], None]",
 ) -> None:
     """Write the changes of each catalog, and each new error or warning once."""
-    first, form = catalog.generation, _write_form(app, None, console)
+    first, form, known = catalog.generation, _form(app), known_problems({}, catalog)
     while not console.is_gone:
         batch = _next_batch(changes)
         if batch is None:
@@ -98,7 +100,8 @@ def _follow(
             write(batch, catalog, console)
         if catalog is not before:
             form = _write_form(app, form, console)
-            _write_problems(catalog, before.diagnostics, console)
+            _write_problems(catalog, known, console)
+            known = known_problems(known, catalog)
 
 
 def _next_batch(changes: "ChangeQueue") -> "list[Change] | None":
@@ -151,13 +154,17 @@ def _write_problems(catalog: "Catalog", earlier: "Iterable[Diagnostic]", console
             console.say(diagnostic_line(item))
 
 
+def _form(app: "satchel.Satchel") -> object:
+    """Return the form of the skill listing in the prompt, `None` without skills."""
+    listing = app.session().step().skill_listing
+    return (listing.form, listing.cut_at) if listing.total else None
+
+
 def _write_form(app: "satchel.Satchel", last: object, console: Console) -> object:
     """Say how skills are listed in the prompt, if that changed since `last`."""
-    session = app.session()
-    listing = session.step().skill_listing
-    form = (listing.form, listing.cut_at) if listing.total else None
+    form = _form(app)
     if form not in {None, last}:
-        console.say(listing_report(session))
+        console.say(listing_report(app.session()))
     return form
 
 
