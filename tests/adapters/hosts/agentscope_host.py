@@ -15,7 +15,7 @@ from agentscope.permission import PermissionBehavior, PermissionDecision
 from agentscope.tool import ToolBase, ToolChunk, Toolkit
 
 from satchel.adapters.agentscope import middleware
-from satchel.testing.adapter_checks import Answered
+from satchel.testing.adapter_checks import Answered, Cannot
 
 
 class Scripted(ChatModelBase):
@@ -55,9 +55,11 @@ class Host:
     own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
-            "a_tool_of_the_provider_stays": "a toolkit has only tools that the agent runs",
-            "bad_arguments_are_explained": "the agent checks them first, in its own words: "
-            "agentscope/agent/_agent.py:2497",
+            "a_tool_of_the_provider_stays": Cannot(
+                "a toolkit has only tools that the agent runs",
+                "agentscope.tool._toolkit",
+                "tools: list[ToolBase] | None = None,",
+            )
         }
     )
 
