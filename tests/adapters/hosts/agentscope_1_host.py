@@ -58,13 +58,13 @@ class Host:
     )
 
     def make(self, source, model, prompt, tools):
-        return source, prompt, tools
+        toolkit = Toolkit()
+        if tools:
+            toolkit.register_tool_function(who_am_i)
+        return source, prompt, toolkit
 
     async def run(self, agent_of, user, model):
-        source, prompt, own = agent_of
-        toolkit = Toolkit()
-        if own:
-            toolkit.register_tool_function(who_am_i)
+        source, prompt, toolkit = agent_of
         made = agent(
             source,
             toolkit=toolkit,

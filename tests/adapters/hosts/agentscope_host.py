@@ -64,7 +64,9 @@ class Host:
     )
 
     def make(self, source, model, prompt, tools):
-        return middleware(source), prompt, tools
+        tool = WhoAmI()
+        tool.input_schema = dict(tool.input_schema)
+        return middleware(source), prompt, Toolkit(tools=[tool] if tools else [])
 
     async def run_asking(self, session, model, *, answer):
         agent = self._agent(middleware(session, approvals=True), "ada", model)
@@ -88,21 +90,19 @@ class Host:
         return len(asked)
 
     async def run(self, agent, user, model):
-        shared, prompt, own = agent
-        agent = self._agent(shared, user, model, prompt, own)
+        shared, prompt, toolkit = agent
+        agent = self._agent(shared, user, model, prompt, toolkit)
         async for event in agent.reply_stream(UserMsg(name="user", content="go")):
             if "ToolResult" in type(event).__name__ and hasattr(event, "delta"):
                 model.chunks.append(str(event.delta))
         read(agent.state.context, model)
 
-    def _agent(self, shared, user, model, prompt="", own=()):
-        tool = WhoAmI()
-        tool.input_schema = dict(tool.input_schema)
+    def _agent(self, shared, user, model, prompt="", toolkit=None):
         return Agent(
             name=user,
             system_prompt=prompt,
             model=Scripted(model),
-            toolkit=Toolkit(tools=[tool] if own else []),
+            toolkit=toolkit,
             middlewares=[shared],
             react_config=ReActConfig(max_iters=10_000),
         )
