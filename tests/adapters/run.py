@@ -36,9 +36,12 @@ FRAMEWORKS = {
     "agentscope_1": ("agentscope<2", "mcp<2", "greenlet", "tqdm"),
     "smolagents": ("smolagents",),
     "claude_agent": ("claude-agent-sdk",),
-    "crewai": ("crewai",),
+    "crewai": ("crewai>=1.15",),
 }
 """What to install for the hosts whose names begin with a key; the first has the version."""
+
+WITHOUT_SATCHEL = frozenset({"crewai"})
+"""Frameworks whose packages exclude those of Satchel: it runs in another environment."""
 
 OVER_MCP = {"claude_agent": "Claude Agent SDK", "crewai": "CrewAI"}
 """Frameworks without a host, which use `satchel serve`: only their pages and tests are run."""
@@ -53,7 +56,8 @@ Every adapter passes the same checks with a scripted model: `satchel.testing.ada
 it, and writes this page. No extra of Satchel installs a framework: use the version that you have;
 the one below was tested.
 
-Last run: {date}, with runs of {turns} requests.
+Last run: {date}. The two long checks made {turns:,} requests each: ten runs of one agent, in one
+session for one user, or in two sessions for two users at once.
 
 {frameworks}
 
@@ -63,7 +67,8 @@ Last run: {date}, with runs of {turns} requests.
 
 ## What a framework cannot do
 
-The checks below fail for the reason that stands there. A test notices when a framework can do it.
+The checks below fail for the reason that stands there, which the line of source shows. The run
+fails when a framework can do it, and when its newest version does not have the line.
 
 {reasons}
 
@@ -176,7 +181,8 @@ def environment(name: str) -> Path:
         print(f"installing {', '.join(FRAMEWORKS[name])}", file=sys.stderr)
         venv.create(folder, with_pip=True, clear=True)
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--editable", ROOT, "pytest", *FRAMEWORKS[name]], check=True)
+        satchel = () if name in WITHOUT_SATCHEL else ("--editable", ROOT)
+        subprocess.run([*pip, *satchel, "pytest", *FRAMEWORKS[name]], check=True)
         (folder / "installed").touch()
     return python
 
@@ -187,7 +193,8 @@ def about(python: Path, host: str, package: str) -> dict:
         "import importlib, json, sys; from importlib.metadata import version; "
         f"sys.path.insert(0, {str(Path(__file__).parent / 'hosts')!r}); "
         f"host = importlib.import_module('{host}_host').Host; "
-        f"print(json.dumps(dict(name=host.name, cannot=dict(host.cannot), "
+        "cannot = {check: (it.reason, it.place(), it.line) for check, it in host.cannot.items()}; "
+        f"print(json.dumps(dict(name=host.name, cannot=cannot, "
         f"version='{package} ' + version('{package}'))))"
     )
     line = [python, "-W", "ignore", "-c", code]
@@ -244,11 +251,11 @@ def page_of(runs: Mapping[str, dict], turns: str) -> str:
         [(f"`{name}`", " ".join((check.__doc__ or "").split())) for name, check in CHECKS.items()],
     )
     reasons = markdown(
-        ("agent of", "check", "reason"),
+        ("agent of", "check", "reason", "line of source"),
         [
-            (run["name"], f"`{check}`", reason)
+            (run["name"], f"`{check}`", reason, f"`{place}`: `{line}`".replace("|", "\\|"))
             for run in runs.values()
-            for check, reason in run["cannot"].items()
+            for check, (reason, place, line) in run["cannot"].items()
         ],
     )
     date = datetime.now(UTC).date().isoformat()
@@ -259,7 +266,7 @@ def page_of(runs: Mapping[str, dict], turns: str) -> str:
     )
     return PAGE.format(
         date=date,
-        turns=turns,
+        turns=int(turns),
         frameworks=frameworks,
         checks=checks,
         reasons=reasons,

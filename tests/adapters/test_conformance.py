@@ -37,11 +37,12 @@ def host_of(name: str):
 @pytest.mark.parametrize("name", NAMES)
 def test_an_adapter_passes_the_checks(name, check):
     host = host_of(name)
-    reason = host.cannot.get(check)
+    cannot = host.cannot.get(check)
+    place = cannot.place() if cannot else ""
     try:
         asyncio.run(run_check(host, check, turns=TURNS))
     except AssertionError:
-        if reason is None:
+        if cannot is None:
             raise
-        pytest.xfail(reason)
-    assert reason is None, f"{name} can do it now: remove the reason from its host"
+        pytest.xfail(f"{cannot.reason}: {place}")
+    assert cannot is None, f"{name} can do it now: remove the reason from its host"

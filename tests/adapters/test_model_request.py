@@ -57,6 +57,12 @@ def test_equal_calls_without_ids_are_claimed_once_each(app):
     assert claimed == ["1", "2", ""]
 
 
+def test_a_call_is_claimed_though_the_message_has_its_arguments_as_text(app):
+    request = ModelRequest(app.session())
+    request.message = [ToolCall(name="say", arguments='{"word": "a"}', id="1")]
+    assert request.claim("say", {"word": "a"}).id == "1"
+
+
 def test_a_tool_with_a_taken_name_is_left_out_and_logged(app, caplog):
     names = [tool.name for tool in ModelRequest(app.session()).tools({"say"})]
     assert "say" not in names

@@ -199,3 +199,11 @@ def test_a_recording_has_the_question_the_steps_and_the_calls_of_every_turn(sess
     asked = [it["message"]["content"] for it in recording if it["kind"] == "message"]
     assert asked == ["2 + 3?", None, "5", "And 4 + 5?", None, "9"]
     assert asyncio.run(replay(recording, session)) == ()
+
+
+def test_a_tool_of_the_provider_hides_one_of_the_session_with_its_name(session, caplog):
+    client, own = ScriptedClient("done"), {"type": "web_search", "name": "add"}
+    asyncio.run(run_anthropic(client, session, list(ASKED), model="m", tools=[own]))
+    offered = [tool for tool in client.requests[0]["tools"] if tool["name"] == "add"]
+    assert offered == [own]
+    assert "'add'" in caplog.text

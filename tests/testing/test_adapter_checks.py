@@ -1,6 +1,7 @@
 """The checks of adapters: a host that does all of it passes, and each fault fails its check."""
 
 import asyncio
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from satchel import ConflictError
 from satchel.adapters.model_request import ModelRequest, session_of
 from satchel.provider_messages.message_parts import text_only
-from satchel.testing.adapter_checks import CHECKS, Answered, run_check
+from satchel.testing.adapter_checks import CHECKS, Answered, Cannot, run_check
 from satchel.tools import Image
 
 
@@ -143,3 +144,19 @@ FAULTS = {
 def test_each_fault_fails_its_check(fault, check):
     with pytest.raises((AssertionError, KeyError, ConflictError)):
         asyncio.run(run_check(PlainHost(fault), check))
+
+
+def test_what_a_framework_cannot_do_has_a_line_of_its_source():
+    line = "return await loop.run_in_executor(None, func_call)"
+    module, _, number = Cannot("it waits", "asyncio.threads", line).place().rpartition(":")
+    assert module == "asyncio.threads"
+    source = Path(asyncio.threads.__file__).read_text(encoding="utf-8").splitlines()
+    assert source[int(number) - 1].strip() == line
+
+
+@pytest.mark.parametrize(
+    ("module", "says"), [("asyncio.threads", "can the framework do it"), ("asyncio.x", "no module")]
+)
+def test_a_line_that_the_framework_no_longer_has_is_noticed(module, says):
+    with pytest.raises(AssertionError, match=says):
+        Cannot("it waits", module, "return the_answer_of_old()").place()

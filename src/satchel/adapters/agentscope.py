@@ -1,6 +1,6 @@
 """Skills and tools for AgentScope 2: `Agent(middlewares=[middleware(session)], ...)`."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -9,7 +9,13 @@ from agentscope.middleware import MiddlewareBase
 from agentscope.permission import PermissionBehavior, PermissionDecision
 from agentscope.tool import ToolBase, ToolChunk, ToolResponse
 
-from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
+from satchel.adapters.model_request import (
+    ModelRequest,
+    OfferedTool,
+    SessionSource,
+    name_of,
+    session_of,
+)
 from satchel.provider_messages.message_parts import parts_of
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import base64_text
@@ -19,7 +25,7 @@ def middleware(source: SessionSource, *, approvals: bool = False) -> "AgentScope
     """Return middleware that gives an agent the skills and tools of a session.
 
     A function as `source` gets the agent. An agent of AgentScope has one conversation, so users
-    have agents of their own; they may share the middleware. Chunks of a tool arrive as the deltas
+    have agents of their own; they may share the middleware and the toolkit. Chunks of a tool arrive as the deltas
     of `reply_stream`. With `approvals`, the agent asks for confirmation before a call that needs
     approval, as for its own tools; use it with `approve()`.
     """
@@ -32,17 +38,29 @@ class AgentScopeMiddleware(MiddlewareBase):
     def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
         self._source, self._approvals = source, approvals
 
+    async def on_reply(
+        self, agent: Any, input_kwargs: dict[str, Any], next_handler: Callable[..., Any]
+    ) -> AsyncGenerator[Any, None]:
+        """Begin a step if calls wait for an answer of the user that came after a restart."""
+        if _message_of(agent) and not isinstance(agent.toolkit, StepToolkit):
+            await self._begin(agent)
+        async for item in next_handler(**input_kwargs):
+            yield item
+
     async def on_system_prompt(self, agent: Any, current_prompt: str) -> str:
         """Begin a step: the agent asks for the prompt first, then for the tools."""
-        request = ModelRequest(session_of(self._source, agent))
-        tools = [tool for group in agent.toolkit.tool_groups for tool in group.tools]
-        await agent.toolkit.remove_tool(
-            [tool.name for tool in tools if isinstance(tool, AgentScopeTool)]
-        )
-        own = {tool.name for tool in tools if not isinstance(tool, AgentScopeTool)}
-        offered = [AgentScopeTool(request, tool) for tool in request.tools(own)]
-        await agent.toolkit.add_tool(offered)
+        request = await self._begin(agent)
         return request.prompt(current_prompt)
+
+    async def _begin(self, agent: Any) -> ModelRequest:
+        request = ModelRequest(session_of(self._source, agent))
+        own = agent.toolkit.own if isinstance(agent.toolkit, StepToolkit) else agent.toolkit
+        schemas = await own.get_tool_schemas([group.name for group in own.tool_groups])
+        offered = request.tools({name_of(schema) for schema in schemas})
+        agent.toolkit = StepToolkit(
+            own, {tool.name: AgentScopeTool(request, tool) for tool in offered}
+        )
+        return request
 
     async def on_check_permission(
         self, agent: Any, input_kwargs: dict[str, Any], next_handler: Callable[..., Any]
@@ -85,6 +103,30 @@ class AgentScopeMiddleware(MiddlewareBase):
         yield response
 
 
+class StepToolkit:
+    """The host's toolkit, which several agents may share, with the tools of one agent's step."""
+
+    def __init__(self, own: Any, tools: Mapping[str, "AgentScopeTool"]) -> None:
+        self.own, self._tools = own, tools
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.own, name)
+
+    async def get_tool_schemas(self, *groups: Any, **options: Any) -> list[dict[str, Any]]:
+        """Return the schemas of the host's tools, and of the tools of the step."""
+        own = await self.own.get_tool_schemas(*groups, **options)
+        return [*own, *(tool.offered.function() for tool in self._tools.values())]
+
+    async def check_tool_available(self, tool_name: str, activated_groups: list[str]) -> Any:
+        """Return a tool of the step, or one of the host's that is active."""
+        own = self.own.check_tool_available
+        return self._tools.get(tool_name) or await own(tool_name, activated_groups)
+
+    async def get_tool(self, name: str) -> Any:
+        """Return a tool of the step, or one of the host's."""
+        return self._tools.get(name) or await self.own.get_tool(name)
+
+
 class AgentScopeTool(ToolBase):
     """A tool, with the request that it was offered in. `AgentScopeMiddleware` runs it."""
 
@@ -94,9 +136,10 @@ class AgentScopeTool(ToolBase):
 
     def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:
         super().__init__()
-        self.request = request
+        self.request, self.offered = request, tool
         self.name, self.description = tool.name, tool.description
-        self.input_schema = dict(tool.parameters)
+        # The agent checks arguments with this; the session converts more, and says what is wrong.
+        self.input_schema = {"type": "object"}
 
     async def check_permissions(self, *_: Any, **__: Any) -> PermissionDecision:
         """Allow the call: rules and `approve` of the session decide."""

@@ -9,7 +9,7 @@ from haystack.tools import Tool, Toolset
 
 from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
 from satchel.errors import ToolError
-from satchel.provider_messages.message_parts import text_or_parts
+from satchel.provider_messages.message_parts import text_only, text_or_parts
 from satchel.session import Session
 from satchel.tools import Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import base64_text
@@ -157,7 +157,7 @@ def _request_in(state: Any) -> ModelRequest | None:
 
 def _value(result: ToolResult) -> Any:
     if result.is_error:
-        raise ToolError(result.text)
+        raise ToolError(text_only(result))
     return text_or_parts(result, _shown, TextContent)
 
 

@@ -76,15 +76,10 @@ class ModelRequest:
 
     def tools(self, taken: Collection[str] = ()) -> list[OfferedTool]:
         """Return the tools. One with a name in `taken`, the host's own, is left out and logged."""
-        offered = []
-        for schema in self.step.schemas("mcp"):
-            if schema["name"] in taken:
-                report_clash(schema["name"])
-                continue
-            offered.append(
-                OfferedTool(schema["name"], schema.get("description", ""), schema["inputSchema"])
-            )
-        return offered
+        return [
+            OfferedTool(schema["name"], schema.get("description", ""), schema["inputSchema"])
+            for schema in not_taken(self.step.schemas("mcp"), taken)
+        ]
 
     async def run(
         self,
@@ -129,9 +124,8 @@ class ModelRequest:
         wanted = ToolCall(name=name, arguments=dict(arguments))
         with self._lock:
             for call in self.message:
-                if call.name == name and call.arguments == wanted.arguments:
-                    if call.id in self._claimed:
-                        continue
+                is_equal = call.name == name and _arguments(call) == _arguments(wanted)
+                if is_equal and call.id not in self._claimed:
                     self._claimed.add(call.id)
                     return call
         return wanted
@@ -187,6 +181,14 @@ def name_of(tool: Any) -> str:
     if isinstance(tool, Mapping):
         return str((tool.get("function") or tool).get("name", ""))
     return str(getattr(tool, "name", ""))
+
+
+def not_taken(schemas: Sequence[dict[str, Any]], taken: Collection[str]) -> list[dict[str, Any]]:
+    """Return the schemas whose names are not in `taken`, the host's own; log the others."""
+    for name in map(name_of, schemas):
+        if name in taken:
+            report_clash(name)
+    return [schema for schema in schemas if name_of(schema) not in taken]
 
 
 def report_clash(name: str) -> None:

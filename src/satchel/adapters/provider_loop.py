@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from satchel.adapters.model_request import name_of, not_taken
 from satchel.lazy_dataclass import dataclass
 from satchel.provider_messages import calls_in, result_messages
 from satchel.session import Recording, Session, Step
@@ -102,7 +103,8 @@ class ProviderLoop:
     def _arguments(self, step: Step) -> dict[str, Any]:
         given = {**self.library.arguments(step, self.messages, self.system), **self.options}
         # The host's own tools are those that the provider runs, such as a web search.
-        tools = [*self.options.get("tools", ()), *step.schemas(self.library.dialect)]
+        own = [*self.options.get("tools", ())]
+        tools = own + not_taken(step.schemas(self.library.dialect), [*map(name_of, own)])
         return {**given, "tools": tools} if tools else given
 
     def _read(self, response: Any) -> tuple[Message, list[ToolCall]]:

@@ -9,7 +9,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from satchel.adapters.model_request import ModelRequest, SessionSource, session_of
-from satchel.provider_messages.message_parts import text_or_parts
+from satchel.provider_messages.message_parts import text_only, text_or_parts
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 
 _OWN_NAME = "satchel_name"
@@ -126,7 +126,7 @@ def _own_name(ctx: RunContext[Any], name: str) -> str:
 
 def _value_of(result: ToolResult) -> Any:
     if result.is_error:
-        raise ToolFailed(result.text)
+        raise ToolFailed(text_only(result))
     return text_or_parts(result, _shown, str, media=Image | Audio)
 
 

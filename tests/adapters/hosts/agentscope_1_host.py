@@ -9,7 +9,7 @@ from agentscope.model import ChatModelBase, ChatResponse
 from agentscope.tool import Toolkit, ToolResponse
 
 from satchel.adapters.agentscope_1 import agent
-from satchel.testing.adapter_checks import Answered
+from satchel.testing.adapter_checks import Answered, Cannot
 
 
 class Scripted(ChatModelBase):
@@ -39,22 +39,32 @@ class Host:
     own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
-            "the_framework_asks_for_approval": "the agent has no confirmation: "
-            "agentscope/agent/_react_agent.py:657, use approve(ask)",
-            "a_tool_of_the_provider_stays": "a toolkit has only functions that the agent runs: "
-            "agentscope/tool/_toolkit.py:274",
-            "errors_are_marked": "a response has no error flag: agentscope/tool/_response.py:11",
+            "the_framework_asks_for_approval": Cannot(
+                "the agent has no confirmation: approve(ask)",
+                "agentscope.agent._react_agent",
+                "tool_res = await self.toolkit.call_tool_function(tool_call)",
+            ),
+            "a_tool_of_the_provider_stays": Cannot(
+                "a toolkit has only functions that the agent runs",
+                "agentscope.tool._toolkit",
+                "tool_func: ToolFunction,",
+            ),
+            "errors_are_marked": Cannot(
+                "a response has no error flag",
+                "agentscope.tool._response",
+                "content: List[TextBlock | ImageBlock | AudioBlock | VideoBlock]",
+            ),
         }
     )
 
     def make(self, source, model, prompt, tools):
-        return source, prompt, tools
+        toolkit = Toolkit()
+        if tools:
+            toolkit.register_tool_function(who_am_i)
+        return source, prompt, toolkit
 
     async def run(self, agent_of, user, model):
-        source, prompt, own = agent_of
-        toolkit = Toolkit()
-        if own:
-            toolkit.register_tool_function(who_am_i)
+        source, prompt, toolkit = agent_of
         made = agent(
             source,
             toolkit=toolkit,

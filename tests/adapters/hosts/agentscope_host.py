@@ -15,7 +15,7 @@ from agentscope.permission import PermissionBehavior, PermissionDecision
 from agentscope.tool import ToolBase, ToolChunk, Toolkit
 
 from satchel.adapters.agentscope import middleware
-from satchel.testing.adapter_checks import Answered
+from satchel.testing.adapter_checks import Answered, Cannot
 
 
 class Scripted(ChatModelBase):
@@ -55,14 +55,18 @@ class Host:
     own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
-            "a_tool_of_the_provider_stays": "a toolkit has only tools that the agent runs",
-            "bad_arguments_are_explained": "the agent checks them first, in its own words: "
-            "agentscope/agent/_agent.py:2497",
+            "a_tool_of_the_provider_stays": Cannot(
+                "a toolkit has only tools that the agent runs",
+                "agentscope.tool._toolkit",
+                "tools: list[ToolBase] | None = None,",
+            )
         }
     )
 
     def make(self, source, model, prompt, tools):
-        return middleware(source), prompt, tools
+        tool = WhoAmI()
+        tool.input_schema = dict(tool.input_schema)
+        return middleware(source), prompt, Toolkit(tools=[tool] if tools else [])
 
     async def run_asking(self, session, model, *, answer):
         agent = self._agent(middleware(session, approvals=True), "ada", model)
@@ -86,21 +90,19 @@ class Host:
         return len(asked)
 
     async def run(self, agent, user, model):
-        shared, prompt, own = agent
-        agent = self._agent(shared, user, model, prompt, own)
+        shared, prompt, toolkit = agent
+        agent = self._agent(shared, user, model, prompt, toolkit)
         async for event in agent.reply_stream(UserMsg(name="user", content="go")):
             if "ToolResult" in type(event).__name__ and hasattr(event, "delta"):
                 model.chunks.append(str(event.delta))
         read(agent.state.context, model)
 
-    def _agent(self, shared, user, model, prompt="", own=()):
-        tool = WhoAmI()
-        tool.input_schema = dict(tool.input_schema)
+    def _agent(self, shared, user, model, prompt="", toolkit=None):
         return Agent(
             name=user,
             system_prompt=prompt,
             model=Scripted(model),
-            toolkit=Toolkit(tools=[tool] if own else []),
+            toolkit=toolkit,
             middlewares=[shared],
             react_config=ReActConfig(max_iters=10_000),
         )

@@ -7,6 +7,8 @@ from types import MappingProxyType
 import anthropic
 from scripted_provider import (
     CANNOT,
+    RETURNS_THE_END,
+    WAITS_IN_A_THREAD,
     WEB_SEARCH,
     anthropic_answer,
     anthropic_body,
@@ -59,9 +61,7 @@ class Host:
 
 class WholeHost(Host):
     name = "Anthropic's library"
-    cannot = MappingProxyType(
-        {**CANNOT, "chunks_reach_the_host": "run_anthropic returns the end: use stream_anthropic"}
-    )
+    cannot = MappingProxyType({**CANNOT, "chunks_reach_the_host": RETURNS_THE_END})
 
     async def talk(self, client, session, messages, model, options):
         text = await run_anthropic(client, session, messages, model="m", **options)
@@ -71,10 +71,7 @@ class WholeHost(Host):
 class BlockingHost(WholeHost):
     name = "Anthropic's library, without a loop"
     cannot = MappingProxyType(
-        {
-            **WholeHost.cannot,
-            "cancelling_reaches_the_tool": "a thread that waits cannot be cancelled",
-        }
+        {**WholeHost.cannot, "cancelling_reaches_the_tool": WAITS_IN_A_THREAD}
     )
 
     async def run(self, agent, user, model):

@@ -10,7 +10,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
 from satchel.adapters.google_adk import toolset
-from satchel.testing.adapter_checks import Answered
+from satchel.testing.adapter_checks import Answered, Cannot
 
 
 class Scripted(BaseLlm):
@@ -61,7 +61,13 @@ class Host:
     name = "Google ADK"
     own_tool, provider_tool = "who_am_i", "google_search"
     cannot = MappingProxyType(
-        {"chunks_reach_the_host": "a tool returns once: google/adk/tools/base_tool.py:159"}
+        {
+            "chunks_reach_the_host": Cannot(
+                "a tool returns once",
+                "google.adk.tools.base_tool",
+                "self, *, args: dict[str, Any], tool_context: ToolContext",
+            )
+        }
     )
 
     def make(self, source, model, prompt, tools):

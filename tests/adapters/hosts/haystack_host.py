@@ -14,7 +14,7 @@ from haystack.hooks.human_in_the_loop import (
 from haystack.tools import tool
 
 from satchel.adapters.haystack import hooks, toolset
-from satchel.testing.adapter_checks import Answered
+from satchel.testing.adapter_checks import Answered, Cannot
 
 USER = ContextVar("user")
 
@@ -61,8 +61,14 @@ class Host:
     own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
-            "a_tool_of_the_provider_stays": "tools are those that the agent runs: haystack/tools",
-            "chunks_reach_the_host": "a tool returns once: haystack/tools/tool.py, Tool.invoke",
+            "a_tool_of_the_provider_stays": Cannot(
+                "the agent runs all tools",
+                "haystack.tools.tool_types",
+                "ToolsType = Sequence[Tool | Toolset] | Toolset",
+            ),
+            "chunks_reach_the_host": Cannot(
+                "a tool returns once", "haystack.tools.tool", "result = self.function(**kwargs)"
+            ),
         }
     )
 

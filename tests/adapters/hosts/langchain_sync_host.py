@@ -6,12 +6,18 @@ from types import MappingProxyType
 from langchain_host import Host as AsyncHost
 from langchain_host import note
 
+from satchel.testing.adapter_checks import Cannot
+
 
 class Host(AsyncHost):
     name = "LangChain, without a loop"
     cannot = MappingProxyType(
         {
-            "cancelling_reaches_the_tool": "a thread that waits in invoke cannot be cancelled",
+            "cancelling_reaches_the_tool": Cannot(
+                "a thread that waits in invoke cannot be cancelled",
+                "asyncio.threads",
+                "return await loop.run_in_executor(None, func_call)",
+            )
         }
     )
 

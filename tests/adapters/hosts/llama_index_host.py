@@ -11,7 +11,7 @@ from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
 
 from satchel.adapters.llama_index import agent
-from satchel.testing.adapter_checks import Answered
+from satchel.testing.adapter_checks import Answered, Cannot
 
 
 class Scripted(FunctionCallingLLM):
@@ -60,8 +60,16 @@ class Host:
     own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
-            "a_tool_of_the_provider_stays": "they are options of a model, not of the agent",
-            "chunks_reach_the_host": "a tool returns once: core/tools/types.py, AsyncBaseTool",
+            "a_tool_of_the_provider_stays": Cannot(
+                "they are options of a model, not of the agent",
+                "llama_index.core.agent.workflow.base_agent",
+                "tools: Optional[List[Union[BaseTool, Callable]]] = Field(",
+            ),
+            "chunks_reach_the_host": Cannot(
+                "a tool returns once",
+                "llama_index.core.tools.types",
+                "async def acall(self, input: Any) -> ToolOutput:",
+            ),
         }
     )
 

@@ -7,7 +7,7 @@ from agents import Model, ModelResponse, RunConfig, Runner, Usage, WebSearchTool
 from agents.testing import assistant_message, function_call
 
 from satchel.adapters.openai_agents import agent
-from satchel.testing.adapter_checks import Answered
+from satchel.testing.adapter_checks import Answered, Cannot
 
 
 class Scripted(Model):
@@ -40,8 +40,14 @@ class Host:
     own_tool, provider_tool = "who_am_i", "web_search"
     cannot = MappingProxyType(
         {
-            "errors_are_marked": "an output has no error flag: agents/tool.py, ToolOutputText",
-            "chunks_reach_the_host": "a tool returns once: agents/tool.py, on_invoke_tool",
+            "errors_are_marked": Cannot(
+                "an output has no error flag", "agents.tool", "class ToolOutputText(BaseModel):"
+            ),
+            "chunks_reach_the_host": Cannot(
+                "a tool returns once",
+                "agents.tool",
+                "on_invoke_tool: Callable[[ToolContext[Any], str], Awaitable[Any]]",
+            ),
         }
     )
 

@@ -7,6 +7,8 @@ from types import MappingProxyType
 import openai
 from scripted_provider import (
     CANNOT,
+    RETURNS_THE_END,
+    WAITS_IN_A_THREAD,
     WEB_SEARCH,
     http_library,
     openai_answer,
@@ -16,6 +18,7 @@ from scripted_provider import (
 
 from satchel import Session, ToolChunk
 from satchel.adapters.openai import run_openai, run_openai_sync, stream_openai
+from satchel.testing.adapter_checks import Cannot
 
 HTTP = http_library(openai.AsyncOpenAI)
 
@@ -35,7 +38,14 @@ def transport(model):
 class Host:
     name, own_tool, provider_tool = "OpenAI's library, streaming", "who_am_i", WEB_SEARCH["name"]
     cannot = MappingProxyType(
-        {**CANNOT, "errors_are_marked": "a tool's message has no error flag: Chat Completions"}
+        {
+            **CANNOT,
+            "errors_are_marked": Cannot(
+                "a tool's message has no error flag in Chat Completions",
+                "openai.types.chat.chat_completion_tool_message_param",
+                "class ChatCompletionToolMessageParam(TypedDict, total=False):",
+            ),
+        }
     )
 
     def make(self, source, model, prompt, tools):
@@ -61,9 +71,7 @@ class Host:
 
 class WholeHost(Host):
     name = "OpenAI's library"
-    cannot = MappingProxyType(
-        {**Host.cannot, "chunks_reach_the_host": "run_openai returns the end: use stream_openai"}
-    )
+    cannot = MappingProxyType({**Host.cannot, "chunks_reach_the_host": RETURNS_THE_END})
 
     async def talk(self, client, session, messages, model, options):
         text = await run_openai(client, session, messages, model="m", **options)
@@ -73,10 +81,7 @@ class WholeHost(Host):
 class BlockingHost(WholeHost):
     name = "OpenAI's library, without a loop"
     cannot = MappingProxyType(
-        {
-            **WholeHost.cannot,
-            "cancelling_reaches_the_tool": "a thread that waits cannot be cancelled",
-        }
+        {**WholeHost.cannot, "cancelling_reaches_the_tool": WAITS_IN_A_THREAD}
     )
 
     async def run(self, agent, user, model):

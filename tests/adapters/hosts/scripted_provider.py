@@ -4,14 +4,32 @@ import inspect
 import json
 from types import MappingProxyType
 
-from satchel.testing.adapter_checks import Answered
+from satchel.testing.adapter_checks import Answered, Cannot
 
+LOOP = "satchel.adapters.provider_loop"
+RUNS_ALL = Cannot(
+    "a loop has no functions but those of the satchel: register them",
+    LOOP,
+    "results = await step.execute(calls)",
+)
 CANNOT = MappingProxyType(
     {
-        "the_hosts_own_stays": "a loop has no functions but those of the satchel: register them",
-        "a_name_clash_is_reported": "a loop has no functions but those of the satchel",
-        "the_framework_asks_for_approval": "a loop has no confirmation of its own: approve(ask)",
+        "the_hosts_own_stays": RUNS_ALL,
+        "a_name_clash_is_reported": RUNS_ALL,
+        "the_framework_asks_for_approval": Cannot(
+            "a loop has no confirmation of its own: approve(ask)",
+            LOOP,
+            "results = await step.execute(calls)",
+        ),
     }
+)
+RETURNS_THE_END = Cannot(
+    "it returns the end: use the streaming function", LOOP, "results = await step.execute(calls)"
+)
+WAITS_IN_A_THREAD = Cannot(
+    "a thread that waits cannot be cancelled",
+    "asyncio.threads",
+    "return await loop.run_in_executor(None, func_call)",
 )
 
 

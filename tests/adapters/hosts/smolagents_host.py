@@ -13,7 +13,7 @@ from smolagents.models import (
 )
 
 from satchel.adapters.smolagents import agent
-from satchel.testing.adapter_checks import Answered
+from satchel.testing.adapter_checks import Answered, Cannot
 
 
 class Scripted(Model):
@@ -49,7 +49,10 @@ def who_am_i() -> str:
     return "the host's own"
 
 
-WORDS = "an observation is a text: smolagents/agents.py, process_tool_calls"
+AGENTS, EXECUTED = (
+    "smolagents.agents",
+    "tool_call_result = self.execute_tool_call(tool_name, tool_arguments)",
+)
 
 
 class Host:
@@ -57,14 +60,30 @@ class Host:
     own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
-            "the_framework_asks_for_approval": "the agent has no confirmation: "
-            "smolagents/agents.py:1453, execute_tool_call, use approve(ask)",
-            "a_tool_of_the_provider_stays": "the agent runs all: agents.py, execute_tool_call",
-            "errors_are_marked": "a raised error ends the other calls of the step: agents.py, "
-            "process_tool_calls",
-            "pictures_arrive": WORDS,
-            "chunks_reach_the_host": "a tool returns once: agents.py, execute_tool_call",
-            "cancelling_reaches_the_tool": "a thread that waits in run cannot be cancelled",
+            "the_framework_asks_for_approval": Cannot(
+                "the agent has no confirmation: approve(ask)", AGENTS, EXECUTED
+            ),
+            "a_tool_of_the_provider_stays": Cannot(
+                "the agent runs all tools",
+                AGENTS,
+                "available_tools = {**self.tools, **self.managed_agents}",
+            ),
+            "errors_are_marked": Cannot(
+                "a raised error ends the other calls of the step",
+                AGENTS,
+                "tool_output = future.result()",
+            ),
+            "pictures_arrive": Cannot(
+                "an observation is a text",
+                AGENTS,
+                r'memory_step.observations += tool_output.observation + "\n"',
+            ),
+            "chunks_reach_the_host": Cannot("a tool returns once", AGENTS, EXECUTED),
+            "cancelling_reaches_the_tool": Cannot(
+                "a thread that waits in run cannot be cancelled",
+                "asyncio.threads",
+                "return await loop.run_in_executor(None, func_call)",
+            ),
         }
     )
 

@@ -7,7 +7,7 @@ from strands import Agent, tool
 from strands.models.model import Model
 
 from satchel.adapters.strands import plugin
-from satchel.testing.adapter_checks import Answered
+from satchel.testing.adapter_checks import Answered, Cannot
 
 
 class Scripted(Model):
@@ -51,7 +51,11 @@ class Host:
     own_tool, provider_tool = "who_am_i", ""
     cannot = MappingProxyType(
         {
-            "a_tool_of_the_provider_stays": "the agent runs all: strands/tools/registry.py",
+            "a_tool_of_the_provider_stays": Cannot(
+                "the agent runs all tools",
+                "strands.tools.registry",
+                "def register_tool(self, tool: AgentTool) -> None:",
+            )
         }
     )
 
