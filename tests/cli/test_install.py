@@ -20,6 +20,7 @@ from click.testing import CliRunner
 import satchel.cli.installer
 from satchel.cli.main import cli
 from satchel.errors import SatchelError
+from satchel.setup.artefact_signatures import Signer
 from satchel.setup.pip_packages import package_file
 
 PATIENCE = 120.0
@@ -744,6 +745,8 @@ def pip(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(site))
 
     def called(line, **_):
+        if "--dry-run" in line:  # only who signed it is looked up
+            return subprocess.CompletedProcess(line, 1)
         calls.append(line[1:])
         info = site / "acme_weather-1.2.dist-info"
         if line[3] == "uninstall":
@@ -830,6 +833,27 @@ def test_a_signature_beside_a_wheel_is_verified_and_its_signer_shown(run, pip, s
     done = run("install", signed_wheel, "--signer", SIGNER, "--issuer", ISSUER)
     assert f"signature: signed by {SIGNER}@refs/tags/v0.1.2 (issuer {ISSUER})" in done.stderr
     assert pip[0][-1][-1].startswith(f"{signed_wheel.as_uri()}#sha256=")
+
+
+def test_the_lock_names_who_signed_an_installed_package_until_it_is_another(
+    run, pip, here, tmp_path, monkeypatch
+):
+    wheel = here / "acme_weather-1.2-py3-none-any.whl"
+    wheel.write_text("")
+    signer = Signer(f"{SIGNER}@refs/tags/v1.2", ISSUER)
+    monkeypatch.setattr("satchel.cli.installer.signers_of", lambda *_: (signer,))
+    assert run("install", wheel).exit_code == 0
+    assert run("lock", "--no-connect").exit_code == 0
+    lock = tomllib.loads(Path("satchel.lock").read_text())
+    (plugin,) = (it for it in lock["plugin"] if it["name"] == "acme")
+    assert (plugin["from"], plugin["signer"]) == (wheel.name, f"{SIGNER} (issuer {ISSUER})")
+    (tmp_path / "site/acme_weather-1.2.dist-info/RECORD").write_text("other,,\n")
+    assert run("lock", "--no-connect").exit_code == 0
+    assert "signer" not in Path("satchel.lock").read_text()
+
+
+def test_what_an_index_does_not_attest_is_said(run, pip):
+    assert "signature: not verified: pip finds no wheel" in run("install", "acme-weather").stderr
 
 
 def test_a_wheel_that_differs_from_its_signature_is_not_installed(run, pip, signed_wheel):

@@ -17,7 +17,6 @@ from satchel.cli.trust_report import shown_text
 from satchel.errors import SatchelError
 from satchel.reports.short_texts import count
 from satchel.settings import MIB, Limits
-from satchel.setup.artefact_signatures import Signer, signature_note
 from satchel.sources import PluginFinding, RootKind, scan_plugins, search_root
 from satchel.sources.code_units import LISTING, CodeUnit, plugin_unit
 from satchel.sources.file_reader import UnreadableFileError, read_regular
@@ -60,15 +59,12 @@ def lines_of_folder(
     return lines
 
 
-def lines_of_package(package: PipPackage, signers: tuple[Signer, ...]) -> list[str]:
-    """Return what pip will install and run, as far as it is known before."""
+def lines_of_package(package: PipPackage, signature: str) -> list[str]:
+    """Return what pip will install and run, and who signed it, as far as it is known before."""
     lines = [f"pip installs: {package.target}"]
     if os.path.isdir(package.target):
         return lines + _lines_of_project(package.target)
-    if package.is_file:
-        lines.append(f"signature: {signature_note(package.target, signers)}")
-    else:
-        lines.append("signature: none is checked for what pip gets from an index")
+    lines.append(f"signature: {signature}")
     if package.target.endswith(".whl"):
         return lines + _lines_of_wheel(package.target)
     return [*lines, "its dependencies, and what its build and its setup run, are not known yet"]

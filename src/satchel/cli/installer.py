@@ -32,10 +32,17 @@ from satchel.plugins.manifest_contribution import is_isolated
 from satchel.reports.serializer import KINDS, entries_of
 from satchel.reports.short_texts import count, short_path
 from satchel.settings import MIB, Limits
-from satchel.setup.artefact_signatures import Signer, require_signer, signers_of
+from satchel.setup.artefact_signatures import (
+    Signer,
+    recorded,
+    require_signer,
+    signature_note,
+    signers_of,
+)
 from satchel.setup.field_values import as_text
 from satchel.setup.folder_placement import Placement, removed, staged_copy, staged_link
 from satchel.setup.install_lock import ending_in_order, exclusive_change
+from satchel.setup.package_signers import keep_signer
 from satchel.setup.pip_packages import (
     PipPackage,
     installed,
@@ -266,9 +273,9 @@ class Installer:
     def _install_package(self, package: PipPackage) -> list[Installed]:
         fields_by_plugin = declared_fields(package)
         self._require_one_plugin(fields_by_plugin, package.distribution or package.target)
-        signers = signers_of(package.target, package.sha256) if package.is_file else ()
+        package, signers, signature = _signed(package)
         require_signer(self.signer, signers, package.target)
-        lines = lines_of_package(package, signers)
+        lines = lines_of_package(package, signature)
         require_consent(lines, self.console, self.terminal, agrees=self.agrees)
         values = {
             name: self._collect_values(name, fields) for name, fields in fields_by_plugin.items()
@@ -297,6 +304,8 @@ class Installer:
         if is_unchanged and not os.path.isdir(package.target):
             text = f"{owner} {plugins[0].version} was already installed, so pip did not replace it"
             self._say(f"{text}; to replace it, run 'satchel uninstall {names[0]}' first")
+        else:
+            self._keep_signers(plugins, package, recorded(signers))
         paths = {item.path for item in before}
         catalog = read_catalog()
         return [
@@ -305,6 +314,16 @@ class Installer:
             )
             for item in plugins
         ]
+
+    def _keep_signers(
+        self, plugins: Iterable[DistributionFinding], package: PipPackage, signer: str
+    ) -> None:
+        source = os.path.basename(package.target) if package.is_file else package.target
+        try:
+            for path in dict.fromkeys(item.path for item in plugins):
+                keep_signer(path, source, signer)
+        except SatchelError as problem:
+            self._say(f"who signed it is not recorded: {problem}")
 
     def _require_one_plugin(self, names: Collection[str], owner: str) -> None:
         """Refuse `--set` for a package with several plugins: a key does not name its plugin."""
@@ -383,6 +402,19 @@ class Installer:
 
     def _say(self, text: str) -> None:
         self.console.say(one_line(text))
+
+
+def _signed(package: PipPackage) -> tuple[PipPackage, tuple[Signer, ...], str]:
+    """Return a package, who signed it, and what to say about that. Raises `SatchelError`."""
+    if package.is_file:
+        signers = signers_of(package.target, package.sha256)
+        return package, signers, signature_note(package.target, signers)
+    if os.path.isdir(package.target):
+        return package, (), "unsigned"
+    from satchel.setup.index_attestations import attested  # lazy: most plugins are folders
+
+    found = attested(package)
+    return found.package, found.signers, found.note
 
 
 def read_catalog() -> "Catalog":

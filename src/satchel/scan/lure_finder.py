@@ -83,6 +83,11 @@ class Sign:
     is_flow: bool = False
 
     @property
+    def is_one_kind(self) -> bool:
+        """Return whether it is a single pattern, which may go over several sentences."""
+        return len(self.chains) == len(self.chains[0]) == 1
+
+    @property
     def prohibits(self) -> bool:
         """Return whether a prohibition is a part of it."""
         return any(kind == "not" for chain in self.chains for kind, _ in chain)
@@ -270,7 +275,7 @@ def _meetings(sign: Sign, places: Mapping[str, list[_Place]], ends: list[int]) -
         parts = [anchor, *(_nearest(places, anchor, begin, end) for places in chains[1:])]
         first = min(part[0] if part else -1 for part in parts)
         last = max(part[1] if part else 0 for part in parts)
-        if first < 0 or last > end or last - first > _SPAN:
+        if first < 0 or (last > end and not sign.is_one_kind) or last - first > _SPAN:
             continue
         if any(_nearest(places.get(kind, []), anchor, begin, end) for kind in sign.absent):
             continue

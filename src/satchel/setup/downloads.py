@@ -37,6 +37,8 @@ class Download:
     target: str
     progress: Callable[[int, int | None], object]
     sha256: str = ""
+    accept: str = ""
+    """The kind of content to ask for."""
     most_bytes: int = 16 * 1024 * MIB
     tries: int = 5
 
@@ -76,7 +78,9 @@ class Download:
         with (
             _readable_errors(self.url),
             _session(self.url) as session,
-            session.get(self.url, stream=True, timeout=_TIMEOUT) as response,
+            session.get(
+                self.url, stream=True, timeout=_TIMEOUT, headers={"Accept": self.accept or "*/*"}
+            ) as response,
         ):
             _require_success(response, self.url)
             self._write(response, path)

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +25,7 @@ from satchel.sources.state_files import names_in
 
 _PROJECT_FILE = "pyproject.toml"
 _REQUIREMENT = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[<>=!~;@(].*)?")
+_QUIET = ("--disable-pip-version-check", "--no-input")
 _FILES = (".whl", ".tar.gz", ".zip")
 
 
@@ -36,19 +38,31 @@ class PipPackage:
     """The name of its distribution, `""` if it is unknown before the installation."""
     editable: bool = False
     sha256: str = ""
-    """The digest of a file; another content is not installed."""
+    """The digest of a file, or of the wheel of an index; another content is not installed."""
+    version: str = ""
+    """The version of that wheel."""
 
     @property
     def is_file(self) -> bool:
         """Whether it is a local file, such as a wheel."""
-        return bool(self.sha256)
+        return bool(self.sha256 and not self.version)
 
     def install(self) -> None:
         """Install it. Raises `SatchelError`."""
         target = self.target
+        if self.version:
+            self._install_wheel()
         if self.is_file:
             target = f"{Path(target).as_uri()}#sha256={self.sha256}"
         _run(["install", *(["--editable"] if self.editable else []), target])
+
+    def _install_wheel(self) -> None:
+        """Install exactly the wheel with the digest, without what it depends on."""
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write(f"{self.distribution}=={self.version} --hash=sha256:{self.sha256}\n")
+            file.flush()
+            exactly = ["--no-deps", "--only-binary", ":all:", "--require-hashes"]
+            _run(["install", *exactly, "-r", file.name])
 
     def plugins(self, before: Iterable[DistributionFinding]) -> list[DistributionFinding]:
         """Return the installed plugins of the package, given the plugins before it."""
@@ -120,6 +134,43 @@ def uninstall(distribution: str) -> None:
     _run(["uninstall", distribution])
 
 
+def wheel_report(requirement: str) -> str:
+    """Return what pip says about the wheel that it would install, as JSON; nothing is built.
+
+    Raises `SatchelError`.
+    """
+    only = ["--quiet", "--dry-run", "--ignore-installed", "--no-deps", "--only-binary", ":all:"]
+    return _output(["install", *_QUIET, *only, "--report", "-", requirement])
+
+
+def index_urls() -> tuple[str, ...]:
+    """Return the indexes that pip is configured to use. Raises `SatchelError`."""
+    found = re.findall(
+        r"^[\w:.-]+\.((?:extra-)?index-url)='(.*)'$", _output(["config", "list"]), re.MULTILINE
+    )
+    first = [url for key, url in found if key == "index-url"] or ["https://pypi.org/simple"]
+    others = [url for key, text in found if key != "index-url" for url in text.split("\\n")]
+    return tuple(dict.fromkeys(it for url in (*first, *others) for it in url.split()))
+
+
+def _output(arguments: list[str]) -> str:
+    """Return what pip prints. Raises `SatchelError`."""
+    import subprocess  # lazy: slow to import
+
+    if not find_spec("pip"):
+        raise SatchelError("only pip says which wheel it would install, and it is not installed")
+    line = [sys.executable, "-P", "-m", "pip", *arguments]
+    try:
+        process = subprocess.run(  # noqa: S603
+            line, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+    except OSError as problem:
+        raise SatchelError(f"cannot run pip: {problem.strerror}") from None
+    if process.returncode:
+        raise SatchelError("pip finds no wheel for it")
+    return process.stdout
+
+
 def _run(arguments: list[str]) -> None:
     # Lazy: slow to import, and most plugins are folders.
     import shutil
@@ -127,7 +178,7 @@ def _run(arguments: list[str]) -> None:
 
     command, *rest = arguments
     if find_spec("pip"):
-        quiet = {"install": ["--disable-pip-version-check", "--no-input"], "uninstall": ["--yes"]}
+        quiet = {"install": _QUIET, "uninstall": ["--yes"]}
         # -P: modules of the current folder must not be imported in place of those of pip.
         line = [sys.executable, "-P", "-m", "pip", command, *quiet[command], *rest]
     elif uv := shutil.which("uv"):

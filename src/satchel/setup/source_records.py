@@ -9,6 +9,7 @@ from satchel.errors import SatchelError
 from satchel.formats.toml_tables import toml_table
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
+from satchel.setup.package_signers import package_origins
 from satchel.setup.source_units import UnitKind
 from satchel.sources import own_plugins
 from satchel.sources.atomic_write import file_lock, write_atomic
@@ -104,8 +105,8 @@ class AddedFolder:
 
 
 def origins() -> dict[str, dict[str, str]]:
-    """Return where folders of the user and of this project came from, by path, for a lock file."""
-    found: dict[str, dict[str, str]] = {}
+    """Return where folders and signed packages came from, by path, for a lock file."""
+    found = package_origins()
     for folder in (AddedFolder(is_project=False), AddedFolder(is_project=True)):
         try:
             records = folder.records()
