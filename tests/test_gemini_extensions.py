@@ -145,3 +145,9 @@ def test_a_timeout_of_a_server_is_that_of_its_calls_and_other_fields_are_named(a
     assert any("'plain': not used: 'autoApprove', 'trust'" in text for text in said)
     assert any("'wrong': not used: 'timeout'" in text for text in said)
     assert len(said) == 3  # with the servers that are not started
+
+
+def test_a_variable_of_a_server_may_have_no_braces(app, extension):
+    extension(mcpServers={"box": {"command": "node", "args": ["$1"], "env": {"KEY": "a $MY_KEY"}}})
+    (server,) = app().catalog.plugins["demo"].servers
+    assert (server.args, dict(server.env)) == (("$1",), {"KEY": "a ${MY_KEY}"})

@@ -231,7 +231,7 @@ FAULTS = {
 BEYOND_A_SCHEMA = re.compile(
     "is called .* above|two .* are named|'min' is greater|the default is|not a field of 'config'"
     "|not read by this version|its url |needs a URL that|has a header twice"
-    "|cannot be forwarded|OAuth client|client credentials need"
+    "|cannot be forwarded|OAuth client|client credentials need|env-file cannot be read"
 )
 # An editor marks these although the reader takes them, because nobody means them: a switch, a
 # number or an empty text where a reference, a module, a folder, a name or a choice belongs.

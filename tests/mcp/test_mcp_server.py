@@ -21,7 +21,7 @@ from satchel import (
     tool,
 )
 from satchel.mcp import notifier, pagination, view_cache
-from satchel.mcp.mcp_server import SatchelServer
+from satchel.mcp.mcp_server import SatchelServer, StartWait
 from satchel.mcp.served_selection import ServedSelection
 from satchel.settings import Limits
 from satchel.shared import Memo
@@ -1494,7 +1494,7 @@ def test_a_list_waits_for_slow_plugins_and_the_handshake_does_not(tmp_path, writ
 
     async def ask():
         with Satchel(plugins=[tmp_path / "plugins"], settings=settings) as app:
-            server = SatchelServer(app, patience=PATIENCE)
+            server = SatchelServer(app, start_wait=StartWait.from_now(PATIENCE, PATIENCE))
             async with app.watch(), client_of(server) as (client, _):
                 assert app.is_importing  # and the handshake is over
                 (tmp_path / "go").touch()

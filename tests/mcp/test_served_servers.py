@@ -18,7 +18,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from satchel import Satchel, Settings, StdioServer, tool
-from satchel.mcp.mcp_server import SatchelServer
+from satchel.mcp.mcp_server import SatchelServer, StartWait
 from satchel.mcp.served_selection import ServedSelection
 from satchel.settings import Limits
 
@@ -338,6 +338,23 @@ def test_lists_name_the_servers_that_are_still_starting(tmp_path):
         assert run(main()) == {"dev.satchel/starting": ["slow"]}
 
 
+def test_a_list_waits_less_long_than_a_call_for_a_server_that_hangs(tmp_path):
+    (tmp_path / "satchel.toml").write_text('[mcp.slow]\ncommand = "sleep"\nargs = ["600"]\n')
+    settings = Settings(config_folder=str(tmp_path), state_folder=str(tmp_path / "state"))
+    with Satchel(settings=settings) as app:
+        serving = SatchelServer(app, start_wait=StartWait.from_now(0, PATIENCE))
+
+        async def main():
+            async with client_of(serving.server, HANDSHAKE) as (client, _):
+                call = asyncio.create_task(client.call_tool("echo", {}))
+                await client.list_tools()
+                is_waiting = not call.done()
+                call.cancel()
+                return is_waiting
+
+        assert run(main())
+
+
 @every_era
 def test_a_call_of_a_tool_from_an_earlier_list_waits_for_its_server(tmp_path, era):
     (tmp_path / "book.json").write_text(json.dumps(described("echo")))
@@ -353,7 +370,7 @@ def test_a_call_of_a_tool_from_an_earlier_list_waits_for_its_server(tmp_path, er
     with Satchel(settings=settings) as app:
 
         async def main():
-            serving = SatchelServer(app, patience=PATIENCE)
+            serving = SatchelServer(app, start_wait=StartWait.from_now(PATIENCE, PATIENCE))
             async with client_of(serving.server, era) as (client, _):
                 call = asyncio.create_task(client.call_tool("echo", {}))
                 await asyncio.sleep(0)

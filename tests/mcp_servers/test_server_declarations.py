@@ -159,6 +159,48 @@ def test_a_bundle_says_as_which_client_to_log_in(tmp_path):
     assert declared["plain"].server.oauth is None
 
 
+def test_every_field_of_a_projects_file_counts(tmp_path):
+    (tmp_path / "project").mkdir()
+    folder = (tmp_path / "project").resolve()
+    (folder / ".env").write_text("KEY='from file'\nMODE=slow # text\n")
+    limits = {"timeout": 90_000, "startup_timeout_sec": 30}
+    local = {"command": "run", "env": {"MODE": "fast"}, "envFile": "${workspaceFolder}/.env"}
+    choice = {"includeTools": ["a"], "excludeTools": ["b"]}
+    remote = {"url": "https://x/", "auth": {"CLIENT_ID": "us", "scopes": ["read"]}}
+    servers = {"local": {**local, **limits, **choice}, "remote": {**remote, **limits}}
+    (folder / ".mcp.json").write_text(json.dumps({"servers": servers}))
+    project = Project(folder, trust="code")
+    with Satchel(project=project, settings=Settings(mcp_servers=False)) as app:
+        local, remote = (app.declared_mcp_servers[name] for name in ("local", "remote"))
+    assert local.server.env == {"KEY": "from file", "MODE": "fast"}
+    assert "from file" in local.server.secrets
+    assert (local.enable, local.disable) == (("a",), ("b",))
+    assert remote.server.oauth == OAuthClient(client_id="us", scopes=("read",))
+    assert [(it.timeout, it.options.startup_timeout) for it in (local, remote)] == [(90, 30)] * 2
+
+
+def test_a_bundles_file_of_variables_is_in_its_folder(tmp_path):
+    folder = tmp_path / "plugins" / "demo"
+    (folder / ".claude-plugin").mkdir(parents=True)
+    (folder / ".claude-plugin" / "plugin.json").write_text('{"name": "demo"}')
+    (folder / "my.env").write_text("export KEY=hush")
+    local = {"command": "run", "startup_timeout_sec": 30, "envFile": "my.env"}
+    (folder / ".mcp.json").write_text(json.dumps({"box": local}))
+    with Satchel(plugins=[folder.parent], settings=Settings(mcp_servers=False)) as app:
+        (box,) = app.declared_mcp_servers.values()
+    assert (box.server.env["KEY"], box.options.startup_timeout) == ("hush", 30)
+
+
+def test_a_server_whose_file_of_variables_is_missing_is_left_out(user_file):
+    user_file('[mcp.box]\ncommand = "run"\nenv-file = "none.env"\n')
+    with Satchel(settings=Settings(mcp_servers=False)) as app:
+        assert app.declared_mcp_servers == {}
+        diagnostics = app.catalog.diagnostics
+    (problem,) = [item for item in diagnostics if item.code == "mcp-server-invalid"]
+    assert "its env-file cannot be read" in problem.message
+    assert "none.env" in problem.message
+
+
 def test_a_table_of_the_users_file_is_a_server(user_file, book):
     user_file(table("box", book("echo", "other"), 'disable = "oth*"\n'))
     with Satchel(settings=SETTINGS) as app:

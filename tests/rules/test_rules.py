@@ -201,7 +201,7 @@ LATE_IMPORTS = {
     "reconciler.py: satchel.server_registry.ServerRegistry": "needed only with MCP servers",
     "satchel.py: satchel.session.Session": "needed only with a session",
     "satchel.py: satchel.session.SessionOptions": "needed only with a session",
-    "sources/selection.py: satchel.formats.claude_manifest.read_claude_servers": (
+    "sources/selection.py: satchel.formats.server_entries.read_claude_servers": (
         "few projects have servers"
     ),
     "sources/cached_scan.py: satchel.sources.skill_cache.load_scan": "it loads SQLite; most roots "

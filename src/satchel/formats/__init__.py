@@ -5,11 +5,7 @@ from typing import TYPE_CHECKING
 from satchel.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from satchel.formats.claude_manifest import (
-        ClaudeManifest,
-        read_claude_plugin,
-        read_claude_servers,
-    )
+    from satchel.formats.claude_manifest import ClaudeManifest, read_claude_plugin
     from satchel.formats.code_references import DEFAULT_TOOLS, ContractReference, ToolReference
     from satchel.formats.config_fields import FIELD_NAME, ConfigField, field_fault
     from satchel.formats.declared_tools import DeclaredTool, defines_setup
@@ -31,6 +27,7 @@ if TYPE_CHECKING:
         read_open_plugin,
     )
     from satchel.formats.read_result import ReadResult
+    from satchel.formats.server_entries import read_claude_servers
     from satchel.formats.server_placeholders import fill_placeholders
     from satchel.formats.skill_manifest import SkillManifest, read_listed_skill, read_skill
     from satchel.formats.toolkit_manifest import (
@@ -44,7 +41,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "claude_manifest": "ClaudeManifest read_claude_plugin read_claude_servers",
+            "claude_manifest": "ClaudeManifest read_claude_plugin",
             "code_references": "DEFAULT_TOOLS ContractReference ToolReference",
             "config_fields": "FIELD_NAME ConfigField field_fault",
             "declared_tools": "DeclaredTool defines_setup",
@@ -57,6 +54,7 @@ else:
             "mcp_json_reader": "read_mcp",
             "open_plugin_manifest": "PLUGIN_SCHEMAS Author OpenManifest read_open_plugin",
             "read_result": "ReadResult",
+            "server_entries": "read_claude_servers",
             "server_placeholders": "fill_placeholders",
             "skill_manifest": "SkillManifest read_listed_skill read_skill",
             "toolkit_manifest": "SKILLS_FOLDER GroupManifest PluginManifest read_plugin",

@@ -16,6 +16,7 @@ DEFAULT_CONTEXT = "GEMINI.md"
 _USED = ("name", "version", "description", "mcpServers")
 _READ = (*_USED, "contextFileName", "$schema")
 _VARIABLE = re.compile(r"\$\{(extensionPath|/|pathSeparator)\}")
+_PLAIN_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _VALUES = {"extensionPath": "${CLAUDE_PLUGIN_ROOT}", "/": "/", "pathSeparator": "/"}
 
 
@@ -53,11 +54,19 @@ def read_gemini_extension(data: bytes, path: str, limits: Limits) -> ReadResult[
 def _as_claude(entry: JsonValue) -> JsonValue:
     """Return a server with the keys and placeholders of a Claude bundle."""
     entry = _with_variables(entry)
-    if not isinstance(entry, dict) or "command" in entry:
+    if not isinstance(entry, dict):
         return entry
-    if "httpUrl" in entry:
-        return {**entry, "type": "http", "url": entry["httpUrl"]}
-    return {"type": "sse", **entry} if "url" in entry else entry
+    for key in ("env", "headers"):
+        if isinstance(values := entry.get(key), dict):
+            entry[key] = {name: _named(value) for name, value in values.items()}
+    if "command" in entry:
+        return entry
+    return {"type": "http" if "httpUrl" in entry else "sse", **entry}
+
+
+def _named(value: JsonValue) -> JsonValue:
+    """Return a value with variables as `${NAME}`; Gemini CLI also has `$NAME`."""
+    return _PLAIN_VARIABLE.sub(r"${\1}", value) if isinstance(value, str) else value
 
 
 def _with_variables(value: JsonValue) -> JsonValue:

@@ -41,6 +41,8 @@ class McpServerManifest:
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=no_pairs, hash=False)
     cwd: str = ""
+    env_file: str = ""
+    """A file with more environment variables."""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=no_pairs, hash=False)
     client_id: str = ""
@@ -54,11 +56,13 @@ class McpServerManifest:
     of_claude: bool = False
     """Whether a Claude bundle declares it; its placeholders may name any variable."""
     enable: tuple[str, ...] | None = None
-    """The only tools to use, as Gemini CLI has it."""
+    """The only tools to use, or patterns of them."""
     disable: tuple[str, ...] = ()
     """Tools that are not used."""
     timeout: float | None = None
     """Seconds that a call may take."""
+    startup_timeout: float | None = None
+    """Seconds that it may take to start or to be reached."""
     lines: Mapping[str, int | None] = field(default_factory=no_pairs, compare=False, repr=False)
     """The lines of its keys, if known."""
 

@@ -1,5 +1,6 @@
 """Fill in the placeholders of a declared MCP server."""
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 
@@ -47,6 +48,7 @@ def fill_placeholders(
         args=tuple(map(fill, server.args)),
         env=frozen(merged) if is_local else no_pairs(),
         cwd=_cwd(server, root, fill) if is_local else "",
+        env_file=os.path.join(root, fill(server.env_file)) if server.env_file else "",
         url=fill(server.url) if server.of_claude else server.url,
         headers=frozen({name: fill(value) for name, value in server.headers.items()})
         if server.of_claude

@@ -95,6 +95,9 @@ class ServerTable(OptionsTable):
         {}, description="Its environment variables; ${NAME} stands for one of yours."
     )
     cwd: _Text = Field("", description="Its working folder.")
+    env_file: _Text = Field(
+        "", description="A file with more variables, NAME=value in each line; env wins."
+    )
     url: _Text = Field(
         "",
         description="The address of a remote server.",

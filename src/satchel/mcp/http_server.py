@@ -16,7 +16,7 @@ from satchel.http.quiet_server import QuietServer
 from satchel.http.trusted_hosts import TrustedHosts
 from satchel.mcp.auth_middleware import CREDENTIAL, AuthMiddleware
 from satchel.mcp.bearer_tokens import BearerTokens, Credential
-from satchel.mcp.mcp_server import SatchelServer
+from satchel.mcp.mcp_server import SatchelServer, StartWait
 from satchel.mcp.principals import Principal
 from satchel.mcp.served_selection import ServedSelection
 from satchel.names import BASIC_GROUP
@@ -29,8 +29,6 @@ _IDLE_TIMEOUT = 10
 """Seconds in which a client must send a request after it connects or gets a response."""
 _BODY_TIMEOUT = 20
 """Further seconds in which the whole request must have arrived."""
-_LIST_PATIENCE = 10.0
-"""Seconds that lists wait for servers and plugins that are still starting."""
 _CHECK_INTERVAL = 1.0
 """Seconds until the sessions of a revoked token are closed."""
 
@@ -50,6 +48,8 @@ class Endpoints:
         tokens: BearerTokens | None = None,
     ) -> None:
         self._satchel, self._choice, self._is_local, self._tokens = satchel, choice, local, tokens
+        # Of all servers, so that a server that hangs delays no later client.
+        self._start_wait = StartWait.from_now()
         self._servers: dict[ServedSelection, SatchelServer] = {}
         self._principals: dict[Credential | None, Principal] = {}
 
@@ -88,7 +88,7 @@ class Endpoints:
         """Return the server of a selection; principals with the same selection share it."""
         if (server := self._servers.get(choice)) is None:
             server = self._servers[choice] = SatchelServer(
-                self._satchel, choice, local=self._is_local, patience=_LIST_PATIENCE
+                self._satchel, choice, local=self._is_local, start_wait=self._start_wait
             )
         return server
 

@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import methods
 
 from satchel.errors import SatchelError, ToolError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp.call_handler import CallRequest, call_tool
 from satchel.mcp.changing_server import UNCACHED, ChangingServer
 from satchel.mcp.completion import completion
@@ -67,14 +68,29 @@ class DirectoryParams(types.PaginatedRequestParams):
     uri: str
 
 
+@dataclass(frozen=True, slots=True)
+class StartWait:
+    """Until when requests wait for what is still starting, on the clock `time.monotonic`."""
+
+    lists: float = 0.0
+    calls: float = 0.0
+    """Of a tool that is not there yet: clients keep the lists of earlier runs."""
+
+    @classmethod
+    def from_now(cls, lists: float = 2.0, calls: float = 10.0) -> "StartWait":
+        """Return the end of this many seconds."""
+        now = time.monotonic()
+        return cls(now + lists, now + calls)
+
+
 class SatchelServer:
     """Serves the contents of a satchel to MCP clients.
 
     `server` is a server of the official SDK: run it with any of its transports. With `single`
     there is one client, as on stdio, which has one session in every version of the protocol. With
-    `local` clients run on this machine and may see the paths of skills. Lists wait up to `patience`
-    seconds for plugins and servers that are still starting: many clients ask only once. Later
-    ones name the servers that are, in their `_meta`.
+    `local` clients run on this machine and may see the paths of skills. `start_wait` is how long
+    plugins and servers that start are waited for, since many clients list only once. A list names
+    the servers that are still starting in its `_meta`.
     """
 
     def __init__(
@@ -86,9 +102,9 @@ class SatchelServer:
         single: bool = False,
         local: bool = True,
         limits: Limits | None = None,
-        patience: float = 0.0,
+        start_wait: StartWait = StartWait(),  # noqa: B008 - it is frozen
     ) -> None:
-        self._app, self._patient_until = app, time.monotonic() + patience
+        self._app, self._start_wait = app, start_wait
         self.choice = choice or ServedSelection()
         self._limits = limits or Limits()
         self._skill_entries = SkillEntryCache(self._limits)
@@ -217,13 +233,14 @@ class SatchelServer:
 
         A list names the servers that are not there yet.
         """
+        is_list = ctx.method in LISTED
         while (  # noqa: ASYNC110 - they end in threads, seldom while a client asks
-            time.monotonic() < self._patient_until
+            time.monotonic() < (self._start_wait.lists if is_list else self._start_wait.calls)
             and (self._app.is_importing or starting_servers(self._app.catalog))
-            and (ctx.method in LISTED or self._is_unknown_tool(ctx))
+            and (is_list or self._is_unknown_tool(ctx))
         ):
             await asyncio.sleep(_LOOK)
-        starting = starting_servers(self._app.catalog) if ctx.method in LISTED else ()
+        starting = starting_servers(self._app.catalog) if is_list else ()
         result = await call_next(ctx)
         if starting and isinstance(result, dict):
             return {**result, "_meta": {**result.get("_meta", {}), _STARTING: starting}}

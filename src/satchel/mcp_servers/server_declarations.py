@@ -9,7 +9,7 @@ from itertools import chain, count
 from typing import Any, cast
 
 from satchel.catalog import PluginEntry
-from satchel.errors import DefinitionError
+from satchel.errors import DefinitionError, SatchelError
 from satchel.formats import McpServerManifest
 from satchel.formats.server_placeholders import fill_placeholders, variables_in
 from satchel.formats.server_table import OAuthTable, OptionsTable, ServerTable
@@ -27,6 +27,7 @@ from satchel.mcp_servers.server_addresses import (
 from satchel.mcp_servers.server_contributions import Pin, ServerConfig
 from satchel.mcp_servers.server_options import ServerOptions
 from satchel.names import plugin_name_fault
+from satchel.sources.env_file import env_variables
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
@@ -56,6 +57,7 @@ def plugin_server(
         enable=server.enable,
         disable=server.disable,
         timeout=server.timeout,
+        options=ServerOptions(startup_timeout=server.startup_timeout),
         data=data,
         origin=ServerOrigin(
             f"plugin {plugin.unit}",
@@ -107,7 +109,7 @@ def _address(
         return StdioServer(
             command=filled.command,
             args=filled.args,
-            env=env,
+            env={**_variables_in(filled.env_file), **env},
             cwd=filled.cwd or None,
             hidden=hidden,
             # A command in the plugin's folder is shown by its whole path.
@@ -142,7 +144,9 @@ def user_server(
     return ServerConfig(
         name=name,
         path=path,
-        server=_local(declared, variables, within) if is_local else _remote(declared, variables),
+        server=_local(declared, variables, path, within)
+        if is_local
+        else _remote(declared, variables),
         groups=variables.in_all(declared.group),
         enable=None if declared.enable is None else variables.in_all(declared.enable),
         disable=variables.in_all(declared.disable),
@@ -178,11 +182,20 @@ class _Variables:
         return str(default)
 
 
-def _local(declared: ServerTable, variables: _Variables, within: str) -> StdioServer:
+def _variables_in(env_file: str) -> Mapping[str, str]:
+    try:
+        return env_variables(env_file) if env_file else {}
+    except SatchelError as error:
+        raise DefinitionError(f"its env-file cannot be read: {error}") from None
+
+
+def _local(declared: ServerTable, variables: _Variables, path: str, within: str) -> StdioServer:
+    env_file = os.path.expanduser(variables.filled(declared.env_file))
+    more = _variables_in(os.path.join(os.path.dirname(path), env_file) if env_file else "")
     return StdioServer(
         command=variables.filled(declared.command),
         args=variables.in_all(declared.args),
-        env=variables.in_values(declared.env),
+        env={**more, **variables.in_values(declared.env)},
         cwd=os.path.join(within, variables.filled(declared.cwd)) or None,
         hidden=_placeholder_values(declared.args, variables.environment),
         shown=declared.command,

@@ -53,7 +53,7 @@ _FETCHERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """Commands that run a package by its name -> files of a project that change what they run."""
 _OWN_FILES = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
-_DECLARED = ("command", "args", "env", "cwd", "url", "headers")
+_DECLARED = ("command", "args", "env", "env_file", "cwd", "url", "headers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +157,7 @@ def _may_use_project(table: Mapping[str, Any], base: str) -> bool:
         settings is None
         or table.get("cwd")
         or table.get("env")
+        or table.get("env-file")
         or not isinstance(args, list | tuple)
     ):
         return True

@@ -42,6 +42,17 @@ def parse_env(text: str, path: str) -> tuple[Values, tuple[Diagnostic, ...]]:
     return values, tuple(_invalid_line(path, number) for number in invalid)
 
 
+def env_variables(path: str) -> Values:
+    """Return the variables of a file by their names as written; invalid lines are left out.
+
+    Raises `SatchelError`.
+    """
+    from dotenv.parser import parse_stream
+
+    lines = parse_stream(StringIO(_text(path)))
+    return {line.key: line.value for line in lines if line.key and line.value is not None}
+
+
 def change_env(path: str, changes: Mapping[str, str | None]) -> bool:
     """Set keys of a file, or remove those with `None`; return whether anything changed.
 

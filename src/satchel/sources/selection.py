@@ -423,14 +423,19 @@ def _parsed_servers(
     empty: SelectionFile, before: SelectionFile | None, data: bytes
 ) -> SelectionFile:
     """Read a project's `.mcp.json`; its commands run in the project's folder."""
-    from satchel.formats.claude_manifest import read_claude_servers  # lazy: few projects have it
+    from satchel.formats.server_entries import read_claude_servers  # lazy: few projects have it
 
     if len(data) > SELECTION_LIMIT:
         return _broken_servers(empty, before, f"it is larger than {SELECTION_LIMIT} bytes")
-    reading = read_claude_servers(data, empty.path, Limits())
+    folder = os.path.dirname(empty.path)
+    folders = {
+        **dict.fromkeys(("workspaceFolder", "CLAUDE_PROJECT_DIR"), folder),
+        "workspaceFolderBasename": os.path.basename(folder),
+        "userHome": os.path.expanduser("~"),
+    }
+    reading = read_claude_servers(data, empty.path, Limits(), folders)
     if reading.value is None:
         return _broken_servers(empty, before, reading.diagnostics[0].message)
-    folder = os.path.dirname(empty.path)
     servers = {server.name: _server_table(server, folder) for server in reading.value}
     return replace(empty, servers=servers, diagnostics=reading.diagnostics)
 
@@ -447,11 +452,21 @@ def _broken_servers(
 
 def _server_table(server: "McpServerManifest", folder: str) -> dict[str, Any]:
     """Return a server as a table of a satchel.toml."""
+    table: dict[str, Any]
     if server.transport == "stdio":
         table = {"command": server.command, "args": [*server.args], "env": {**server.env}}
-        return {**table, "cwd": os.path.join(folder, server.cwd)}
-    transport = {"transport": "sse"} if server.transport == "sse" else {}
-    return {"url": server.url, "headers": {**server.headers}, **transport}
+        table |= {"cwd": os.path.join(folder, server.cwd), "env-file": server.env_file}
+    else:
+        table = {"url": server.url, "headers": {**server.headers}}
+        table["transport"] = "sse" if server.transport == "sse" else None
+        oauth = {"client-id": server.client_id, "redirect": server.redirect}
+        oauth = {key: value for key, value in oauth.items() if value}
+        table["oauth"] = {**oauth, **({"scopes": [*server.scopes]} if server.scopes else {})}
+    limits = {"timeout": server.timeout, "startup-timeout": server.startup_timeout}
+    table |= {**limits, "disable": [*server.disable]}
+    chosen = {} if server.enable is None else {"enable": [*server.enable]}
+    needed = ("command", "args", "env", "url", "headers")
+    return {key: value for key, value in table.items() if value or key in needed} | chosen
 
 
 def _fault(key: str, table: Mapping[str, Any], scope: Precedence) -> str:

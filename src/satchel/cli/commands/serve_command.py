@@ -43,8 +43,6 @@ _NAME = "satchel"
 """The name of the server in the configuration of clients."""
 _PATIENCE = 2.0
 """Seconds to wait at the start for slow plugins and servers, which are served later then."""
-_LIST_PATIENCE = 10.0
-"""Seconds from then on that lists wait for them: many clients ask only once."""
 _SERVERS = "mcp"
 """The source of MCP servers in the catalog."""
 _DEFAULT_RATE, _MAX_RATE = 100, 1_000_000
@@ -244,7 +242,7 @@ def _print_stdio_config(
 def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) -> None:
     with paused_collector():
         require_sdk()
-        from satchel.mcp.mcp_server import SatchelServer
+        from satchel.mcp.mcp_server import SatchelServer, StartWait
         from satchel.mcp.stdio_server import claim_stdin, serve_stdio
 
         gc.freeze()  # modules stay, so no later collection needs to look at them
@@ -253,7 +251,8 @@ def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) ->
     stdin = claim_stdin()
     app = start.open(selection, console)
     stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
-    server = partial(SatchelServer, app, selection, single=True, patience=_LIST_PATIENCE)
+    wait = StartWait.from_now()
+    server = partial(SatchelServer, app, selection, single=True, start_wait=wait)
     _run(app, lambda: serve_stdio(server(), stdin, stdout), console)
 
 

@@ -1,0 +1,193 @@
+"""The fields of other clients' files: each is used, or named."""
+
+import json
+
+import pytest
+
+from satchel.formats import read_claude_servers
+from satchel.settings import Limits
+
+LOCAL = {"command": "run"}
+REMOTE = {"url": "https://example.com/mcp"}
+FOLDERS = {"workspaceFolder": "/work", "userHome": "/home/ada"}
+
+
+def read(data, **folders):
+    return read_claude_servers(json.dumps(data).encode(), "x/.mcp.json", Limits(), folders)
+
+
+def one(server, key="mcpServers", **folders):
+    """Return one server below a key, and what is said about it."""
+    reading = read({key: {"box": server}}, **folders)
+    (found,) = reading.value or (None,)
+    return found, [item.message for item in reading.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("key", "server"),
+    [
+        ("mcpServers", {"serverUrl": "https://example.com/mcp"}),
+        ("mcpServers", {"type": "streamableHttp", **REMOTE}),
+        ("servers", {"type": "http", **REMOTE}),
+        ("context_servers", {"source": None, "enabled": True, **REMOTE}),
+        ("mcp", {"type": "remote", "enabled": True, **REMOTE}),
+        ("mcp_servers", REMOTE),
+    ],
+)
+def test_a_server_is_read_below_the_key_of_each_client(key, server):
+    found, said = one(server, key)
+    assert (found.transport, found.url, said) == ("streamable-http", REMOTE["url"], [])
+
+
+def test_servers_may_be_two_keys_deep_or_at_the_top():
+    deep = read({"mcp": {"servers": {"box": LOCAL}}})
+    flat = read({"servers": LOCAL, "mcp": LOCAL})
+    assert [server.name for server in deep.value] == ["box"]
+    assert [server.name for server in flat.value] == ["servers", "mcp"]
+
+
+def test_other_keys_beside_the_servers_are_named():
+    reading = read({"servers": {"box": LOCAL}, "inputs": [{"id": "key"}], "sandbox": {}})
+    (item,) = reading.diagnostics
+    assert (item.code, item.message) == ("plugin-field-unknown", "not used: 'inputs', 'sandbox'")
+
+
+def test_a_command_may_be_a_list_with_its_arguments():
+    found, said = one({"type": "local", "command": ["npx", "-y", "x"], "environment": {"A": 1}})
+    assert (found.command, found.args, dict(found.env), said) == (
+        "npx",
+        ("-y", "x"),
+        {"A": "1"},
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "fields", "seconds"),
+    [
+        ("mcpServers", {"timeout": 90_000}, (90, None)),
+        ("context_servers", {"timeout": 90}, (90, None)),
+        ("mcp", {"timeout": {"startup": 30_000, "request": 90_000}}, (90, 30)),
+        ("mcp_servers", {"tool_timeout_sec": 90, "startup_timeout_sec": 30}, (90, 30)),
+        ("mcp_servers", {"startup_timeout_ms": 30_000}, (None, 30)),
+    ],
+)
+def test_time_limits_count_as_their_client_counts(key, fields, seconds):
+    found, said = one({**LOCAL, **fields}, key)
+    assert ((found.timeout, found.startup_timeout), said) == (seconds, [])
+
+
+@pytest.mark.parametrize("value", [60, 0, -1, "soon", True])
+def test_a_limit_that_is_invalid_or_less_than_a_second_is_named(value):
+    found, said = one({**LOCAL, "timeout": value})
+    assert (found.timeout, said) == (None, ["server 'box': not used: 'timeout'"])
+
+
+@pytest.mark.parametrize("fields", [{"disabled": True}, {"enabled": False}])
+def test_a_disabled_server_is_named(fields):
+    assert one({**LOCAL, **fields}) == (None, ["server 'box' is disabled in this file"])
+
+
+@pytest.mark.parametrize("fields", [{"disabled": "no"}, {"enabled": 1}])
+def test_a_switch_that_is_unclear_makes_a_server_invalid(fields):
+    found, (message,) = one({**LOCAL, **fields})
+    assert found is None
+    assert "not true or false" in message
+
+
+@pytest.mark.parametrize(
+    ("fields", "enable", "disable"),
+    [
+        ({"includeTools": ["a"], "excludeTools": ["b"]}, ("a",), ("b",)),
+        ({"enabled_tools": ["a"], "disabled_tools": ["b"]}, ("a",), ("b",)),
+        ({"tools": ["*"], "disabledTools": "b"}, ("*",), ("b",)),
+        ({}, None, ()),
+    ],
+)
+def test_lists_of_tools_choose_tools(fields, enable, disable):
+    found, said = one({**LOCAL, **fields})
+    assert (found.enable, found.disable, said) == (enable, disable, [])
+
+
+@pytest.mark.parametrize(
+    "name", ["alwaysAllow", "autoApprove", "trust", "default_tools_approval_mode"]
+)
+def test_what_permits_calls_elsewhere_permits_nothing_and_is_named(name):
+    plain, _ = one(LOCAL)
+    assert one({**LOCAL, name: ["a"]}) == (plain, [f"server 'box': not used: {name!r}"])
+
+
+def test_permissions_of_single_tools_choose_no_tools():
+    found, said = one({**LOCAL, "tools": {"a": {"approval_mode": "approve"}}})
+    assert (found.enable, said) == (None, ["server 'box': not used: 'tools'"])
+
+
+def test_fields_of_the_other_kind_of_server_are_named():
+    _, local = one({**LOCAL, **REMOTE, "headers": {}})
+    _, remote = one({**REMOTE, "env": {}, "envFile": ".env", "cwd": "x"})
+    assert local == ["server 'box': not used: 'headers', 'url'"]
+    assert remote == ["server 'box': not used: 'cwd', 'env', 'envFile'"]
+
+
+def test_headers_and_variables_may_be_given_by_the_names_of_variables():
+    remote, _ = one(
+        {**REMOTE, "bearer_token_env_var": "TOKEN", "env_http_headers": {"X-User": "USER_ID"}}
+    )
+    local, said = one({**LOCAL, "env_vars": ["A", {"name": "B"}], "env": {"A": "1"}})
+    assert dict(remote.headers) == {"X-User": "${USER_ID}", "Authorization": "Bearer ${TOKEN}"}
+    assert (dict(local.env), said) == ({"A": "1", "B": "${B}"}, [])
+
+
+def test_a_login_is_read_in_the_words_of_each_client_and_its_other_fields_are_named():
+    oauth = {"clientId": "us", "callbackPort": 8765, "authServerMetadataUrl": "https://a"}
+    claude, said = one({**REMOTE, "oauth": oauth})
+    cursor, _ = one({**REMOTE, "auth": {"CLIENT_ID": "us", "scopes": ["a", "b"]}})
+    opencode, _ = one({**REMOTE, "oauth": {"client_id": "us", "scope": "a b"}})
+    assert (claude.client_id, claude.redirect) == ("us", "http://localhost:8765/callback")
+    assert said == ["server 'box': not used: 'oauth.authServerMetadataUrl'"]
+    assert (cursor.client_id, cursor.scopes) == ("us", ("a", "b"))
+    assert (opencode.client_id, opencode.scopes) == ("us", ("a", "b"))
+
+
+def test_a_redirect_to_another_machine_is_not_used_and_named():
+    found, said = one({**REMOTE, "oauth": {"redirectUri": "https://evil.example/cb"}})
+    assert (found.redirect, said) == ("", ["server 'box': not used: 'oauth.redirectUri'"])
+
+
+def test_a_secret_is_said_to_be_unused_once():
+    _, (message,) = one({**REMOTE, "auth": {"CLIENT_SECRET": "hush"}})
+    assert message == "the 'clientSecret' of server 'box' is not used"
+
+
+@pytest.mark.parametrize("text", ["${env:TOKEN}", "{env:TOKEN}", "${TOKEN}"])
+def test_variables_are_named_as_each_client_names_them(text):
+    found, _ = one({**REMOTE, "headers": {"Authorization": f"Bearer {text}"}})
+    assert found.headers["Authorization"] == "Bearer ${TOKEN}"
+
+
+def test_folders_of_an_editor_are_filled_in_where_they_are_known():
+    server = {**LOCAL, "args": ["${workspaceFolder}/a${/}b"], "envFile": "${userHome}/.env"}
+    found, said = one(server, **FOLDERS)
+    assert (found.args, found.env_file, said) == (("/work/a/b",), "/home/ada/.env", [])
+
+
+@pytest.mark.parametrize(
+    "text", ["${input:api-key}", "${command:x.y}", "${workspaceFolder}", "${workspaceFolder:api}"]
+)
+@pytest.mark.parametrize("place", ["env", "args", "cwd", "envFile", "headers", "url"])
+def test_a_placeholder_that_nothing_fills_in_is_never_passed_on(text, place):
+    kind = REMOTE if place in {"headers", "url"} else LOCAL
+    value = {"env": {"A": text}, "headers": {"A": text}, "args": [text]}.get(place, text)
+    found, (message,) = one({**kind, place: value})
+    assert found is None
+    assert f"the placeholder '{text}', which only its own client can fill in" in message
+
+
+def test_a_placeholder_in_a_field_that_is_not_used_costs_nothing():
+    found, said = one({**LOCAL, "sandbox": {"allowWrite": ["${workspaceFolder}"]}})
+    assert (found.command, said) == ("run", ["server 'box': not used: 'sandbox'"])
+
+
+def test_other_text_with_a_colon_in_braces_stays():
+    found, said = one({**LOCAL, "args": ["${ctx:user}", "${NAME:-none}", "{file}"]})
+    assert (found.args, said) == (("${ctx:user}", "${NAME:-none}", "{file}"), [])
