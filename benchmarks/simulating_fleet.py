@@ -29,6 +29,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from satchel import Satchel, ToolContext, ToolResult
 from satchel.remote import RemoteRunner, host_line
+from satchel.remote.fair_gate import GroupPlaces
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import RemoteKeys
 from satchel.remote.roster import RedisClock, Roster, digest_of, plugins_of
@@ -290,6 +291,7 @@ class FakeWorker:
             digest=digest,
             tools={name: catalog.tools[name] for name in ("once", "again")},
             limits=Limits(),
+            places=GroupPlaces({}),
             key=KEY.encode(),
             keys=RemoteKeys("satchel"),
             faults=RemoteFaults("satchel"),

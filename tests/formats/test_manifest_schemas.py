@@ -18,6 +18,8 @@ from satchel.formats import toolkit_manifest as reader
 from satchel.formats.manifest_schemas import MANIFEST_SCHEMAS
 from satchel.formats.mcp_json import MCP_SCHEMAS
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
+from satchel.formats.table_model import validated
+from satchel.formats.worker_table import WorkerTable
 from satchel.mcp_servers import server_declarations
 from satchel.settings import Limits
 from satchel.sources import Precedence
@@ -199,6 +201,9 @@ def _satchel_faults(value):
             server_declarations.user_server(name, table, "s", {"HOME": "/home"})
         except DefinitionError as error:
             faults.append(error.message)
+    if not faults:
+        _, found = validated(WorkerTable, value.get("worker", {}))
+        faults = list(found.values())
     return faults
 
 

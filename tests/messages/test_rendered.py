@@ -447,7 +447,7 @@ def runners(world):
         yield from faults.diagnostics
     faults.unreachable(ConnectionError())
     faults.no_worker(call)
-    faults.refused("a message that is not signed with our key")
+    faults.refused("a message that is not encrypted with our key")
     faults.lost(call)
     faults.may_have_run(call)
     yield from (*faults.diagnostics, unknown_runner("gpu", "draw"))

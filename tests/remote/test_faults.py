@@ -21,7 +21,7 @@ if not shutil.which("redis-server"):
 from satchel.remote import RemoteRunner
 from satchel.remote.docket_json import json_only, open_docket
 from satchel.remote.remote_keys import CALL, ITEM, TASK
-from satchel.remote.signed_envelope import seal
+from satchel.remote.sealed_envelope import as_text, seal
 
 pytestmark = pytest.mark.slow
 
@@ -402,7 +402,7 @@ def test_a_call_for_another_version_or_from_long_ago_is_not_run(
             with json_only():
                 async with open_docket(redis.url, "satchel", digest) as queue:
                     for more in ({"digest": "other", "sent": 9e9}, {"digest": digest, "sent": 9.0}):
-                        message = seal(KEY.encode(), CALL, {**body, **more})
+                        message = as_text(seal(KEY.encode(), CALL, {**body, **more}))
                         await queue.add(TASK, key=f"evil{more['sent']}")(message)
             assert not (await begin(session, "once", marks, "after")).is_error
 
@@ -429,7 +429,7 @@ def test_a_worker_with_another_key_runs_nothing_and_the_model_hears_of_it(
 
     results, now = asyncio.run(main())
     worker.send_signal(signal.SIGTERM)
-    assert worker.stderr.read().count("not signed with our key") == 1
+    assert worker.stderr.read().count("not encrypted with our key") == 1
     assert {result.error_code for result in results} == {"may_have_run"}
     assert now == {"remote-call-lost", "remote-may-have-run"}
     assert not runs(marks / "never")

@@ -15,7 +15,7 @@ pytest.importorskip("docket", reason="pydocket is not installed")
 from satchel.remote import CatalogBoard, RemoteRunner, ToolWorker
 from satchel.remote.docket_json import json_only, open_docket
 from satchel.remote.remote_keys import TASK, RemoteKeys
-from satchel.remote.signed_envelope import EnvelopeError, seal
+from satchel.remote.sealed_envelope import EnvelopeError, as_text, seal
 from satchel.tools.runner import Runner
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -235,6 +235,46 @@ def test_a_limit_of_a_group_holds_for_all_hosts(folder, url):
     asyncio.run(main())
 
 
+def test_a_limit_of_a_group_holds_for_all_plugins_of_a_worker(folder, url, write_plugin):
+    other = TOOLS.replace("async def draw", "async def paint")
+    shared = "import sys\nNOW, MOST = sys.modules.setdefault('shared-by-two', ([], []))\n"
+    write_plugin(folder, "acme", tools=f"{TOOLS}\n{shared}")
+    only = other[other.index('@tool(group="gpu")') :]
+    write_plugin(
+        folder, "paints", tools=f"import asyncio\nfrom satchel import tool\n{shared}\n{only}"
+    )
+
+    async def main():
+        async with (
+            serving(folder, url, group_limits={"gpu": 2}),
+            hosting(folder, url) as session,
+        ):
+            session.activate("gpu")
+            calls = [session.call(name) for _ in range(8) for name in ("draw", "paint")]
+            results = await asyncio.gather(*calls)
+            assert max(int(result.text) for result in results) == 2
+
+    asyncio.run(main())
+
+
+def test_nothing_that_a_call_carries_can_be_read_in_redis(folder, url):
+    async def main():
+        async with serving(folder, url) as worker, hosting(folder, url) as session:
+            session.state["token"] = "TOKEN-7788"
+            await session.call("remember", {"word": "WORD-7788"})
+            (digest,) = worker.digests
+            async with open_docket(url, "satchel", digest) as queue, queue.redis() as redis:
+                kept = [
+                    await redis.get(key)
+                    async for key in redis.scan_iter(match="satchel:satchel:result:*")
+                ]
+            assert kept
+            assert all(value.startswith(b"satchel/3 ") for value in kept)
+            assert not any(b"7788" in value for value in kept)
+
+    asyncio.run(main())
+
+
 def test_the_place_of_a_host_that_is_gone_is_free_again(folder, url):
     async def main():
         places = RemoteKeys("satchel").places("gpu")
@@ -354,17 +394,21 @@ def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
         "not json",
         "[]",
         "",
-        "satchel/2",
+        "satchel/3",
         json.dumps({"v": 1, "kind": "call", "body": "{}", "sign": ""}),
-        "satchel/3 " + "0" * 64 + " {}",
         "satchel/2 " + "0" * 64 + " {}",
-        "satchel/2 é {}",
-        seal(KEY.encode(), "item", {}),
-        seal(KEY.encode(), "call", {}),
-        seal(KEY.encode(), "call", {"call": {"name": "where"}, "context": [], "id": 1}),
+        "satchel/3 " + "0" * 64,
+        "satchel/3 0",
+        "satchel/3 é",
+        as_text(seal(KEY.encode(), "item", {})),
+        as_text(seal(KEY.encode(), "call", {})),
+        as_text(seal(KEY.encode(), "call", {"call": {"name": "where"}, "context": [], "id": 1})),
     ],
+    ids=range(12),  # since a sealed message differs each time
 )
-def test_a_worker_refuses_what_is_not_signed_and_lives_on(folder, url, message, is_ours, caplog):
+def test_a_worker_refuses_what_is_not_encrypted_with_its_key_and_lives_on(
+    folder, url, message, is_ours, caplog
+):
     async def main():
         async with serving(folder, url) as worker, hosting(folder, url) as session:
             (digest,) = worker.digests
@@ -577,12 +621,12 @@ def test_hosts_and_workers_agree_on_a_published_catalog(folder, url, tmp_path):
     asyncio.run(main())
 
 
-def test_a_published_catalog_that_is_not_signed_is_refused(url):
+def test_a_published_catalog_of_others_is_refused(url):
     async def main():
         async with CatalogBoard(url, key=KEY) as board:
             async with board._queue.redis() as redis:
-                await redis.set(RemoteKeys("satchel").catalog, "satchel/2 0 {}")
-            with pytest.raises(EnvelopeError, match="not signed"):
+                await redis.set(RemoteKeys("satchel").catalog, "satchel/3 0 {}")
+            with pytest.raises(EnvelopeError, match="not encrypted"):
                 await board.published()
 
     asyncio.run(main())

@@ -9,6 +9,8 @@ from satchel.errors import DefinitionError
 from satchel.sources import Precedence, project_selection_path, read_selection, selection_path
 from satchel.sources.selection import SELECTION_LIMIT, Selection, parse_selection
 
+OWN_KEYS = "find_folders, plugin_import and worker"
+
 
 @pytest.fixture
 def user(tmp_path):
@@ -238,7 +240,7 @@ def test_an_unknown_key_is_reported_with_what_was_perhaps_meant_and_the_rest_cou
     ]
     assert [item.fix for item in choices.diagnostics] == [
         "did you mean 'enable'?",
-        "the keys are enable, disable, sources, mcp, skills, find_folders and plugin_import",
+        f"the keys are enable, disable, sources, mcp, skills, {OWN_KEYS}",
     ]
     assert is_off(choices, "pdf")
 

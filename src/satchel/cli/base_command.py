@@ -93,7 +93,7 @@ class Sources:
             settings=satchel.Settings(
                 mcp_servers=servers,
                 ask_mcp_clients=serves,
-                limits=satchel.Limits(**most, **(limits or {})),
+                limits=satchel.Limits(**{**(limits or {}), **most}),
                 plugin_wait=patience if plugins_too else None,
                 cache=not self.no_cache,
             ),

@@ -18,6 +18,7 @@ from satchel.formats.open_plugin_manifest import OPEN_NAME, PLUGIN_SCHEMAS
 from satchel.formats.server_table import ServerTable
 from satchel.formats.table_model import table_schema
 from satchel.formats.toolkit_manifest import DIGEST, ISOLATIONS, REQUIREMENT
+from satchel.formats.worker_table import WorkerTable
 from satchel.names import BASIC_GROUP, PLUGIN_NAME, TOOL_NAME
 
 Schema = dict[str, Any]
@@ -160,6 +161,10 @@ def selection_schema() -> Schema:
                 "type": "number",
                 "exclusiveMinimum": 0,
                 "description": "Seconds of processor time to import a plugin; your own file only.",
+            },
+            "worker": {
+                **table_schema(WorkerTable),
+                "description": "What satchel worker does without options; your own file only.",
             },
             "mcp": {
                 "type": "object",

@@ -17,7 +17,7 @@ from satchel.remote.roster import (
     digest_of,
     plugins_of,
 )
-from satchel.remote.signed_envelope import checked_key
+from satchel.remote.sealed_envelope import checked_key
 
 if TYPE_CHECKING:
     from satchel.satchel import Satchel
@@ -48,7 +48,7 @@ class CatalogBoard:
             return await self._roster.publish(redis, plugins_of(catalog))
 
     async def published(self) -> PublishedCatalog | None:
-        """Return the published catalog. Raises `EnvelopeError` if it is not signed."""
+        """Return the published catalog. Raises `EnvelopeError` for one of others."""
         async with self._queue.redis() as redis:
             return await self._roster.published(redis)
 

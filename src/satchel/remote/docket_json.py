@@ -1,7 +1,7 @@
 """Docket with JSON in place of pickle, for our queues only.
 
 Docket pickles arguments and exceptions. Who can write to redis could then run any code in a worker,
-before a signature is checked. We send one text for each call, so JSON is enough. Other code of the
+before a message is opened. We send one text for each call, so JSON is enough. Other code of the
 process may use docket, too, and keeps its pickles.
 """
 
@@ -72,7 +72,7 @@ class _JsonIfOurs:
 
 
 class _CheckedExecution(Execution):
-    """A call in a queue. One that docket cannot read is read as one without a signature.
+    """A call in a queue. One that docket cannot read is read as one that is not from us.
 
     Docket would end the worker instead, and the next one that gets it.
     """
@@ -87,10 +87,10 @@ class _CheckedExecution(Execution):
         except (KeyError, TypeError, ValueError):
             if not _is_ours.get():
                 raise
-            return await super().from_message(docket, _unsigned(), *positional, **named)
+            return await super().from_message(docket, _of_others(), *positional, **named)
 
 
-def _unsigned() -> dict[bytes, bytes]:
+def _of_others() -> dict[bytes, bytes]:
     own = {b"function": TASK.encode(), b"key": uuid4().hex.encode(), b"attempt": b"1"}
     return {**own, b"when": b"2026-01-01T00:00:00+00:00", b"args": b"[]", b"kwargs": b"{}"}
 
@@ -144,7 +144,7 @@ def open_docket(url: str, name: str, digest: str) -> Docket:
         heartbeat_interval=timedelta(seconds=1),
         execution_ttl=timedelta(minutes=5),
     )
-    queue.tasks.clear()  # docket's own tasks need no signature
+    queue.tasks.clear()  # docket's own tasks need no key
     queue.register(_runs_on_a_worker, names=[TASK])
     return queue
 

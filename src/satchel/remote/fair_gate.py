@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping
+from contextlib import asynccontextmanager
 
 Rooms = tuple[Hashable, ...]
 
@@ -66,3 +67,20 @@ class FairGate:
 
     def _has_place(self, rooms: Rooms) -> bool:
         return all(self._used[room] < self._size_of(room) for room in rooms)
+
+
+class GroupPlaces:
+    """The places of groups on one worker: calls of all its plugins take them in turns by host."""
+
+    def __init__(self, limits: Mapping[str, int]) -> None:
+        self._limits, self._gate = limits, FairGate(lambda group: limits[str(group)])
+
+    @asynccontextmanager
+    async def taken(self, host: str, groups: Collection[str]) -> AsyncIterator[None]:
+        """Wait for a place in each of the groups that have a limit, and hold them inside."""
+        rooms = tuple(group for group in groups if group in self._limits)
+        await self._gate.enter(host, rooms)
+        try:
+            yield
+        finally:
+            self._gate.leave(rooms)

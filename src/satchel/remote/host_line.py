@@ -25,6 +25,7 @@ from satchel.remote.remote_keys import (
     loop_time,
 )
 from satchel.remote.roster import RedisClock, Roster
+from satchel.remote.sealed_envelope import EnvelopeError, as_text, open_sealed, seal
 from satchel.remote.sent_call import (
     BUSY,
     MAY_HAVE_RUN,
@@ -34,7 +35,6 @@ from satchel.remote.sent_call import (
     doubt,
     may_run_again,
 )
-from satchel.remote.signed_envelope import EnvelopeError, open_sealed, seal
 from satchel.tools import ToolCall, failure
 from satchel.tools.runner import RunnerSignal
 from satchel.tools.tool_results import FinalResult
@@ -257,7 +257,7 @@ class HostLine:
             "sent": self._roster.clock.now(),
             "context": _context(call),
         }
-        message = seal(self._key, CALL, body)
+        message = as_text(seal(self._key, CALL, body))
         while not sent.has_ended:
             try:
                 async with self._places:

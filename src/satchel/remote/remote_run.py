@@ -19,7 +19,7 @@ from satchel.remote.remote_keys import (
     RemoteKeys,
     loop_time,
 )
-from satchel.remote.signed_envelope import seal
+from satchel.remote.sealed_envelope import seal
 
 _log = logging.getLogger("satchel.remote")
 
@@ -106,7 +106,7 @@ class RemoteRun:
         return "again"
 
     def _sealed(self, item: dict[str, Any]) -> bytes:
-        return seal(self._key, ITEM, {"id": self._id, "digest": self._digest, **item}).encode()
+        return seal(self._key, ITEM, {"id": self._id, "digest": self._digest, **item})
 
     def _enqueue(self, to: Any, message: bytes) -> None:
         to.xadd(self._inbox, {"item": message}, maxlen=INBOX_LENGTH)

@@ -12,8 +12,8 @@ from satchel.remote.docket_json import checked_url
 from satchel.remote.host_line import HostLine, Otherwise, RoutingPolicy, VersionQueue, refusal
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import BACKOFF, LONGEST_WAIT, UNREACHABLE, RemoteKeys
+from satchel.remote.sealed_envelope import checked_key
 from satchel.remote.sent_call import BUSY, NO_WORKER
-from satchel.remote.signed_envelope import checked_key
 from satchel.tools import ToolCall
 from satchel.tools.runner import Runner, RunnerSignal
 

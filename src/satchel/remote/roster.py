@@ -11,7 +11,7 @@ from typing import Any
 from satchel.catalog import Catalog
 from satchel.lazy_dataclass import dataclass
 from satchel.remote.remote_keys import CATALOG, RemoteKeys, loop_time
-from satchel.remote.signed_envelope import open_sealed, seal
+from satchel.remote.sealed_envelope import open_sealed, seal
 
 BEAT = 1.0
 """Seconds between two signs of life."""
@@ -87,7 +87,7 @@ class Roster:
         return PublishedCatalog(generation=generation, digest=digest, plugins=plugins)
 
     async def published(self, redis: Any) -> PublishedCatalog | None:
-        """Return the published catalog. Raises `EnvelopeError` if it is not signed."""
+        """Return the published catalog. Raises `EnvelopeError` for one of others."""
         message = await redis.get(self._keys.catalog)
         if message is None:
             return None

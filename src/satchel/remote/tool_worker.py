@@ -14,12 +14,13 @@ from docket import Docket, Worker
 
 from satchel.catalog import Catalog, ToolEntry
 from satchel.remote.docket_json import checked_url, json_only, open_docket
+from satchel.remote.fair_gate import GroupPlaces
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import BACKOFF, CALL, LONGEST_WAIT, TASK, UNREACHABLE, RemoteKeys
 from satchel.remote.remote_run import CallAddress, RemoteRun
 from satchel.remote.roster import BEAT, RedisClock, Roster
+from satchel.remote.sealed_envelope import EnvelopeError, checked_key, open_sealed
 from satchel.remote.sent_call import NO_WORKER, WORKER_FAILED, doubt, may_run_again
-from satchel.remote.signed_envelope import EnvelopeError, checked_key, open_sealed
 from satchel.runtime.call_pipeline import prepare_call
 from satchel.runtime.call_task import CallTask
 from satchel.runtime.event_loop_thread import EventLoopThread
@@ -43,7 +44,8 @@ class ToolWorker:
     """Runs the tools of one satchel for hosts, each version of a plugin from a queue of its own.
 
     `url`, `key` and `name` are those of the hosts' `RemoteRunner`. With `groups`, only tools of
-    these groups are run. At most `concurrency` calls of one plugin run at once, within `limits`.
+    these groups are run. At most `concurrency` calls of one plugin run at once, within `limits`,
+    and of a group in `group_limits` at most so many, of all plugins together.
     """
 
     def __init__(
@@ -55,11 +57,13 @@ class ToolWorker:
         name: str = "satchel",
         groups: Collection[str] = (),
         concurrency: int = 10,
+        group_limits: Mapping[str, int] | None = None,
         limits: Limits | None = None,
     ) -> None:
         self._satchel, self._url, self._key = satchel, checked_url(url), checked_key(key)
         self._name, self._groups, self._concurrency = name, frozenset(groups), concurrency
         self._limits, self._faults = limits or Limits(), RemoteFaults(name)
+        self._places = GroupPlaces(group_limits or {})
         self._tools_loop: EventLoopThread | None = None
         # By the version that is asked for, and the one that answers.
         self._services: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -103,6 +107,7 @@ class ToolWorker:
                 digest=digest,
                 tools=tools[version],
                 limits=self._limits,
+                places=self._places,
                 key=self._key,
                 keys=RemoteKeys(self._name),
                 faults=self._faults,
@@ -134,6 +139,7 @@ class PluginService:
         digest: str,
         tools: Mapping[str, ToolEntry],
         limits: Limits,
+        places: GroupPlaces,
         key: bytes,
         keys: RemoteKeys,
         faults: RemoteFaults,
@@ -142,7 +148,7 @@ class PluginService:
         self._catalog, self._digest, self._tools = catalog, digest, tools
         self._limits, self._key, self._keys = limits, key, keys
         self._roster, self._faults = Roster(keys, key, RedisClock()), faults
-        self._tools_loop = tools_loop
+        self._places, self._tools_loop = places, tools_loop
         self._running: dict[str, asyncio.Event] = {}
         self._refused = ""
 
@@ -214,9 +220,12 @@ class PluginService:
         if (end := self._running.get(address.call)) is not None:
             await end.wait()  # redis was away, and delivers again what runs here
             return
+        entry = self._tools.get(call.name)
         self._running[address.call] = asyncio.Event()
         try:
-            await self._run(RemoteRun(queue, self._keys, self._key, address), call)
+            async with self._places.taken(address.inbox, entry.groups if entry else ()):
+                if not self._reason_to_refuse(body):  # else it waited too long
+                    await self._run(RemoteRun(queue, self._keys, self._key, address), call)
         finally:
             self._running.pop(address.call).set()
 

@@ -52,6 +52,9 @@ FIND_FOLDERS = "find_folders"
 PLUGIN_IMPORT = "plugin_import"
 """The key of the processor time that importing a plugin may take, in the user's file."""
 _LIMITS = (FIND_FOLDERS, PLUGIN_IMPORT)
+WORKER = "worker"
+"""The key of the table of `satchel worker`, in the user's file."""
+_OWN_KEYS = (*_LIMITS, WORKER)
 SOURCES = "sources"
 """The key of the table with folders and installed plugins to read."""
 SOURCE_KEYS = ("skills", "plugins", "entry-points")
@@ -158,6 +161,8 @@ class SelectionFile:
     """Patterns of the skills that the prompt describes first if it cannot describe all."""
     limits: Mapping[str, float] = field(default_factory=dict, hash=False)
     """Limits by name: how many folders are searched, and how long imports take; the user's only."""
+    worker: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+    """What `satchel worker` does without options, as written; the user's only."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     """Folders and installed plugins by the keys in `SOURCE_KEYS`, as written."""
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -395,7 +400,7 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         SOURCES,
         MCP,
         SKILLS,
-        *([CONFIG] if empty.scope is Precedence.PROJECT else _LIMITS),
+        *([CONFIG] if empty.scope is Precedence.PROJECT else _OWN_KEYS),
     )
     for key in keys:
         if fault := _fault(key, table, empty.scope):
@@ -414,6 +419,7 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         servers=table.get(MCP, {}),
         first_skills=tuple(table.get(SKILLS, {}).get(FIRST, ())),
         sources=table.get(SOURCES, {}),
+        worker=table.get(WORKER, {}) if WORKER in keys else {},
         limits={name: table[name] for name in _LIMITS if name in keys and name in table},
         diagnostics=tuple(unknown),
     )
@@ -483,6 +489,8 @@ def _fault(key: str, table: Mapping[str, Any], scope: Precedence) -> str:
         seconds = table.get(key, 1)
         is_valid = type(seconds) in {int, float} and 0 < seconds < math.inf
         return "" if is_valid else "is not a number of seconds above 0"
+    if key == WORKER:
+        return "" if isinstance(table.get(key, {}), dict) else "is not a table"
     tables = table.get(key, {})
     is_valid = isinstance(tables, dict) and all(isinstance(v, dict) for v in tables.values())
     owners = "plugins'" if key == CONFIG else "servers'"

@@ -3,54 +3,60 @@
 import asyncio
 import logging
 import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from satchel.cli.base_command import Sources, SourcesCommand, activates_groups
 from satchel.cli.console import Console
 from satchel.cli.signal_handling import run_until_stopped
-from satchel.errors import SatchelError, install_hint
+from satchel.errors import DefinitionError, SatchelError, install_hint
 from satchel.reports.short_texts import count
+from satchel.settings import Limits
+
+if TYPE_CHECKING:
+    from satchel.formats.worker_table import WorkerTable
 
 _KEY = "SATCHEL_REMOTE_KEY"
 
 
 @click.command("worker", cls=SourcesCommand)
-@click.option("--redis", "url", required=True, metavar="URL", help="redis:// or rediss://.")
-@click.option("--name", default="satchel", show_default=True, help="That of the hosts.")
+@click.option("--redis", "url", metavar="URL", help="redis:// or rediss://.")
+@click.option("--name", help="That of the hosts; without it satchel.")
 @click.option(
     "--key-file",
     type=click.Path(exists=True, dir_okay=False),
     help=f"The key that hosts and workers share; else the variable {_KEY}.",
 )
-@click.option("--concurrency", default=10, show_default=True, help="Calls of a plugin at once.")
+@click.option(
+    "--concurrency", type=click.IntRange(1), help="Calls of a plugin at once; without it 10."
+)
 @activates_groups
-def command(
-    console: Console,
-    *,
-    url: str,
-    name: str,
-    key_file: str | None,
-    concurrency: int,
-    groups: tuple[str, ...],
-    sources: Sources,
-) -> None:
+def command(console: Console, *, sources: Sources, **options: Any) -> None:
     """Run the tools of plugins for hosts elsewhere, until Ctrl-C.
 
-    With --group, only the tools of these groups. Needs `pip install 'satchel[remote]'`.
+    With --group, only the tools of these groups. What no option says is taken from [worker] in
+    your satchel.toml. Needs `pip install 'satchel[remote]'`.
     """
     try:
         from satchel.remote import ToolWorker
     except ImportError as problem:
         message = "satchel worker needs the extra remote"
         raise SatchelError(message, fix=install_hint("remote")) from problem
-    app = sources.open(run_code=True)
-    key = os.environ.get(_KEY, "")
-    if key_file is not None:
-        with open(key_file, encoding="utf-8") as file:
-            key = file.read()
+    table = _table({"redis": options.pop("url"), **options})
+    app = sources.open(run_code=True, limits=table.limits)
     logging.getLogger("docket").setLevel(logging.ERROR)  # it repeats that redis is away
-    worker = ToolWorker(app, url, key=key, name=name, groups=groups, concurrency=concurrency)
+    worker = ToolWorker(
+        app,
+        table.redis,
+        key=_key(table.key_file),
+        name=table.name,
+        groups=table.groups,
+        concurrency=table.concurrency,
+        group_limits=table.group_limits,
+        limits=Limits(**table.limits),  # type: ignore[arg-type] # the table has checked them
+    )
 
     async def run() -> None:
         announcing = asyncio.create_task(announce())
@@ -64,3 +70,35 @@ def command(
         console.say(f"ready: {count(len(worker.digests), 'plugin')}, press Ctrl-C to stop")
 
     run_until_stopped(run())
+
+
+def _table(options: Mapping[str, Any]) -> "WorkerTable":
+    """Return what the options say, and the user's file where they say nothing."""
+    from satchel.formats.table_model import read_table
+    from satchel.formats.worker_table import WorkerTable
+    from satchel.sources.selection import read_selection, selection_path
+
+    (file,) = read_selection(selection_path()).files
+    folder = os.path.dirname(file.path)
+    try:
+        table = read_table(WorkerTable, file.worker)
+    except DefinitionError as problem:
+        raise DefinitionError(f"[worker]: {problem.message}", where=file.path) from None
+    own = {key: value for key, value in options.items() if value}
+    if table.key_file and "key_file" not in own:
+        own["key_file"] = os.path.join(folder, os.path.expanduser(table.key_file))
+    table = table.model_copy(update=own)
+    if not table.redis:
+        fix = f"pass --redis URL, or write redis = 'URL' below [worker] in {file.path}"
+        raise DefinitionError("no redis is named", fix=fix)
+    return table
+
+
+def _key(path: str) -> str:
+    if not path:
+        return os.environ.get(_KEY, "")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SatchelError(f"cannot read the key: {problem}", where=path) from problem

@@ -1,0 +1,106 @@
+"""`satchel worker`: what options and the user's file say. Its calls are tried in tests/remote."""
+
+import pytest
+
+pytest.importorskip("docket", reason="pydocket is not installed")
+
+import satchel.remote
+
+KEY = "0123456789abcdef0123456789abcdef"
+TABLE = """
+[worker]
+redis = "redis://file:1"
+name = "fleet"
+key-file = "key"
+groups = ["gpu"]
+concurrency = 3
+group-limits = { gpu = 1 }
+limits = { tool_call = 600, result_text = 1000, find_folders = 7 }
+"""
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Replace the worker by one that ends at once, and return what it was started with."""
+    calls = []
+
+    class Worker:
+        def __init__(self, app, url, **options):
+            calls.append({"url": url, **options})
+
+        async def run(self):
+            pass
+
+    monkeypatch.setattr(satchel.remote, "ToolWorker", Worker)
+    return calls
+
+
+@pytest.fixture
+def file(a_config_folder_of_its_own):
+    a_config_folder_of_its_own.mkdir(parents=True, exist_ok=True)
+    (a_config_folder_of_its_own / "key").write_text(KEY)
+    file = a_config_folder_of_its_own / "satchel.toml"
+    file.write_text(TABLE)
+    return file
+
+
+def test_the_file_says_what_no_option_says(run, here, file, started):
+    assert run("worker").exit_code == 0
+    (made,) = started
+    limits = made.pop("limits")
+    assert made == {
+        "url": "redis://file:1",
+        "key": KEY,
+        "name": "fleet",
+        "groups": ["gpu"],
+        "concurrency": 3,
+        "group_limits": {"gpu": 1},
+    }
+    assert (limits.tool_call, limits.result_text, limits.find_folders) == (600, 1000, 7)
+
+
+def test_an_option_wins_over_the_file(run, here, file, started):
+    (here / "other").write_text("another key of sufficient length")
+    given = ["--redis", "redis://option:1", "--name", "n", "--key-file", "other"]
+    given += ["--concurrency", "9", "--group", "cpu", "--find-folders", "8"]
+    assert run("worker", *given).exit_code == 0
+    (made,) = started
+    assert made["url"] == "redis://option:1"
+    assert made["key"] == "another key of sufficient length"
+    assert (made["name"], made["concurrency"], list(made["groups"])) == ("n", 9, ["cpu"])
+
+
+def test_without_a_file_the_options_and_the_variable_suffice(run, here, started, monkeypatch):
+    monkeypatch.setenv("SATCHEL_REMOTE_KEY", KEY)
+    assert run("worker", "--redis", "redis://option:1").exit_code == 0
+    (made,) = started
+    assert (made["key"], made["name"], made["concurrency"]) == (KEY, "satchel", 10)
+
+
+def test_without_a_redis_it_says_where_to_name_one(run, here, started):
+    result = run("worker")
+    assert result.exit_code == 1
+    assert "no redis is named" in result.stderr
+    assert "--redis URL" in result.stderr
+    assert not started
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("concurrency = 0", "concurrency must be a whole number above 0"),
+        ("concurency = 2", "did you mean 'concurrency'?"),
+        ("group-limits = { gpu = 0 }", "group-limits must map names of groups"),
+        ("limits = { tool_cal = 5 }", "limits has no 'tool_cal'; did you mean 'tool_call'?"),
+        ("limits = { result_text = 1.5 }", "'result_text', which must be a whole number"),
+        ("limits = { tool_call = 0 }", "limits must map names of limits to numbers above 0"),
+        ("limits = { tool_call = inf }", "limits must map names of limits to numbers above 0"),
+        ('key-file = "gone"', "cannot read the key"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_fault(run, file, started, line, text):
+    file.write_text(f'[worker]\nredis = "redis://file:1"\n{line}\n')
+    result = run("worker")
+    assert result.exit_code == 1
+    assert text in " ".join(result.stderr.split())
+    assert not started
