@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from satchel.runtime.error_results import ErrorText
     from satchel.runtime.program_runner import ProgramRunner
     from satchel.settings import Settings
-    from satchel.sources import RootKind, SearchRoot
 
 PathLike = str | os.PathLike[str]
 
@@ -84,11 +83,3 @@ def as_patterns(option: str, given: Iterable[str] | str) -> tuple[str, ...]:
                 fix=f'write {option}=["read_*", "skill:pdf"]',
             )
     return patterns
-
-
-def distinct_roots(roots: Iterable[SearchRoot]) -> tuple[SearchRoot, ...]:
-    """Keep the first search root of each folder."""
-    first: dict[tuple[str, RootKind], SearchRoot] = {}
-    for item in roots:
-        first.setdefault((item.path, item.holds), item)
-    return tuple(first.values())

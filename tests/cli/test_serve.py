@@ -22,14 +22,15 @@ def config(printed, client):
 def test_a_client_is_told_how_to_start_this_very_server(run, client, here):
     (here / "skills").mkdir()
     given = ["--skills", "skills", "--group", "maps", "--disable-tool", 'r"m*', "--no-skill-tools"]
-    given += ["--find-folders", "9", "--no-cache"]
+    given += ["--find-folders", "9", "--no-cache", "--frozen"]
     result = run("serve", "--print-config", client, *given)
     assert result.exit_code == 0
     made = config(result.stdout, client)
     assert made["command"] == sys.executable
     assert made["args"] == [
-        *("-P", "-m", "satchel", "serve", "--skills", str(here / "skills"), "--group", "maps"),
-        *("--disable-tool", 'r"m*', "--find-folders", "9", "--no-cache", "--no-skill-tools"),
+        *("-P", "-m", "satchel", "serve", "--skills", str(here / "skills")),
+        *("--find-folders", "9", "--no-cache", "--frozen", "--group", "maps"),
+        *("--disable-tool", 'r"m*', "--no-skill-tools"),
     ]
     assert CLIENTS[client]["file"] in result.stderr
 

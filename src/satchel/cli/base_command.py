@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -153,6 +153,25 @@ class Sources:
         roots += [root.source for file in self._files() for root in file.roots]
         return (*roots, *self.enabled_entry_points)
 
+    def as_options(self) -> list[str]:
+        """Return the options that name these sources; folders by absolute paths."""
+        values = {
+            "--skills": map(os.path.abspath, self.skills),
+            "--plugins": map(os.path.abspath, self.plugins),
+            "--entry-points": self.entry_points,
+            "--trust": [self.trust] if self.trust else [],
+            "--variable": self.variables,
+            "--find-folders": [] if self.find_folders is None else [str(self.find_folders)],
+        }
+        flags = {
+            "--project": self.project,
+            "--claude": self.claude,
+            "--no-cache": self.no_cache,
+            "--locked": self.locked,
+            "--frozen": self.frozen,
+        }
+        return as_options(values, flags)
+
     def require_folders(self) -> None:
         """Raise `click.BadParameter` for a named folder that does not exist."""
         for option, folders in (("--skills", self.skills), ("--plugins", self.plugins)):
@@ -186,8 +205,13 @@ class Sources:
         return read_selection(selection_path()).files
 
 
+def as_options(values: Mapping[str, Iterable[str]], flags: Mapping[str, bool]) -> list[str]:
+    """Return the arguments of options with values, and of flags that are on."""
+    named = [part for option, texts in values.items() for text in texts for part in (option, text)]
+    return [*named, *(flag for flag, is_on in flags.items() if is_on)]
+
+
 def _require_roots(file: "SelectionFile") -> None:
-    """Raise `click.BadParameter` for a folder of `satchel.toml` that does not exist."""
     for root in file.roots:
         if not os.path.isdir(root.path):
             fault = "is not a folder" if os.path.lexists(root.path) else "does not exist"

@@ -64,7 +64,6 @@ def _served(catalog: "Catalog", selection: ServedSelection) -> str:
 
 
 def _missing_names(catalog: "Catalog", selection: ServedSelection) -> Iterator[str]:
-    """Yield the groups and patterns that match nothing."""
     for name in sorted(selection.groups - catalog.groups.keys()):
         yield f"there is no group {name!r} yet"
     for name in sorted(selection.groups & catalog.groups.keys()):

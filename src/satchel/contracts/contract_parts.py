@@ -199,7 +199,6 @@ def require_text(key: str, noun: str, given: Any, place: str = "") -> None:
 
 
 def _described(value: Any) -> str:
-    """Describe an invalid value."""
     if not isinstance(value, str):
         return "not a string"
     return quoted(value) if value.strip() else "empty"

@@ -208,7 +208,6 @@ def _is_same(new: PluginContribution, old: PluginContribution) -> bool:
 
 
 def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterable[RankedSkill]:
-    """Give each skill its rank, and mark those that may be half written."""
     for order, scan in enumerate(scans.values()):
         for found in scan.findings.values():
             yield _ranked_skill(inputs, order, found)

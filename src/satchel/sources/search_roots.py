@@ -166,10 +166,15 @@ def conventional_roots(
         base = real_path(_absolute(os.fspath(project)))
         roots += _roots_in(base, Precedence.PROJECT, "", claude=claude)
     roots += _roots_in(os.path.expanduser("~"), Precedence.USER, "~/", claude=claude)
-    unique: dict[tuple[str, RootKind], SearchRoot] = {}
+    return distinct_roots(roots)
+
+
+def distinct_roots(roots: Iterable[SearchRoot]) -> tuple[SearchRoot, ...]:
+    """Keep the first search root of each folder."""
+    first: dict[tuple[str, RootKind], SearchRoot] = {}
     for root in roots:
-        unique.setdefault((root.path, root.holds), root)
-    return tuple(unique.values())
+        first.setdefault((root.path, root.holds), root)
+    return tuple(first.values())
 
 
 def own_plugins() -> str:

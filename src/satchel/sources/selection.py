@@ -354,15 +354,15 @@ def _read(
         return empty
     is_projects = scope is Precedence.PROJECT
     root = os.path.realpath(os.path.dirname(path)) if is_projects else ""
+    has_servers = os.path.basename(path) == SERVERS_FILE
+    parse, broken = (_parsed_servers, _broken_servers) if has_servers else (_parsed, _broken)
     try:
         read = partial(read_inside, root=root) if root else read_regular
         data, status = read(path, SELECTION_LIMIT)
     except UnreadableFileError as error:
-        broken = _broken_servers if os.path.basename(path) == SERVERS_FILE else _broken
         return broken(empty, before, str(error))
     if before is not None and before.digest == digest_of(data):
         return replace(before, stamp=stamp)
-    parse = _parsed_servers if os.path.basename(path) == SERVERS_FILE else _parsed
     parsed = parse(replace(empty, digest=digest_of(data)), before, data)
     is_recent = abs(time.time() - status.st_mtime) < patience
     if before is not None and is_recent and (parsed.is_unreadable or not data):

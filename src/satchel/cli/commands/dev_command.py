@@ -97,7 +97,7 @@ def command(
             DevOptions(
                 read_only=read_only,
                 editor=editor,
-                source_options=tuple(_source_options(sources)),
+                source_options=tuple(sources.as_options()),
                 skills=sources.skills,
                 plugins=sources.plugins,
                 entry_points=sources.enabled_entry_points,
@@ -120,16 +120,3 @@ def _require_packages() -> None:
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise SatchelError(f"satchel dev needs {', '.join(missing)}", fix=install_hint("web"))
-
-
-def _source_options(sources: Sources) -> list[str]:
-    """Return the options that name these sources, for the commands that a page shows."""
-    options: list[str] = []
-    for option, values in (
-        ("--skills", sources.skills),
-        ("--plugins", sources.plugins),
-        ("--entry-points", sources.entry_points),
-    ):
-        options += [part for value in values for part in (option, value)]
-    flags = {"--project": sources.project, "--claude": sources.claude}
-    return [*options, *(flag for flag, is_on in flags.items() if is_on)]

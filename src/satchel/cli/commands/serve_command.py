@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import Sources, SourcesCommand, repeatable
+from satchel.cli.base_command import Sources, SourcesCommand, as_options, repeatable
 from satchel.cli.console import Console
 from satchel.cli.mcp_client_config import (
     CLIENTS,
@@ -215,35 +215,19 @@ def _print_stdio_config(
 ) -> None:
     """Print the configuration to start this server; print its file's name to stderr."""
     sources, limit = start.sources, start.import_limit
-    groups = (*sorted(selection.groups), *([_ALL] if selection.every_group else []))
-    # Absolute paths: the client runs in another folder.
-    options = {
-        "--skills": map(os.path.abspath, sources.skills),
-        "--plugins": map(os.path.abspath, sources.plugins),
-        "--entry-points": sources.entry_points,
-        "--group": groups,
+    values = {
+        "--group": (*sorted(selection.groups), *([_ALL] if selection.every_group else [])),
         "--enable-tool": selection.enable,
         "--disable-tool": selection.disable,
-        "--trust": [sources.trust] if sources.trust else [],
-        "--variable": sources.variables,
-        "--find-folders": [] if sources.find_folders is None else [str(sources.find_folders)],
         "--plugin-import": [] if limit is None else [f"{limit:g}"],
     }
     flags = {
-        "--project": sources.project,
-        "--claude": sources.claude,
-        "--no-cache": sources.no_cache,
         "--no-skill-tools": not selection.skill_tools,
         "--strict": start.is_strict,
         "--verbose": start.verbose,
     }
-    arguments = [
-        argument
-        for option, values in options.items()
-        for value in values
-        for argument in (option, value)
-    ]
-    arguments += [flag for flag, is_on in flags.items() if is_on]
+    # The client runs it in another folder.
+    arguments = [*sources.as_options(), *as_options(values, flags)]
     console.out(to_start(client, _NAME, ["serve", *arguments]))
     if sources.project or sources.trust:
         console.say("--project reads the folder in which the client starts the server")
