@@ -50,7 +50,7 @@ class PluginConfigView:
         """Warn of values without a declared field, and of a file that others can read."""
         config = self.config
         declared = [item.key for item in config.fields]
-        for key in sorted(set(config.written).difference(declared)) if declared else ():
+        for key in sorted(set(config.raw).difference(declared)) if declared else ():
             near = near_misses(key, declared)
             fix = f"did you mean {', '.join(near)}?" if near else f"fields: {', '.join(declared)}"
             origin = config.origins[key]
@@ -61,7 +61,7 @@ class PluginConfigView:
 
     def require_known(self) -> None:
         """Raise `NotFoundError` if neither a plugin nor a value has this name."""
-        if self.other_plugins is not None and not self.config.written:
+        if self.other_plugins is not None and not self.config.raw:
             raise NotFoundError("plugin", self.name, near_misses(self.name, self.other_plugins))
 
     def warn_if_unknown(self, console: Console, keys: Iterable[str] = ()) -> None:
