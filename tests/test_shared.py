@@ -9,7 +9,7 @@ from weakref import ref
 import pytest
 
 from satchel import FunctionTool, Satchel, Tool
-from satchel.catalog import Catalog, CatalogStore, EntryFilter
+from satchel.catalog import Catalog, EntryFilter
 from satchel.groups import Activation, view_of
 from satchel.prompt import SkillPrompt
 from satchel.settings import Limits
@@ -20,7 +20,7 @@ MAPS = Activation(on=frozenset({"maps"}))
 
 @pytest.fixture
 def shared() -> SharedState:
-    return SharedState(CatalogStore(), Limits(), SkillPrompt())
+    return SharedState(Limits(), SkillPrompt())
 
 
 class Held:
@@ -112,10 +112,11 @@ def test_a_catalog_is_published_while_sessions_ask_for_schemas():
 def test_a_view_is_of_the_newest_generation():
     app = Satchel()
     app.create_group("maps", active=True)
-    shared = SharedState(CatalogStore(), Limits(), SkillPrompt())
+    shared = SharedState(Limits(), SkillPrompt())
     old = shared.shared_view(Activation())
     shared.publish(app.catalog)
     scene = shared.shared_view(Activation())
+    assert old.catalog == Catalog()
     assert shared.catalog is scene.catalog is app.catalog
     assert scene.view == view_of(app.catalog, Activation()) != old.view
 

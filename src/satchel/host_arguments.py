@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from satchel.runtime.error_results import ErrorText
     from satchel.runtime.program_runner import ProgramRunner
     from satchel.settings import Settings
-    from satchel.sources import RootKind, SearchRoot
 
 PathLike = str | os.PathLike[str]
 
@@ -37,20 +36,20 @@ def check_options(errors: ErrorText, settings: Settings, runner: ProgramRunner |
         )
 
 
-def as_tuple(given: Iterable[Any] | PathLike) -> tuple[Any, ...]:
+def as_tuple(value: Iterable[Any] | PathLike) -> tuple[Any, ...]:
     """Normalize a single path or name, or an iterable of them, to a tuple."""
-    return (given,) if isinstance(given, str | os.PathLike) else tuple(given)
+    return (value,) if isinstance(value, str | os.PathLike) else tuple(value)
 
 
-def as_project(given: Project | PathLike | None) -> Project | None:
+def as_project(value: Project | PathLike | None) -> Project | None:
     """Return the project of a folder, with no more trust than the user's record has."""
-    return given if given is None or isinstance(given, Project) else Project(given)
+    return value if value is None or isinstance(value, Project) else Project(value)
 
 
-def as_providers(given: Any) -> Iterable[Any]:
+def as_providers(value: Any) -> Iterable[Any]:
     """Normalize one provider, or an iterable of them."""
-    is_one = hasattr(given, "contribute") or isinstance(given, str | type)
-    return given if isinstance(given, Iterable) and not is_one else (given,)
+    is_one = hasattr(value, "contribute") or isinstance(value, str | type)
+    return value if isinstance(value, Iterable) and not is_one else (value,)
 
 
 def lock_guard(path: PathLike | None, *, is_frozen: bool) -> LockGuard | None:
@@ -64,19 +63,19 @@ def lock_guard(path: PathLike | None, *, is_frozen: bool) -> LockGuard | None:
     return load_guard(path, is_frozen=is_frozen)
 
 
-def plugin_values(plugin: str, given: Any) -> dict[str, Any]:
+def plugin_values(plugin: str, value: Any) -> dict[str, Any]:
     """Return a copy of the values of a plugin's configuration."""
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         raise DefinitionError(
-            f"config has a {type(given).__name__} for {plugin!r}, not keys and values",
+            f"config has a {type(value).__name__} for {plugin!r}, not keys and values",
             fix='write Satchel(config={"plugin": {"key": value}})',
         )
-    return dict(given)
+    return dict(value)
 
 
-def as_patterns(option: str, given: Iterable[str] | str) -> tuple[str, ...]:
+def as_patterns(option: str, value: Iterable[str] | str) -> tuple[str, ...]:
     """Normalize one pattern, or an iterable of them."""
-    patterns: tuple[Any, ...] = (given,) if not isinstance(given, Iterable) else as_tuple(given)
+    patterns: tuple[Any, ...] = (value,) if not isinstance(value, Iterable) else as_tuple(value)
     for item in patterns:
         if not isinstance(item, str) or not item:
             raise DefinitionError(
@@ -84,11 +83,3 @@ def as_patterns(option: str, given: Iterable[str] | str) -> tuple[str, ...]:
                 fix=f'write {option}=["read_*", "skill:pdf"]',
             )
     return patterns
-
-
-def distinct_roots(roots: Iterable[SearchRoot]) -> tuple[SearchRoot, ...]:
-    """Keep the first search root of each folder."""
-    first: dict[tuple[str, RootKind], SearchRoot] = {}
-    for item in roots:
-        first.setdefault((item.path, item.holds), item)
-    return tuple(first.values())

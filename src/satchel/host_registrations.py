@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 from satchel.catalog import HOST, Group, PluginContribution, ToolContribution
 from satchel.diagnostics import Severity
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
-from satchel.host_arguments import distinct_roots
 from satchel.names import BASIC_GROUP, group_names, require_known
 from satchel.plugins import HostContract
 from satchel.sources import Precedence, RootKind, SearchRoot, search_root
+from satchel.sources.search_roots import distinct_roots
 from satchel.tool_registration import host_contribution, make_tool, registered, with_unique_name
 
 if TYPE_CHECKING:

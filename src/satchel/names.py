@@ -132,15 +132,15 @@ def _escapes(name: str) -> str:
     return "" if name.isascii() else f"; it is {escaped(name)}"
 
 
-def group_names(given: Any) -> tuple[str, ...]:
+def group_names(value: Any) -> tuple[str, ...]:
     """Normalize one group name, several or none to a tuple without duplicates.
 
     Raises `DefinitionError` for a name that is not a string.
     """
-    given_names = (given,) if isinstance(given, str) else given or ()
-    names = tuple(given_names) if isinstance(given_names, Iterable) else (given_names,)
+    items = (value,) if isinstance(value, str) else value or ()
+    names = tuple(items) if isinstance(items, Iterable) else (items,)
     if not all(isinstance(name, str) for name in names):
-        raise DefinitionError(f"the name of a group must be a string, not {given!r}")
+        raise DefinitionError(f"the name of a group must be a string, not {value!r}")
     return tuple(dict.fromkeys(name for name in names if name))
 
 

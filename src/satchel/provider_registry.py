@@ -151,7 +151,7 @@ class _ProviderState:
             # Stamped first, also if the answer fails: only a later change is a new one.
             self.stamps = ()
             self.stamps = stamped(map(full_path, getattr(self.provider, "watch", ())))
-            answer = self.provider.contribute(self.good.given, changed)
+            answer = self.provider.contribute(self.good.contribution, changed)
             if inspect.isawaitable(answer):
                 import asyncio
 

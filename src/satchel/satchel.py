@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from satchel.catalog import Catalog, CatalogStore, EntryFilter, Group, unmatched_patterns
+from satchel.catalog import Catalog, EntryFilter, Group, unmatched_patterns
 from satchel.catalog_watch import CatalogWatch
 from satchel.errors import ConflictError, DefinitionError
 from satchel.host_arguments import (
@@ -17,7 +17,6 @@ from satchel.host_arguments import (
     as_providers,
     as_tuple,
     check_options,
-    distinct_roots,
     lock_guard,
     plugin_values,
 )
@@ -31,6 +30,7 @@ from satchel.shared import SharedState
 from satchel.sources import RootKind, SearchRoot, search_root
 from satchel.sources.configuration import fixed_folder
 from satchel.sources.name_owners import NameOwners
+from satchel.sources.search_roots import distinct_roots
 
 if TYPE_CHECKING:
     from satchel.catalog import Change
@@ -132,7 +132,7 @@ class Satchel:
             lock=lock_guard(locked, is_frozen=frozen),
         )
         style = (skill_style or SkillPrompt()).within(settings.limits)
-        self._shared = SharedState(CatalogStore(), settings.limits, style, errors)
+        self._shared = SharedState(settings.limits, style, errors)
         self._shared.programs = runner, settings.sandbox
         self._reconciler = Reconciler(loader_config, self._shared, on_elicit, on_sample)
         self._host = HostRegistrations(self._reconciler)

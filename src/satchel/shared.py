@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from satchel.background_loop import LazyEventLoop
+from satchel.catalog import Catalog
 from satchel.groups import (
     active_in,
     digest_catalog,
@@ -15,7 +16,7 @@ from satchel.groups import (
 )
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, CatalogStore, EntryFilter, SkillEntry
+    from satchel.catalog import EntryFilter, SkillEntry
     from satchel.groups import (
         Activation,
         CatalogDigest,
@@ -207,16 +208,15 @@ class SharedState:
 
     def __init__(
         self,
-        store: CatalogStore,
         limits: Limits,
         skill_style: SkillPrompt,
         errors: ErrorText = "summary",
     ) -> None:
-        self._store, self.limits, self.skill_style, self.errors = store, limits, skill_style, errors
+        self.limits, self.skill_style, self.errors = limits, skill_style, errors
         self.extensions = HostExtensions()
         self.unknown_runners: frozenset[str] = frozenset()
         """The names of runners that were reported as not registered."""
-        self.newest = CatalogCache(store.current)
+        self.newest = CatalogCache(Catalog())
         self._index: SearchIndex | None = None
         self.programs: tuple[Any, Any] | None = None
         """The `ProgramRunner` of the host, if any, and its `Sandbox`."""
@@ -226,11 +226,10 @@ class SharedState:
     @property
     def catalog(self) -> Catalog:
         """The newest catalog."""
-        return self._store.current
+        return self.newest.catalog
 
     def publish(self, catalog: Catalog) -> None:
-        """Make a catalog the current one, and release the last one."""
-        self._store.publish(catalog)
+        """Make a catalog the current one; readers see the old one or the new one, never a mix."""
         self.newest = CatalogCache(catalog, self.newest)
 
     def shared_view(

@@ -185,8 +185,8 @@ def test_what_changed_is_held_shown_and_approved(run, offers):
     assert refused.exit_code == 1
     assert "satchel mcp approve box a" in refused.stderr
     result = run("mcp", "approve", "box", "a")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "cannot ask for approval without a terminal (give --yes" in result.stderr
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "there is no terminal to ask on (read the above, then give --yes)" in result.stderr
     result = run("mcp", "approve", "box", "a", "--yes")
     assert result.stdout == "approved a\n"
     assert "  description:\n  - Told.\n  + Evil.\n" in result.stderr
@@ -203,7 +203,7 @@ def test_somebody_at_a_terminal_is_asked(run, offers, monkeypatch):
     run("mcp", "tools", "box")
     offers("a", "b")
     monkeypatch.setattr("satchel.cli.terminal.Terminal.is_there", True)
-    assert run("mcp", "approve", "box", input="n\n").exit_code == 1
+    assert run("mcp", "approve", "box", input="n\n").exit_code == 3
     assert [item["state"] for item in tools(run)] == ["ok", "held"]
     result = run("mcp", "approve", "box", input="y\n")
     assert "Approve 1 tool?" in result.stderr

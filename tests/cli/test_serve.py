@@ -3,10 +3,12 @@
 import json
 import sys
 import tomllib
+from unittest.mock import Mock
 
 import pytest
 
 from satchel import Satchel
+from satchel.cli.commands.serve_command import _writing_errors
 from satchel.cli.mcp_client_config import CLIENTS
 from satchel.cli.served_report import new_problems
 from satchel.reports.doctor_cases import known_problems
@@ -25,14 +27,15 @@ def config(printed, client):
 def test_a_client_is_told_how_to_start_this_very_server(run, client, here):
     (here / "skills").mkdir()
     given = ["--skills", "skills", "--group", "maps", "--disable-tool", 'r"m*', "--no-skill-tools"]
-    given += ["--find-folders", "9", "--no-cache"]
+    given += ["--find-folders", "9", "--no-cache", "--frozen"]
     result = run("serve", "--print-config", client, *given)
     assert result.exit_code == 0
     made = config(result.stdout, client)
     assert made["command"] == sys.executable
     assert made["args"] == [
-        *("-P", "-m", "satchel", "serve", "--skills", str(here / "skills"), "--group", "maps"),
-        *("--disable-tool", 'r"m*', "--find-folders", "9", "--no-cache", "--no-skill-tools"),
+        *("-P", "-m", "satchel", "serve", "--skills", str(here / "skills")),
+        *("--find-folders", "9", "--group", "maps", "--disable-tool", 'r"m*'),
+        *("--no-cache", "--frozen", "--no-skill-tools"),
     ]
     assert CLIENTS[client]["file"] in result.stderr
 
@@ -214,3 +217,16 @@ def test_a_missing_value_is_reported_once_until_it_was_there(here, write_plugin,
         monkeypatch.delenv("SATCHEL_MAPS_API_KEY")
         file.write_text(f"{whole}# two")
         assert new() == ["config-invalid"]
+
+
+def test_an_error_between_the_report_and_the_watch_is_written_once(tmp_path, write_plugin):
+    folder = write_plugin(tmp_path, "demo", tools="x = 1\n")
+    lines: list[str] = []
+    console = Mock(say=lines.append)
+    with Satchel(plugins=[tmp_path]) as app:
+        reported = app.catalog
+        (folder / "tools.py").write_text("from satchel import (\n")
+        app.refresh()
+        with _writing_errors(app, reported, console):
+            app.create_group("other", "Changes the catalog.")
+    assert ["plugin-syntax" in line for line in lines] == [True]

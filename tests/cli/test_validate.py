@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from satchel import Satchel, Settings
-from satchel.cli.commands.validate_command import check, workflow_command
+from satchel.cli.commands.validate_command import check, github_line
 from satchel.diagnostics import Diagnostic, Severity, Where
 
 
@@ -87,7 +87,7 @@ def test_workflow_commands_are_escaped_as_the_runner_unescapes_them():
     item = Diagnostic(
         severity=Severity.ERROR, code="some-code", where=where, message="100%: a,\r\nb", fix="mend"
     )
-    assert workflow_command(item) == (
+    assert github_line(item) == (
         "::error file=a%2Cb%3Ac%25%0A.md,line=2,col=3,title=some-code::100%25: a,%0D%0Ab -> mend"
     )
 

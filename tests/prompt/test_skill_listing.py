@@ -714,3 +714,13 @@ def test_texts_of_former_descriptions_do_not_pile_up():
         render_skills(skills, BARE, texts=texts)
         assert texts.plain.cache_info().currsize < 80
     assert texts.escaped.cache_info().hits, "what did not change is not written again"
+
+
+@pytest.mark.parametrize(("count", "most"), [(10, 84), (512, 1_088), (9_000, 1_088)])
+def test_texts_are_kept_until_most_of_them_are_of_former_descriptions(count, most):
+    texts = SkillTexts()
+    for number in range(most):
+        texts.plain(str(number))
+    assert texts.renewed(count) is texts
+    texts.plain("one more")
+    assert texts.renewed(count) is not texts

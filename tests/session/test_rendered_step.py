@@ -6,7 +6,7 @@ import pytest
 from talk import META, answer, echo, maps_and_web, names, parameters, say
 
 from satchel import NotFoundError, Satchel, SkillPrompt
-from satchel.catalog import Catalog, CatalogStore, GroupEntry, SkillEntry, ToolEntry
+from satchel.catalog import Catalog, GroupEntry, SkillEntry, ToolEntry
 from satchel.formats import SkillManifest
 from satchel.session import Session, SessionOptions
 from satchel.settings import Limits
@@ -69,7 +69,7 @@ def a_group(number):
 @pytest.fixture(scope="module")
 def crowd():
     """Return what sessions share of 10,000 skills, and 2,000 tools in 20 groups."""
-    shared = SharedState(CatalogStore(), Limits(), SkillPrompt())
+    shared = SharedState(Limits(), SkillPrompt())
     basic = GroupEntry(**whence("basic"), description="Always there.", active=True)
     catalog = Catalog(
         generation=1,

@@ -25,9 +25,9 @@ def middleware(source: SessionSource, *, approvals: bool = False) -> "AgentScope
     """Return middleware that gives an agent the skills and tools of a session.
 
     A function as `source` gets the agent. An agent of AgentScope has one conversation, so users
-    have agents of their own; they may share the middleware and the toolkit. Chunks of a tool arrive as the deltas
-    of `reply_stream`. With `approvals`, the agent asks for confirmation before a call that needs
-    approval, as for its own tools; use it with `approve()`.
+    have agents of their own; they may share the middleware and the toolkit. Chunks of a tool
+    arrive as the deltas of `reply_stream`. With `approvals`, the agent asks for confirmation before
+    a call that needs approval, as for its own tools; use it with `approve()`.
     """
     return AgentScopeMiddleware(source, approvals=approvals)
 

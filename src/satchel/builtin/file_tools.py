@@ -67,12 +67,12 @@ def write_text_file(
         file.lock()
         if ranges is None:
             file.write(_encoded(content))
-            return f"Wrote {Lines.of(content).count} to {file.written}."
+            return f"Wrote {Lines.of(content).count} to {file.quoted}."
         before = _lines(file)
         first, last = resolve_range(ranges, len(before.items))
         after = before.replaced(first, last, content)
         file.write(_encoded(after.text))
-    done = f"Replaced lines {first} to {last} of {file.written}; it now has {after.count}."
+    done = f"Replaced lines {first} to {last} of {file.quoted}; it now has {after.count}."
     return done + _new_lines(after, first, last - first + 1 + len(after.items) - len(before.items))
 
 
@@ -95,7 +95,7 @@ def insert_text_file(path: str, content: str, line_number: int, *, base_director
         after = before.replaced(line, line - 1, content or "\n")
         file.write(_encoded(after.text))
     added = len(after.items) - count
-    done = f"Inserted {count_text(added)} before line {line} of {file.written}"
+    done = f"Inserted {count_text(added)} before line {line} of {file.quoted}"
     return f"{done}; it now has {after.count}." + _new_lines(after, line, added)
 
 
@@ -113,7 +113,7 @@ def _lines(file: ContainedFile) -> Lines:
         return Lines.of(file.read(FILE_LIMIT).decode())
     except UnicodeDecodeError:
         raise ToolError(
-            f"{file.written} is not UTF-8 text. This tool reads and writes UTF-8 text only."
+            f"{file.quoted} is not UTF-8 text. This tool reads and writes UTF-8 text only."
         ) from None
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         ToolContribution,
         ToolEntry,
     )
-    from satchel.catalog.catalog_store import CatalogStore
     from satchel.catalog.disable_rules import nothing_disabled
     from satchel.catalog.entry_filter import EntryFilter, unmatched_patterns
     from satchel.catalog.skill_edits import edit_skills
@@ -36,7 +35,6 @@ else:
                 "HOST Entry Group GroupEntry PluginContribution PluginEntry SkillEntry Status "
                 "ToolContribution ToolEntry"
             ),
-            "catalog_store": "CatalogStore",
             "disable_rules": "nothing_disabled",
             "entry_filter": "EntryFilter unmatched_patterns",
             "skill_edits": "edit_skills",

@@ -33,7 +33,7 @@ class EntryFilter:
     @property
     def accepts_all(self) -> bool:
         """Whether nothing is filtered out."""
-        return self.enable is None and not self.disable.written
+        return self.enable is None and not self.disable.texts
 
     def accepts(self, entry: Entry) -> bool:
         """Return whether the session sees an entry."""

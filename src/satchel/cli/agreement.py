@@ -2,7 +2,6 @@
 
 import click
 
-from satchel.cli.console import Console
 from satchel.cli.terminal import Terminal
 from satchel.text import one_line
 
@@ -16,11 +15,10 @@ class NotAgreedError(click.ClickException):
     exit_code = NOT_AGREED
 
 
-def require_agreement(console: Console, question: str, *, yes: bool) -> None:
+def require_agreement(terminal: Terminal, question: str, *, yes: bool) -> None:
     """Return if the user agrees. Raises `NotAgreedError`; `yes` is the option `--yes`."""
     if yes:
         return
-    terminal = Terminal(console, no_input=False)
     if not terminal.is_there:
         message = f"{question} Nothing was changed: there is no terminal to ask on"
         raise NotAgreedError(f"{one_line(message)} (read the above, then give --yes)")

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +104,7 @@ class Sources:
         click.get_current_context().call_on_close(app.close)
         locking = {"--locked": self.locked, "--frozen": self.frozen}
         flags = [flag for flag, is_on in locking.items() if is_on]
-        remember_options([*self.arguments(), *flags])
+        remember_options([*self.as_options(), *flags])
         if servers and wait:
             spent = time.monotonic() - began if plugins_too else 0.0
             app.wait_for_mcp_servers(None if patience is None else max(0.0, patience - spent))
@@ -163,25 +163,21 @@ class Sources:
         roots += [root.source for file in self._files() for root in file.roots]
         return (*roots, *self.enabled_entry_points)
 
-    def arguments(self, *, is_absolute: bool = False) -> list[str]:
+    def as_options(self, *, is_absolute: bool = False) -> list[str]:
         """Return the options that select these sources in another command."""
 
-        def folders(paths: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(map(os.path.abspath, paths)) if is_absolute else paths
+        def folders(paths: tuple[str, ...]) -> Iterable[str]:
+            return map(os.path.abspath, paths) if is_absolute else paths
 
-        values: dict[str, tuple[str, ...]] = {
+        values = {
             "--skills": folders(self.skills),
             "--plugins": folders(self.plugins),
             "--entry-points": self.entry_points,
-            "--trust": (self.trust,) if self.trust else (),
+            "--trust": [self.trust] if self.trust else [],
             "--variable": self.variables,
-            "--find-folders": () if self.find_folders is None else (str(self.find_folders),),
+            "--find-folders": [] if self.find_folders is None else [str(self.find_folders)],
         }
-        flags = {"--project": self.project, "--claude": self.claude}
-        options = [
-            part for option, texts in values.items() for text in texts for part in (option, text)
-        ]
-        return [*options, *(flag for flag, is_on in flags.items() if is_on)]
+        return as_options(values, {"--project": self.project, "--claude": self.claude})
 
     def require_folders(self) -> None:
         """Raise `click.BadParameter` for a named folder that does not exist."""
@@ -216,8 +212,13 @@ class Sources:
         return read_selection(selection_path()).files
 
 
+def as_options(values: Mapping[str, Iterable[str]], flags: Mapping[str, bool]) -> list[str]:
+    """Return the arguments of options with values, and of flags that are on."""
+    named = [part for option, texts in values.items() for text in texts for part in (option, text)]
+    return [*named, *(flag for flag, is_on in flags.items() if is_on)]
+
+
 def _require_roots(file: "SelectionFile") -> None:
-    """Raise `click.BadParameter` for a folder of `satchel.toml` that does not exist."""
     for root in file.roots:
         if not os.path.isdir(root.path):
             fault = "is not a folder" if os.path.lexists(root.path) else "does not exist"
@@ -240,7 +241,7 @@ def _write_unread_folders(
     written = click.get_current_context().meta.setdefault(_WRITTEN_LINES, set())
     for line in lines:
         if line not in written:
-            complain(completed(line, sources.arguments()))
+            complain(completed(line, sources.as_options()))
     written.update(lines)
 
 

@@ -6,13 +6,11 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from email.parser import HeaderParser
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from satchel.cli.agreement import NOT_AGREED
+from satchel.cli.agreement import require_agreement
 from satchel.cli.trust_report import shown_text
 from satchel.errors import SatchelError
 from satchel.reports.short_texts import count
@@ -24,7 +22,6 @@ from satchel.sources.marketplaces import MARKETPLACE_FILE
 from satchel.sources.project_inventory import servers_of_plugin
 
 if TYPE_CHECKING:
-    from satchel.cli.console import Console
     from satchel.cli.terminal import Terminal
     from satchel.setup.pip_packages import PipPackage
     from satchel.setup.setup_hook import SetupHook
@@ -70,22 +67,14 @@ def lines_of_package(package: PipPackage, signature: str) -> list[str]:
     return [*lines, "its dependencies, and what its build and its setup run, are not known yet"]
 
 
-def require_consent(
-    lines: Iterable[str], console: Console, terminal: Terminal, *, agrees: bool
-) -> None:
-    """Print what will run, and ask; leave with exit code 3 if the user does not agree."""
-    lines = list(lines)
+def require_consent(lines: Sequence[str], terminal: Terminal, *, agrees: bool) -> None:
+    """Print what will run, and ask. Raises `NotAgreedError`."""
     if not lines:
         return
-    console.say(f"{count(len(lines), 'thing')} to trust:")
+    terminal.say(f"{count(len(lines), 'thing')} to trust:")
     for line in lines:
-        console.say(f"  {shown_text(line)}")
-    if agrees:
-        return
-    if terminal.is_there and click.confirm("Install and run this?", err=True):
-        return
-    console.say("nothing was installed" + ("" if terminal.is_there else "; --yes agrees to it"))
-    raise click.exceptions.Exit(NOT_AGREED)
+        terminal.say(f"  {shown_text(line)}")
+    require_agreement(terminal, "Install and run this?", yes=agrees)
 
 
 def require_unchanged(unit: CodeUnit | None, folder: str) -> None:

@@ -191,7 +191,7 @@ class Installer:
             message = f"cannot be compared completely: {unit.problem}; nothing was installed"
             raise SatchelError(message, where=path)
         lines = lines_of_folder(plugin, unit, hook)
-        require_consent(lines, self.console, self.terminal, agrees=self.agrees)
+        require_consent(lines, self.terminal, agrees=self.agrees)
         texts = self._collect_values(name, manifest.config)
         if hook:
             # The setup of a copy runs in its final folder.
@@ -276,7 +276,7 @@ class Installer:
         package, signers, signature = _signed(package)
         require_signer(self.signer, signers, package.target)
         lines = lines_of_package(package, signature)
-        require_consent(lines, self.console, self.terminal, agrees=self.agrees)
+        require_consent(lines, self.terminal, agrees=self.agrees)
         values = {
             name: self._collect_values(name, fields) for name, fields in fields_by_plugin.items()
         }

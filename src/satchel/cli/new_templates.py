@@ -219,7 +219,6 @@ def distribution_name(name: str, taken: Collection[str] = ()) -> str:
 
 
 def _is_taken(name: str, taken: Collection[str]) -> bool:
-    """Return whether another module or distribution has the name."""
     module = _as_module(name)
     is_python = keyword.iskeyword(module) or module in sys.stdlib_module_names
     return is_python or not {normalized(module), normalized(name)}.isdisjoint({"satchel", *taken})

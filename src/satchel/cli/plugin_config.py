@@ -52,9 +52,9 @@ class PluginConfigView:
     def _warnings(self) -> Iterator[Diagnostic]:
         """Warn of values without a declared field, and of a file that others can read."""
         config = self.config
-        keys = config.written if self.keys is None else self.keys
+        keys = config.raw if self.keys is None else self.keys
         names = ", ".join(keys) or "none"
-        for key in sorted(set(config.written).difference(keys)):
+        for key in sorted(set(config.raw).difference(keys)):
             near = near_misses(key, keys)
             fix = f"did you mean {', '.join(near)}?" if near else f"fields: {names}"
             origin = config.origins[key]
@@ -65,7 +65,7 @@ class PluginConfigView:
 
     def require_known(self) -> None:
         """Raise `NotFoundError` if neither a plugin nor a value has this name."""
-        if self.other_plugins is not None and not self.config.written:
+        if self.other_plugins is not None and not self.config.raw:
             raise NotFoundError("plugin", self.name, near_misses(self.name, self.other_plugins))
 
     def warn_if_unknown(self, console: Console, keys: Iterable[str] = ()) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from satchel.cli.console import HANG, Console
@@ -40,6 +40,25 @@ def diagnostic_line(item: Diagnostic) -> str:
     """Return a diagnostic as one line without colour."""
     fix = f" -> {item.fix}" if item.fix else ""
     return one_line(f"{location_text(item)}: {item.severity}[{item.code}]: {item.message}{fix}")
+
+
+def workflow_command(level: str, place: Mapping[str, object], message: str) -> str:
+    """Return a command of GitHub Actions, which marks a line in a change.
+
+    Format: docs.github.com, workflow commands; escapes as in `@actions/core`.
+    """
+    escapes = "%\r\n"
+    properties = ",".join(
+        f"{key}={_escaped(str(value), escapes + ':,')}" for key, value in place.items() if value
+    )
+    return f"::{level} {properties}::{_escaped(message, escapes)}"
+
+
+def _escaped(text: str, characters: str) -> str:
+    """Percent-encode some characters; '%' must be the first of them."""
+    for character in characters:
+        text = text.replace(character, f"%{ord(character):02X}")
+    return visible(text)
 
 
 def table(rows: Sequence[Sequence[str]], console: Console, header: Sequence[str] = ()) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
+from satchel.cli.rendering import workflow_command
 from satchel.reports.short_texts import relative
 from satchel.scan import SCAN_RULES, ScanFinding
 
@@ -28,10 +29,12 @@ def sarif_report(findings: Iterable[ScanFinding]) -> dict[str, Any]:
 
 def github_line(finding: ScanFinding) -> str:
     """Return a finding as a command of GitHub Actions, which marks the line in a change."""
-    place = (
-        f"file={_escaped(relative(finding.path))},line={max(finding.line, 1)},title={finding.rule}"
-    )
-    return f"::warning {place}::{_escaped(finding.meaning)}: {_escaped(finding.text)}"
+    place = {
+        "file": relative(finding.path),
+        "line": max(finding.line, 1),
+        "title": finding.rule,
+    }
+    return workflow_command("warning", place, f"{finding.meaning}: {finding.text}")
 
 
 def _result(finding: ScanFinding) -> dict[str, Any]:
@@ -50,9 +53,3 @@ def _result(finding: ScanFinding) -> dict[str, Any]:
             }
         ],
     }
-
-
-def _escaped(text: str) -> str:
-    for letter, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C")):
-        text = text.replace(letter, code)
-    return text

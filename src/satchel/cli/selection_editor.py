@@ -146,10 +146,10 @@ def change_selection(
                 {"name": name, "enabled": enables, "path": path, "changed": after != last}
             )
         if after != before:
-            written = _edited(data, before, after)
-            write_atomic(path, written)
+            content = _edited(data, before, after)
+            write_atomic(path, content)
             if sources.project:
-                _keep_trust(before, parse_selection(path, before.scope, written))
+                _keep_trust(before, parse_selection(path, before.scope, content))
     _report_exceptions(console, names, sources, Selection((after, *others.files)), enables=enables)
     if sources.project and sources.project_level is TrustLevel.NONE:
         console.say("this project is not trusted, so the file has no effect yet: satchel trust")
@@ -188,7 +188,7 @@ def forget(names: Iterable[str]) -> None:
     removed = {text for name in names for text in (name, f"plugin:{name}")}
     with file_lock(path):
         data, before = _read(path, Sources())
-        kept = tuple(item for item in before.enable.written if item not in removed)
+        kept = tuple(item for item in before.enable.texts if item not in removed)
         after = replace(before, enable=SelectionPatterns(kept))
         if after != before:
             write_atomic(path, _edited(data, before, after))
@@ -252,7 +252,7 @@ def _hypothetical_entries(name: str) -> list[SelectableEntry]:
 def _is_mentioned(name: str, path: str) -> bool:
     """Return whether a file has the name already, so that it can be removed from there."""
     file = read_selection(path).files[0]
-    return name in file.enable.written or name in file.disable.written
+    return name in file.enable.texts or name in file.disable.texts
 
 
 def _refuse_unknown(
@@ -293,11 +293,11 @@ def _report_exceptions(
 
 
 def _without(patterns: SelectionPatterns, name: str) -> SelectionPatterns:
-    return SelectionPatterns(tuple(item for item in patterns.written if item != name))
+    return SelectionPatterns(tuple(item for item in patterns.texts if item != name))
 
 
 def _with(patterns: SelectionPatterns, name: str) -> SelectionPatterns:
-    return patterns if name in patterns.written else SelectionPatterns((*patterns.written, name))
+    return patterns if name in patterns.texts else SelectionPatterns((*patterns.texts, name))
 
 
 def _edited(data: bytes, before: SelectionFile, after: SelectionFile) -> bytes:
@@ -309,30 +309,30 @@ def _edited(data: bytes, before: SelectionFile, after: SelectionFile) -> bytes:
         document = tomlkit.parse(data.decode("utf-8-sig"))
         _edit(document, "enable", before.enable, after.enable)
         _edit(document, "disable", before.disable, after.disable)
-        written = document.as_string().encode()
+        content = document.as_string().encode()
     except (tomlkit.exceptions.TOMLKitError, ValueError) as problem:
         raise SatchelError(f"cannot edit: {problem}", where=before.path) from problem
-    written = (_BOM if data.startswith(_BOM) else b"") + written
+    content = (_BOM if data.startswith(_BOM) else b"") + content
     # Check the result: an unusual layout may have confused the editor.
-    result = parse_selection(before.path, before.scope, written)
+    result = parse_selection(before.path, before.scope, content)
     _require_readable(result)
     if (result.enable, result.disable) != (after.enable, after.disable):
         raise SatchelError("cannot be edited by a program; edit it by hand", where=before.path)
-    return written
+    return content
 
 
 def _edit(document: Any, key: str, before: SelectionPatterns, after: SelectionPatterns) -> None:
     from tomlkit import array
 
-    if key not in document and after.written:
+    if key not in document and after.texts:
         document[key] = array().multiline(True)
-    for item in before.written:
-        if item not in after.written:
+    for item in before.texts:
+        if item not in after.texts:
             document[key].remove(item)
-    for item in after.written:
-        if item not in before.written:
+    for item in after.texts:
+        if item not in before.texts:
             document[key].append(item)
-    if before.written and not after.written:
+    if before.texts and not after.texts:
         # Remove the empty list, unless it has a comment.
         empty = document[key]
         if "#" not in empty.as_string() + empty.trivia.comment:

@@ -1,7 +1,7 @@
 """What `satchel serve` serves, what it does not, and the option that would serve it."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from satchel.cli.rendering import diagnostic_line
@@ -14,7 +14,6 @@ from satchel.names import BASIC_GROUP, SESSION_TOOLS, fits
 from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
-    import satchel
     from satchel.catalog import Catalog, GroupEntry
     from satchel.diagnostics import Diagnostic
 
@@ -37,14 +36,19 @@ class ServedReport:
     """What is not served because the operator did not ask for it."""
 
 
-def served_report(app: "satchel.Satchel", selection: ServedSelection) -> ServedReport:
-    """Compare what the operator named with what is served now."""
-    catalog = app.catalog
+def served_report(
+    catalog: "Catalog", declared: Collection[str], selection: ServedSelection
+) -> ServedReport:
+    """Compare what the operator named, and the declared MCP servers, with what is served."""
     # Each in full: another command may see another world later.
     errors = map(diagnostic_line, new_problems((), catalog.diagnostics))
     return ServedReport(
         served=_served(catalog, selection),
-        missing=(*_missing_names(catalog, selection), *_missing_servers(app), *errors),
+        missing=(
+            *_missing_names(catalog, selection),
+            *_missing_servers(catalog, declared),
+            *errors,
+        ),
         others=tuple(_other_groups(catalog, selection)),
     )
 
@@ -64,7 +68,6 @@ def _served(catalog: "Catalog", selection: ServedSelection) -> str:
 
 
 def _missing_names(catalog: "Catalog", selection: ServedSelection) -> Iterator[str]:
-    """Yield the groups and patterns that match nothing."""
     for name in sorted(selection.groups - catalog.groups.keys()):
         yield f"there is no group {name!r} yet"
     for name in sorted(selection.groups & catalog.groups.keys()):
@@ -76,14 +79,13 @@ def _missing_names(catalog: "Catalog", selection: ServedSelection) -> Iterator[s
             yield f"no tool matches {pattern!r} yet"
 
 
-def _missing_servers(app: "satchel.Satchel") -> Iterator[str]:
+def _missing_servers(catalog: "Catalog", declared: Collection[str]) -> Iterator[str]:
     """Yield the declared servers that are not connected and not known to be down."""
-    declared = app.declared_mcp_servers
     if NESTED in os.environ:
         if declared:
             yield "another satchel connects to this one, so it connects to no servers itself"
         return
-    for name in starting_servers(app.catalog):
+    for name in starting_servers(catalog):
         yield f"MCP server {name!r} is still starting; it is served once it is up"
 
 

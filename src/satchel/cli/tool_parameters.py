@@ -51,7 +51,6 @@ def _from_schema(tool: Any) -> list[Parameter]:
 
 
 def _type_of(schema: Any) -> str:
-    """Return the type of a value in a word or two."""
     if not isinstance(schema, dict):
         return ""
     if "enum" in schema:

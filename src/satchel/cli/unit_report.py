@@ -93,8 +93,8 @@ def _servers(unit: SourceUnit) -> Iterator[str]:
             verb, reached = "connects to", server.url
         yield f"  server {one_line(server.name)} {verb}: {shorten(one_line(reached), 500)}"
         if server.env or server.headers:
-            passed = [f"{key}={value}" for key, value in {**server.env, **server.headers}.items()]
-            yield f"    with {shorten(one_line(', '.join(passed)), 500)}"
+            values = [f"{key}={value}" for key, value in {**server.env, **server.headers}.items()]
+            yield f"    with {shorten(one_line(', '.join(values)), 500)}"
 
 
 def _listed(names: list[str]) -> str:

@@ -191,15 +191,14 @@ class ToolStateEffect:
             raise DefinitionError(message, where=place, fix=fix)
 
 
-def require_text(key: str, noun: str, given: Any, place: str = "") -> None:
+def require_text(key: str, noun: str, value: Any, place: str = "") -> None:
     """Raise `DefinitionError` unless a value is a string that is not blank."""
-    if not (isinstance(given, str) and given.strip()):
-        message = f"the {key} of {noun} is {_described(given)}"
+    if not (isinstance(value, str) and value.strip()):
+        message = f"the {key} of {noun} is {_described(value)}"
         raise DefinitionError(message, where=place, fix="Write some text.")
 
 
 def _described(value: Any) -> str:
-    """Describe an invalid value."""
     if not isinstance(value, str):
         return "not a string"
     return quoted(value) if value.strip() else "empty"

@@ -74,7 +74,6 @@ def read_short_form(fields: Mapping[Any, Any], where: str) -> dict[str, Any]:
 
 
 def _field(text: str, place: str) -> tuple[dict[str, Any], bool]:
-    """Return the schema of one field, and whether it is required."""
     kind, _, description = _partition(text, _BEFORE_DESCRIPTION)
     kind, has_default, default = (part.strip() for part in _partition(kind, frozenset("=")))
     try:

@@ -26,9 +26,9 @@ def effects_of(
     """
     if result.is_error or result.is_interrupted:
         return {}
-    written = _written(contract, result)
-    effects = [item for item in contract.state_effects if item.key in written]
-    return {item.key: _merged(contract, item, written[item.key], state) for item in effects}
+    values = _written(contract, result)
+    effects = [item for item in contract.state_effects if item.key in values]
+    return {item.key: _merged(contract, item, values[item.key], state) for item in effects}
 
 
 def kept_keys(contracts: Iterable[ToolContract]) -> dict[str, bool]:

@@ -98,14 +98,14 @@ class ToolContract:
         defaults = self._defaults
         if not defaults:  # As in most schemas.
             return dict(arguments)
-        given = {
+        values = {
             name: value
             for name, value in arguments.items()
             if value is not None
             or name not in defaults
             or _takes_null(self.parameters["properties"][name])
         }
-        return {**deepcopy(defaults), **given}
+        return {**deepcopy(defaults), **values}
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
@@ -138,10 +138,10 @@ _PARTS: Mapping[str, type[Any]] = {
 }
 
 
-def _parts_of_kind(part: str, given: Any, kind: type[T], place: str) -> tuple[T, ...]:
+def _parts_of_kind(part: str, value: Any, kind: type[T], place: str) -> tuple[T, ...]:
     """Validate the parts of one kind; a single part may stand without a list."""
-    is_collection = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
-    items: tuple[T, ...] = tuple(given) if is_collection else (given,)
+    is_collection = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
+    items: tuple[T, ...] = tuple(value) if is_collection else (value,)
     for item in items:
         if not isinstance(item, kind):
             message = f"{type(item).__name__} is not a {kind.__name__}"

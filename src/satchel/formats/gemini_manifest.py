@@ -52,7 +52,6 @@ def read_gemini_extension(data: bytes, path: str, limits: Limits) -> ReadResult[
 
 
 def _as_claude(entry: JsonValue) -> JsonValue:
-    """Return a server with the keys and placeholders of a Claude bundle."""
     entry = _with_variables(entry)
     if not isinstance(entry, dict):
         return entry

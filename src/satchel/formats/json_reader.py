@@ -121,7 +121,6 @@ class _Reader:
         return token
 
     def _mark(self, expected: str) -> str:
-        """Read one of the expected marks."""
         token = self._next()
         if token["mark"] is None or token["mark"] not in expected:
             raise self._fault(f"expected {' or '.join(expected)}")

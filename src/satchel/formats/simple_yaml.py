@@ -64,7 +64,6 @@ class _SimpleReader:
         self.found: dict[KeyPath, int] = {}
 
     def entries(self) -> dict[str, YamlValue]:
-        """Read the whole mapping."""
         values: dict[str, YamlValue] = {}
         while (line := self._next()) is not None:
             entry = _ENTRY.fullmatch(line)

@@ -229,11 +229,9 @@ class _Fields:
         return self.yaml.values.get(key)
 
     def report(self, code: str, key: str, message: str, fix: str) -> None:
-        """Add a diagnostic on the line of a top-level key."""
         self.collector.add(code, message, fix, self.yaml.lines.get((key,)))
 
     def text(self, key: str) -> str | None:
-        """Return an optional text; report a value that is not text."""
         value = self.get(key)
         if value is None or isinstance(value, str):
             return value

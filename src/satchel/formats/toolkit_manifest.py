@@ -232,7 +232,6 @@ def _name(top: ManifestBlock, folder: str, entry_point: str) -> str:
 
 
 def _groups(top: ManifestBlock) -> tuple[GroupManifest, ...]:
-    """Read the groups, a mapping by name or a list of items with a name."""
     groups = [_group(name, block) for name, block in top.blocks("groups", "group")]
     names = [group.name for group in groups]
     for name in sorted({name for name in names if name and names.count(name) > 1}):

@@ -64,7 +64,6 @@ class TrustedHosts:
         return None
 
     def _is_known(self, origin: str, host: str) -> bool:
-        """Return whether an origin is listed, or is the same as the requested host."""
         try:
             page = origin_of(origin)
             return page in self._origins or page == origin_of(f"{urlsplit(page).scheme}://{host}")

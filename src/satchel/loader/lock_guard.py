@@ -164,14 +164,19 @@ class LockGuard:
 
 
 def load_guard(path: str | os.PathLike[str], *, is_frozen: bool) -> LockGuard:
-    """Read a lock file. Raises `SatchelError` if it is missing or broken."""
+    """Return the guard of a lock file. Raises `SatchelError` if it is missing or broken."""
     file = os.fspath(path)
+    return LockGuard(lock_at(file), file, lock_places(file), is_frozen=is_frozen)
+
+
+def lock_at(file: str) -> Lock:
+    """Read a lock file. Raises `SatchelError` if it is missing or broken."""
     try:
         data, _ = read_regular(full_path(file), _LARGEST)
     except UnreadableFileError as problem:
         fix = "" if exists(full_path(file)) else "run 'satchel lock' where it should be"
         raise SatchelError(f"cannot be read: {problem}", where=file, fix=fix) from None
-    return LockGuard(read_lock(data, file), file, lock_places(file), is_frozen=is_frozen)
+    return read_lock(data, file)
 
 
 def _is_part_of(place: str, owners: Iterable[str]) -> bool:

@@ -44,13 +44,13 @@ def reconcile(
     config: LoaderConfig, cache: ScanCache, previous: Catalog, options: ReconcileOptions
 ) -> tuple[ScanCache, Catalog]:
     """Ask all providers and build the next catalog; return `previous` if nothing changed."""
-    written = cache.written
-    if options.follows_files or not written.files:
+    whole = cache.whole
+    if options.follows_files or not whole.files:
         # Other passes come at any time, and would take half written settings for the user's.
-        written = config.selection(written, debounce=options.debounce)
-    inputs = _inputs(config, cache, previous, options, written)
+        whole = config.selection(whole, debounce=options.debounce)
+    inputs = _inputs(config, cache, previous, options, whole)
     providers = pass_providers(inputs)
-    now = ScanCache(selection=inputs.selection, written=written, gate=inputs.gate)
+    now = ScanCache(selection=inputs.selection, whole=whole, gate=inputs.gate)
     # Names of plugins win over those of MCP servers, so servers are asked last.
     for renamed_on_conflict in (False, True):
         asked = [
@@ -102,11 +102,11 @@ def _inputs(
     cache: ScanCache,
     previous: Catalog,
     options: ReconcileOptions,
-    written: Selection,
+    whole: Selection,
 ) -> PassInputs:
     """Limit the settings of projects to what the user trusts."""
     gate = open_gate(config.projects, config.settings, cache.gate)
-    selection = gate.limited(written, cache.selection) if gate.grants else written
+    selection = gate.limited(whole, cache.selection) if gate.grants else whole
     return PassInputs(
         config=config,
         options=options,
@@ -208,7 +208,6 @@ def _is_same(new: PluginContribution, old: PluginContribution) -> bool:
 
 
 def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterable[RankedSkill]:
-    """Give each skill its rank, and mark those that may be half written."""
     for order, scan in enumerate(scans.values()):
         for found in scan.findings.values():
             yield _ranked_skill(inputs, order, found)

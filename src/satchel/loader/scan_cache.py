@@ -73,8 +73,8 @@ class ScanCache:
     """The results of one pass, reused by the next."""
 
     selection: Selection = field(default_factory=Selection)
-    written: Selection = field(default_factory=Selection)
-    """The selection as it is written, also what is not trusted."""
+    whole: Selection = field(default_factory=Selection)
+    """The selection with what is not trusted."""
     gate: TrustGate = field(default_factory=TrustGate)
     answers: Mapping[PassProvider, ProviderAnswer] = field(default_factory=dict)
     """What each provider answered, before anything was decided about it."""

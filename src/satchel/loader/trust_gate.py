@@ -14,10 +14,10 @@ from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Settings
-from satchel.sources import Precedence, RootKind, Selection, conventional_roots
+from satchel.sources import Precedence, Selection, conventional_roots
 from satchel.sources.file_reader import is_inside
 from satchel.sources.projects import SERVERS_FILE, Project, TrustLevel
-from satchel.sources.search_roots import ScriptRule
+from satchel.sources.search_roots import ScriptRule, distinct_roots
 from satchel.sources.selection import SELECTION_FILE, SelectionFile
 from satchel.sources.state_files import environment, exists
 
@@ -132,13 +132,12 @@ class TrustGate:
         of_projects = (root for it in self.grants.values() for root in project_roots(it.project))
         # Not those of a folder that a link has just replaced: its target is not trusted.
         theirs = (root for root in (*of_files, *of_projects) if self.of_root(root))
-        unique: dict[tuple[str, RootKind], SearchRoot] = {}
+        ruled = []
         for root in (*given, *theirs):
             grant = self.of_root(root)
             if grant is None or grant.level is not TrustLevel.NONE:
-                ruled = replace(root, scripts=grant.script_rule) if grant else root
-                unique.setdefault((root.path, root.holds), ruled)
-        return tuple(unique.values())
+                ruled.append(replace(root, scripts=grant.script_rule) if grant else root)
+        return distinct_roots(ruled)
 
     def limited(self, read: Selection, before: Selection) -> Selection:
         """Return the settings that count. While new ones are held, the last trusted ones do.

@@ -154,7 +154,6 @@ class SatchelServer:
         return server
 
     def _greeting(self) -> str:
-        """Return the instructions for clients that begin with a handshake."""
         mode = self._connected_mode
         return self._views.view_of(self._views.initial_groups(mode), mode).instructions
 
@@ -206,7 +205,6 @@ class SatchelServer:
         return self._views.view_of(client.session.active_groups, client.mode)
 
     def _shared_view(self) -> ClientView:
-        """Return the current view of all clients without a handshake."""
         return self._views.view_of(
             self._views.initial_groups(self._connectionless_mode), self._connectionless_mode
         )

@@ -85,7 +85,6 @@ class _Wire:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[tuple[Any, Any]]:
-        """Read and write during the block."""
         written = anyio.Event()
         async with BlockingPortal() as portal, anyio.create_task_group() as tasks:
             reader = threading.Thread(
@@ -163,7 +162,6 @@ def _line(message: types.JSONRPCMessage) -> bytes:
 
 
 def _message(line: bytes) -> types.JSONRPCMessage:
-    """Parse a message. Raises `MCPError` for an invalid one."""
     text = "This is not a JSON-RPC message."
     if line == _TOO_LONG:
         raise MCPError(

@@ -54,8 +54,8 @@ def call_of(name: Any, arguments: Any, call_id: Any) -> ToolCall:
 
 def custom_call_of(name: Any, text: Any, call_id: Any) -> ToolCall:
     """Return a call of OpenAI's type `custom`: the model's text is its one argument, `input`."""
-    given = {"input": text} if isinstance(text, str) else {}
-    return call_of(name, given, call_id).changed(custom=True)
+    arguments = {"input": text} if isinstance(text, str) else {}
+    return call_of(name, arguments, call_id).changed(custom=True)
 
 
 def data_url(data: bytes, mime_type: str) -> str:

@@ -39,7 +39,7 @@ class Provided:
     """The folders of skills and plugins that it names."""
     watched: tuple[StampedPath, ...] = field(default=(), compare=False)
     """The paths that it watches, with their stamps when it was asked."""
-    given: Contribution | None = field(default=None, compare=False, repr=False)
+    contribution: Contribution | None = field(default=None, compare=False, repr=False)
     """What it returned."""
 
     @property
@@ -65,7 +65,7 @@ def nothing_provided(name: str, owner: str, rank: int) -> Provided:
 
 def failed(last: Provided, message: str, fix: str = "") -> Provided:
     """Return the last state of a provider, marked as broken: the last good versions stay."""
-    effect = "its last contribution stays" if last.given else "it contributes nothing"
+    effect = "its last contribution stays" if last.contribution else "it contributes nothing"
     problem = make_diagnostic(
         "provider-failed",
         Where(last.plugin.path),
@@ -81,27 +81,28 @@ def failed(last: Provided, message: str, fix: str = "") -> Provided:
     )
 
 
-def take(given: Any, last: Provided, limits: Limits, number: int) -> Provided:
+def take(contribution: Any, last: Provided, limits: Limits, number: int) -> Provided:
     """Check and convert what a provider returned; `number` differs for each answer of it.
 
     Raises `DefinitionError` for nonsense.
     """
-    if not isinstance(given, Contribution):
+    if not isinstance(contribution, Contribution):
         raise DefinitionError(
-            f"contribute returned {type(given).__name__}", fix="return a satchel.Contribution"
+            f"contribute returned {type(contribution).__name__}",
+            fix="return a satchel.Contribution",
         )
-    if not isinstance(given.precedence, Precedence):
+    if not isinstance(contribution.precedence, Precedence):
         raise DefinitionError("the precedence of a contribution is no Precedence")
-    plugin, checked = last.plugin, _Checked(last.plugin.path, list(_diagnostics(given)))
-    skills, roots = _skills(given, last, limits, checked)
-    groups = tuple(checked.each(_all(given.groups, "groups", limits), _group))
-    tools = tuple(_tools(given, plugin, checked, limits, f"answer {number}"))
-    folders = _all(given.plugins, "plugins", limits)
-    roots += checked.each(folders, partial(_root, RootKind.PLUGINS, plugin.name, given))
+    plugin, checked = last.plugin, _Checked(last.plugin.path, list(_diagnostics(contribution)))
+    skills, roots = _skills(contribution, last, limits, checked)
+    groups = tuple(checked.each(_all(contribution.groups, "groups", limits), _group))
+    tools = tuple(_tools(contribution, plugin, checked, limits, f"answer {number}"))
+    folders = _all(contribution.plugins, "plugins", limits)
+    roots += checked.each(folders, partial(_root, RootKind.PLUGINS, plugin.name, contribution))
     return Provided(
         plugin=replace(
             plugin,
-            scope=given.precedence,
+            scope=contribution.precedence,
             groups=groups,
             tools=tools,
             digest=digest_of("\n".join(f"{tool.name} {tool.version}" for tool in tools).encode()),
@@ -109,7 +110,7 @@ def take(given: Any, last: Provided, limits: Limits, number: int) -> Provided:
         ),
         skills=skills,
         roots=tuple(dict.fromkeys(roots)),
-        given=given,
+        contribution=contribution,
     )
 
 
@@ -141,17 +142,17 @@ class _Checked:
 
 
 def _skills(
-    given: Contribution, last: Provided, limits: Limits, checked: _Checked
+    contribution: Contribution, last: Provided, limits: Limits, checked: _Checked
 ) -> tuple[tuple[SkillFinding, ...], list[SearchRoot]]:
     name, known = last.name, {finding.path: finding for finding in last.skills}
-    items = _all(given.skills, "skills", limits)
+    items = _all(contribution.skills, "skills", limits)
     folders = [item for item in items if isinstance(item, str | os.PathLike)]
-    roots = checked.each(folders, partial(_root, RootKind.SKILLS, name, given))
+    roots = checked.each(folders, partial(_root, RootKind.SKILLS, name, contribution))
     findings: dict[str, SkillFinding] = {}
 
     def find(skill: Any) -> SkillFinding:
         path = skill_path(name, str(getattr(skill, "name", "")))
-        return find_skill(skill, name, given.precedence, limits, known.get(path))
+        return find_skill(skill, name, contribution.precedence, limits, known.get(path))
 
     others = (item for item in items if not isinstance(item, str | os.PathLike))
     for finding in checked.each(others, find):
@@ -160,10 +161,10 @@ def _skills(
     return tuple(findings.values()), list(roots)
 
 
-def _root(kind: RootKind, source: str, given: Contribution, path: Any) -> SearchRoot:
+def _root(kind: RootKind, source: str, contribution: Contribution, path: Any) -> SearchRoot:
     if not isinstance(path, str | os.PathLike):
         raise DefinitionError(f"{type(path).__name__} is not the path of a folder of {kind}")
-    root = search_root(path, kind, given.precedence)
+    root = search_root(path, kind, contribution.precedence)
     # The user did not make its links: the folder may be a copy from anywhere.
     return replace(root, source=source, follows_links_out=False)
 
@@ -179,7 +180,7 @@ def _group(group: Any) -> Group:
 
 
 def _tools(
-    given: Contribution,
+    contribution: Contribution,
     plugin: PluginContribution,
     checked: _Checked,
     limits: Limits,
@@ -191,7 +192,7 @@ def _tools(
     def convert(item: Any) -> ToolContribution:
         return known.get(id(item)) or _tool(item, plugin, version, limits)
 
-    for tool in checked.each(_all(given.tools, "tools", limits), convert):
+    for tool in checked.each(_all(contribution.tools, "tools", limits), convert):
         if tool.name in names:
             checked.leave_out(f"a second tool {tool.name!r}; the first one is used")
         else:
@@ -219,8 +220,8 @@ def _source_of(contribution: ToolContribution) -> Any:
     return tool.fn if isinstance(tool, FunctionTool) else tool
 
 
-def _diagnostics(given: Contribution) -> Iterable[Diagnostic]:
-    return (item for item in tuple(given.diagnostics) if isinstance(item, Diagnostic))
+def _diagnostics(contribution: Contribution) -> Iterable[Diagnostic]:
+    return (item for item in tuple(contribution.diagnostics) if isinstance(item, Diagnostic))
 
 
 def _all(items: Any, what: str, limits: Limits) -> list[Any]:

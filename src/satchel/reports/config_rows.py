@@ -17,7 +17,7 @@ def config_rows(config: Configuration) -> list[dict[str, Any]]:
     declared = {item.key for item in config.fields}
     return [
         *(_row(config, item.key, item) for item in config.fields),
-        *(_row(config, key, None) for key in sorted(config.written) if key not in declared),
+        *(_row(config, key, None) for key in sorted(config.raw) if key not in declared),
     ]
 
 
@@ -28,7 +28,7 @@ def _row(config: Configuration, key: str, item: "ConfigField | None") -> dict[st
         "type": item.type if item else None,
         "description": one_line(item.description) if item else "",
         "required": bool(item and item.required),
-        "value": _display(config.written[key], item) if has_value else None,
+        "value": _display(config.raw[key], item) if has_value else None,
         "origin": config.origins.get(key, "missing"),
         "problem": config.invalid.get(key, "")
         or ("has no value" if item and item in config.missing else ""),

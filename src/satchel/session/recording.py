@@ -111,7 +111,6 @@ def describe_step(step: Step) -> dict[str, Any]:
 
 
 def _checked(entry: Any, number: int) -> dict[str, Any]:
-    """Return an entry whose parts can be used."""
     match entry:
         case {"kind": "message", "message": dict()}:
             return dict(entry)

@@ -175,7 +175,6 @@ class _LimitedFile:
         self._last = b""
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
         if not 0 <= size <= _LARGEST_RECORD:
             raise SatchelError("contains a record that is too large; nothing was extracted")
         self._last = self._file.read(size)
@@ -188,7 +187,6 @@ class _LimitedFile:
         self._file.seek(at)
 
     def tell(self) -> int:
-        """Return the position."""
         at: int = self._file.tell()
         return at
 

@@ -87,7 +87,6 @@ class _Git:
         }
 
     def fetch(self) -> str:
-        """Fetch the wanted commit, and return its name."""
         rev, url = self._address.rev, self._address.location
         one = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1", "--", url)
         try:
@@ -105,7 +104,6 @@ class _Git:
         return commit
 
     def files(self, commit: str) -> Iterator[_TreeFile]:
-        """Yield the files of a commit."""
         data = self._git("ls-tree", "-r", "-z", "--full-tree", commit)
         for line in data.split(b"\0")[:-1]:
             head, _, path = line.partition(b"\t")
@@ -114,7 +112,6 @@ class _Git:
 
     @contextmanager
     def blobs(self) -> Iterator["_Blobs"]:
-        """Yield a reader of the contents of files."""
         with self._start("cat-file", "--batch") as process:
             try:
                 assert process.stdin is not None
@@ -124,7 +121,6 @@ class _Git:
                 process.kill()
 
     def run(self, *arguments: str) -> bytes:
-        """Run git, and return what it prints. Raises `SatchelError`."""
         try:
             process = subprocess.run(  # noqa: S603 - the arguments are checked, or ours
                 self._command(arguments), check=False, capture_output=True,
@@ -181,7 +177,6 @@ class _Blobs:
         self._asked, self._answered = asked, answered
 
     def read(self, blob: str, most_bytes: int) -> bytes:
-        """Return the content of a file. Raises `SatchelError`."""
         self._asked.write(blob.encode() + b"\n")
         self._asked.flush()
         _, kind, size = (*self._answered.readline().split(), b"", b"")[:3]
@@ -204,7 +199,6 @@ class _Writer:
         self._notes: list[str] = []
 
     def write(self, commit: str) -> tuple[str, ...]:
-        """Write all files, and return notes about what was left out. Raises `SatchelError`."""
         below = self._address.subdirectory
         prefix = f"{below}/" if below else ""
         files = [item for item in self._git.files(commit) if item.path.startswith(prefix)]

@@ -104,9 +104,9 @@ class _SecretRecorder:
 
 def _secrets(plugin: str, fields: tuple[ConfigField, ...]) -> dict[str, Any]:
     """Return the configured secrets; a value that is not declared may be one, too."""
-    written = read_configuration(plugin, {}, fields=fields).written
+    raw = read_configuration(plugin, {}, fields=fields).raw
     public = {item.key for item in fields if not item.is_secret}
-    return {key: value for key, value in written.items() if key not in public}
+    return {key: value for key, value in raw.items() if key not in public}
 
 
 def find_setup_hook(plugin: PluginFinding) -> SetupHook | None:

@@ -146,11 +146,9 @@ class _SnapshotLoader(importlib.abc.InspectLoader):
         self.path = snapshot.path_of(file)
 
     def is_package(self, fullname: str) -> bool:  # noqa: ARG002 - the loader's protocol
-        """Return whether the module is a package."""
         return self._package
 
     def get_filename(self, fullname: str) -> str:  # noqa: ARG002 - the loader's protocol
-        """Return the path of the original file."""
         return self.path
 
     def get_source(self, fullname: str) -> str:  # noqa: ARG002 - the loader's protocol
@@ -158,7 +156,6 @@ class _SnapshotLoader(importlib.abc.InspectLoader):
         return importlib.util.decode_source(self._source)
 
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - the loader's protocol
-        """Return the compiled source."""
         code: CodeType = compile(self._source, self.path, "exec", dont_inherit=True)
         return code
 

@@ -49,8 +49,8 @@ class Configuration:
     """Whether the file exists but cannot be read, so that its values are unknown."""
     fields: tuple[ConfigField, ...] = ()
     """The fields that the plugin declares."""
-    written: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """The values as given, with invalid ones."""
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The values before conversion, also invalid ones."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Where each value comes from: code, environment, file, project or default."""
     invalid: Mapping[str, str] = field(default_factory=dict)
@@ -130,23 +130,23 @@ def read_configuration(
         "environment": _environment(plugin, fields),
         "code": _code_values(given, fields),
     }
-    written = {item.key: item.default for item in fields if item.default is not None}
-    origins = dict.fromkeys(written, "default")
+    raw = {item.key: item.default for item in fields if item.default is not None}
+    origins = dict.fromkeys(raw, "default")
     for origin, values in layers.items():
-        written.update(values)
+        raw.update(values)
         origins.update(dict.fromkeys(values, origin))
     for item in fields:
         # A key spelled exactly like the field was given by the host, and wins.
-        if item.name != item.key and item.name in written:
-            written[item.key], origins[item.key] = written.pop(item.name), origins.pop(item.name)
-    values, invalid = _converted(fields, written)
+        if item.name != item.key and item.name in raw:
+            raw[item.key], origins[item.key] = raw.pop(item.name), origins.pop(item.name)
+    values, invalid = _converted(fields, raw)
     config = Configuration(
         plugin=plugin,
         path=path,
         values=values,
         is_unreadable=is_unreadable,
         fields=fields,
-        written=written,
+        raw=raw,
         origins=origins,
         invalid=invalid,
         stamps=stamps,
@@ -176,14 +176,14 @@ def convert_value(item: ConfigField, value: Any) -> Any:
 
 
 def _converted(
-    fields: Iterable[ConfigField], written: Mapping[str, Any]
+    fields: Iterable[ConfigField], raw: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    values, invalid = dict(written), {}
+    values, invalid = dict(raw), {}
     for item in fields:
-        if item.key not in written:
+        if item.key not in raw:
             continue
         try:
-            values[item.key] = convert_value(item, written[item.key])
+            values[item.key] = convert_value(item, raw[item.key])
         except DefinitionError as error:
             del values[item.key]
             invalid[item.key] = f"{error.message}; {error.fix}"

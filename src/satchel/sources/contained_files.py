@@ -59,7 +59,7 @@ class Bounds:
 class ContainedFile:
     """One path inside the base folder, and a descriptor of the folder that it is in."""
 
-    written: str
+    quoted: str
     """The path as the model wrote it, quoted."""
     name: str
     """The last part of the path; the whole path if `folder` is `None`."""
@@ -85,7 +85,7 @@ class ContainedFile:
         finally:
             os.close(descriptor)
         if len(data) > limit:
-            raise ToolError(f"{self.written} is too large: more than {limit} bytes.")
+            raise ToolError(f"{self.quoted} is too large: more than {limit} bytes.")
         return data
 
     def write(self, data: bytes) -> None:
@@ -120,14 +120,14 @@ class ContainedFile:
             return None
         # Replacing needs rights only on the folder, but a read-only file is read-only on purpose.
         if not status.st_mode & _ANY_WRITE:
-            raise ToolError(f"{self.written} is read-only; write to another file.")
+            raise ToolError(f"{self.quoted} is read-only; write to another file.")
         return status.st_mode & 0o777
 
     def _demand_regular(self, status: os.stat_result) -> None:
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, "")
         if not stat.S_ISREG(status.st_mode):
-            raise ToolError(f"{self.written} {_NOT_REGULAR}")
+            raise ToolError(f"{self.quoted} {_NOT_REGULAR}")
 
 
 @contextmanager
@@ -144,24 +144,24 @@ def open_contained(
     The path is relative to `start`, a folder in `base`; error messages call it `noun`. Raises
     `ToolError` for a path that leaves `base`, and for every `OSError` inside the block.
     """
-    written = repr(shorten(path, 200))
+    quoted = repr(shorten(path, 200))
     try:
         root = (base if isinstance(base, Bounds) else Bounds(os.fspath(base))).root()
-        parts = _parts(root, start, path, written, noun)
+        parts = _parts(root, start, path, quoted, noun)
         whole = os.path.join(root, *parts)
         if not HAS_HANDLES:
             if make_folders:
                 os.makedirs(os.path.dirname(whole), exist_ok=True)
-            yield ContainedFile(written=written, name=whole, folder=None, path=whole)
+            yield ContainedFile(quoted=quoted, name=whole, folder=None, path=whole)
             return
         folder = _walk(_root(root, noun), parts[:-1], make_folders)
         try:
-            yield ContainedFile(written=written, name=parts[-1], folder=folder, path=whole)
+            yield ContainedFile(quoted=quoted, name=parts[-1], folder=folder, path=whole)
         finally:
             os.close(folder)
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, f"cannot be used: {error.strerror}.")
-        raise ToolError(f"{written} {reason}") from None
+        raise ToolError(f"{quoted} {reason}") from None
 
 
 def is_path(text: str) -> bool:
@@ -169,16 +169,16 @@ def is_path(text: str) -> bool:
     return 0 < len(text) <= _LONGEST_PATH and "\0" not in text and is_utf8(text)
 
 
-def _parts(root: str, start: str, path: str, written: str, noun: str) -> Sequence[str]:
+def _parts(root: str, start: str, path: str, quoted: str, noun: str) -> Sequence[str]:
     """Return the parts of the resolved path, relative to the resolved base folder `root`."""
     if not is_path(path):
-        raise ToolError(f"{written} is not a path; write one such as notes/plan.md.")
+        raise ToolError(f"{quoted} is not a path; write one such as notes/plan.md.")
     resolved = real_path(os.path.join(root, start, path))
     # `~` is not expanded, and drives are refused on every system.
     if path.startswith("~") or PureWindowsPath(path).drive or not is_inside(resolved, root):
-        raise ToolError(f"{written} is not inside {noun}; use a path relative to it.")
+        raise ToolError(f"{quoted} is not inside {noun}; use a path relative to it.")
     if resolved == root:
-        raise ToolError(f"{written} {_REASONS[errno.EISDIR]}")
+        raise ToolError(f"{quoted} {_REASONS[errno.EISDIR]}")
     return os.path.relpath(resolved, root).split(os.sep)
 
 

@@ -129,18 +129,18 @@ def _edited(text: str, changes: Mapping[str, str | None]) -> str:
     parts = []
     for line in lines:
         key = line.key.lower() if line.key else None
-        written = line.original.string
+        original = line.original.string
         if key is None or key not in changes:
-            parts.append(written)
+            parts.append(original)
             continue
-        prefix = _BEFORE_KEY.match(written)
+        prefix = _BEFORE_KEY.match(original)
         start = prefix[0] if prefix else ""
         value = changes[key]
         if value is None or line is not last[key]:
             # The parser adds the blank lines above to the line; keep them.
             parts.append(start[: start.rfind("\n") + 1])
             continue
-        end = written[len(written.rstrip("\r\n")) :]
+        end = original[len(original.rstrip("\r\n")) :]
         parts.append(f"{start}{line.key}={_quoted(value)}{end}")
     new = {key: value for key, value in changes.items() if key not in last and value is not None}
     whole = "".join(parts)

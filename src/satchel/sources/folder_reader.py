@@ -345,7 +345,6 @@ class _WalkState:
     """Whether files were left out."""
 
     def report_unreadable(self, path: str, reason: str) -> None:
-        """Add the diagnostic of a file that cannot be read."""
         self.diagnostics.append(
             make_diagnostic("source-unreadable", Where(path), f"cannot be read: {reason}")
         )
@@ -364,7 +363,6 @@ class _WalkState:
             self.links.add((path, real_path(path)))
 
     def content(self) -> FolderContent:
-        """Return what was found."""
         self.files.sort(key=_NAME)
         files = tuple(self.files)
         if self.links or self.diagnostics:

@@ -135,7 +135,6 @@ class _FolderModules:
         self._package = package
 
     def purge(self) -> None:
-        """Remove the modules from the interpreter."""
         withdraw_snapshot(self._package)
         for name in loaded_modules():
             if f"{name}.".startswith(f"{self._package}."):

@@ -154,7 +154,6 @@ class PackageFinding:
         return tuple(full for full, source in sources.items() if self._mentions_hooks(source))
 
     def _full_names(self, modules: Iterable[str]) -> Mapping[str, str]:
-        """Return the full names of the modules that exist."""
         existing = (name for name in modules if self.part and self.part.file_of(name))
         return {name: f"{self.home}.{name}" for name in existing}
 

@@ -132,7 +132,6 @@ class _Search:
         )
 
     def _folder(self, key: str, path: str) -> bool:
-        """Read a folder that is a plugin or a marketplace; return whether it is one."""
         form = format_of(path)
         if is_marketplace(path):
             has_own = self._marketplace(key, path)
@@ -286,7 +285,6 @@ def _without_code(finding: PluginFinding, names: frozenset[str]) -> frozenset[st
 
 
 def _is_same(before: PluginFinding, finding: PluginFinding, folder: FolderContent) -> bool:
-    """Return whether reading the manifest again would give the same finding."""
     return (
         before.parts == finding.parts
         and before.folder.digest == folder.digest

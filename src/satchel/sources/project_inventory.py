@@ -30,6 +30,7 @@ from satchel.sources.search_roots import (
     RootKind,
     SearchRoot,
     conventional_roots,
+    distinct_roots,
     skills_of_plugin,
 )
 from satchel.sources.selection import (
@@ -155,11 +156,7 @@ def _roots(project: Project, files: Iterable[SelectionFile]) -> tuple[SearchRoot
     """Return the search roots of a project, each folder once."""
     conventional = conventional_roots(project.folder, claude=project.claude)
     roots = (*(root for file in files for root in file.roots), *conventional)
-    return tuple(
-        {
-            (root.path, root.holds): root for root in roots if root.scope is Precedence.PROJECT
-        }.values()
-    )
+    return distinct_roots(root for root in roots if root.scope is Precedence.PROJECT)
 
 
 def _roots_of_plugin(plugin: PluginFinding, base: str) -> Iterable[SearchRoot]:

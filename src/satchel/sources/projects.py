@@ -42,8 +42,8 @@ class Project:
     """The absolute path without links: a link that appears later leads to another project."""
 
     def __post_init__(self) -> None:
-        written = os.fspath(self.path)
-        if not written.strip():
+        text = os.fspath(self.path)
+        if not text.strip():
             raise DefinitionError("the project has an empty path", fix="use '.' for this one")
         levels = [level.value for level in TrustLevel]
         if self.trust is not None and self.trust not in levels:
@@ -53,5 +53,5 @@ class Project:
             )
         names = (self.variables,) if isinstance(self.variables, str) else tuple(self.variables)
         object.__setattr__(self, "variables", names)
-        folder = real_path(os.path.abspath(os.path.expanduser(written)))
+        folder = real_path(os.path.abspath(os.path.expanduser(text)))
         object.__setattr__(self, "folder", folder)

@@ -92,16 +92,16 @@ def search_root(
     Raises `DefinitionError` for an empty path, which would otherwise mean the current folder, and
     for one that no file can have.
     """
-    written = os.fspath(path)
-    if not _is_possible(written):
+    text = os.fspath(path)
+    if not _is_possible(text):
         raise DefinitionError(
-            f"a folder of {holds} has a path that cannot exist: {shorten(repr(written), 100)}",
+            f"a folder of {holds} has a path that cannot exist: {shorten(repr(text), 100)}",
             fix="correct the path",
         )
-    if not written.strip():
+    if not text.strip():
         raise DefinitionError(f"a folder of {holds} has an empty path", fix="use '.' for this one")
-    source = written.rstrip("/") or "/"
-    path = full_path(written)
+    source = text.rstrip("/") or "/"
+    path = full_path(text)
     return SearchRoot(
         path=path,
         holds=holds,
@@ -166,10 +166,15 @@ def conventional_roots(
         base = real_path(_absolute(os.fspath(project)))
         roots += _roots_in(base, Precedence.PROJECT, "", claude=claude)
     roots += _roots_in(os.path.expanduser("~"), Precedence.USER, "~/", claude=claude)
-    unique: dict[tuple[str, RootKind], SearchRoot] = {}
+    return distinct_roots(roots)
+
+
+def distinct_roots(roots: Iterable[SearchRoot]) -> tuple[SearchRoot, ...]:
+    """Keep the first search root of each folder."""
+    first: dict[tuple[str, RootKind], SearchRoot] = {}
     for root in roots:
-        unique.setdefault((root.path, root.holds), root)
-    return tuple(unique.values())
+        first.setdefault((root.path, root.holds), root)
+    return tuple(first.values())
 
 
 def own_plugins() -> str:

@@ -73,31 +73,31 @@ _TOML_POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)
 class SelectionPatterns:
     """The patterns of one key: names, addresses, sources or globs, of one kind or of all."""
 
-    written: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     _exact: Mapping[tuple[str, str], str] = field(init=False, compare=False, repr=False)
     _globs: tuple[tuple[str, re.Pattern[str], str], ...] = field(
         init=False, compare=False, repr=False
     )
 
     def __post_init__(self) -> None:
-        parts = [(*_kind_and_text(pattern), pattern) for pattern in self.written]
+        parts = [(*_kind_and_text(pattern), pattern) for pattern in self.texts]
         # Compiled here, because the cache of `fnmatchcase` is limited.
         globs = tuple(
-            (kind, re.compile(translate(text)), written)
-            for kind, text, written in parts
+            (kind, re.compile(translate(text)), pattern)
+            for kind, text, pattern in parts
             if _GLOB.search(text)
         )
-        object.__setattr__(self, "_exact", {(kind, text): written for kind, text, written in parts})
+        object.__setattr__(self, "_exact", {(kind, text): pattern for kind, text, pattern in parts})
         object.__setattr__(self, "_globs", globs)
 
     def concerns(self, kind: str) -> bool:
         """Return whether a pattern may match units of this kind."""
-        return any(_kind_and_text(written)[0] in {"", kind} for written in self.written)
+        return any(_kind_and_text(pattern)[0] in {"", kind} for pattern in self.texts)
 
     @property
     def of_skills(self) -> "SelectionPatterns":
         """Return the patterns as far as they are for skills."""
-        kinds = map(_kind_and_text, self.written)
+        kinds = map(_kind_and_text, self.texts)
         return SelectionPatterns(
             tuple(f"skill:{text}" for kind, text in kinds if kind in {"", "skill"})
         )
@@ -105,7 +105,7 @@ class SelectionPatterns:
     @property
     def without_skills(self) -> "SelectionPatterns":
         """Return the patterns as far as they are for other units than skills."""
-        kinds = map(_kind_and_text, self.written)
+        kinds = map(_kind_and_text, self.texts)
         return SelectionPatterns(
             tuple(
                 f"{kind}:{text}"
@@ -116,12 +116,12 @@ class SelectionPatterns:
         )
 
     def __or__(self, other: "SelectionPatterns") -> "SelectionPatterns":
-        return SelectionPatterns((*self.written, *other.written))
+        return SelectionPatterns((*self.texts, *other.texts))
 
     @property
     def beyond_skills(self) -> tuple[str, ...]:
         """Return the patterns that may match more than skills."""
-        return tuple(text for text in self.written if _kind_and_text(text)[0] != "skill")
+        return tuple(text for text in self.texts if _kind_and_text(text)[0] != "skill")
 
     def match(self, kind: str, texts: Iterable[str]) -> str | None:
         """Return the pattern that matches one of the names of a unit."""
@@ -132,15 +132,15 @@ class SelectionPatterns:
         """Return the pattern that equals one of these texts."""
         for named in ("", kind):
             for text in texts:
-                if (written := self._exact.get((named, text))) is not None:
-                    return written
+                if (pattern := self._exact.get((named, text))) is not None:
+                    return pattern
         return None
 
     def covering(self, kind: str, texts: Sequence[str]) -> str | None:
         """Return the glob that matches one of these texts."""
-        for named, glob, written in self._globs:
+        for named, glob, pattern in self._globs:
             if named in {"", kind} and any(map(glob.match, texts)):
-                return written
+                return pattern
         return None
 
 
@@ -172,7 +172,7 @@ class SelectionFile:
     @property
     def chooses(self) -> bool:
         """Return whether it enables or disables anything."""
-        return bool(self.enable.written or self.disable.written)
+        return bool(self.enable.texts or self.disable.texts)
 
     @property
     def roots(self) -> tuple[SearchRoot, ...]:
@@ -359,15 +359,15 @@ def _read(
         return empty
     is_projects = scope is Precedence.PROJECT
     root = os.path.realpath(os.path.dirname(path)) if is_projects else ""
+    has_servers = os.path.basename(path) == SERVERS_FILE
+    parse, broken = (_parsed_servers, _broken_servers) if has_servers else (_parsed, _broken)
     try:
         read = partial(read_inside, root=root) if root else read_regular
         data, status = read(path, SELECTION_LIMIT)
     except UnreadableFileError as error:
-        broken = _broken_servers if os.path.basename(path) == SERVERS_FILE else _broken
         return broken(empty, before, str(error))
     if before is not None and before.digest == digest_of(data):
         return replace(before, stamp=stamp)
-    parse = _parsed_servers if os.path.basename(path) == SERVERS_FILE else _parsed
     parsed = parse(replace(empty, digest=digest_of(data)), before, data)
     is_recent = abs(time.time() - status.st_mtime) < patience
     if before is not None and is_recent and (parsed.is_unreadable or not data):

@@ -29,9 +29,9 @@ _XDG = {
 }
 
 
-def state_folder(given: str = "") -> str:
+def state_folder(folder: str = "") -> str:
     """Return the folder of the state files; `SATCHEL_STATE_DIR` changes it."""
-    return user_folder("state", given or os.environ.get(FOLDER_VARIABLE, ""))
+    return user_folder("state", folder or os.environ.get(FOLDER_VARIABLE, ""))
 
 
 def data_folder(plugin: str) -> str:
@@ -45,18 +45,18 @@ def cache_path(file: str) -> str:
     return os.path.join(user_folder("cache", os.environ.get(CACHE_VARIABLE, "")), file)
 
 
-def user_folder(kind: str, given: str) -> str:
-    """Return the absolute path of the folder `given`, or of the user's folder of this kind."""
-    if not given and sys.platform == "linux":
+def user_folder(kind: str, folder: str) -> str:
+    """Return the absolute path of `folder`, or of the user's folder of this kind."""
+    if not folder and sys.platform == "linux":
         # The usual case of platformdirs, which takes long to import.
         variable, usual = _XDG[kind]
         base = os.environ.get(variable, "")
-        given = os.path.join(base if os.path.isabs(base) else usual, "satchel")
-    if not given:
+        folder = os.path.join(base if os.path.isabs(base) else usual, "satchel")
+    if not folder:
         import platformdirs
 
-        given = getattr(platformdirs, f"user_{kind}_dir")("satchel", appauthor=False)
-    return os.path.abspath(os.path.expanduser(given))
+        folder = getattr(platformdirs, f"user_{kind}_dir")("satchel", appauthor=False)
+    return os.path.abspath(os.path.expanduser(folder))
 
 
 def is_file(path: str) -> bool:

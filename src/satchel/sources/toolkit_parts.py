@@ -78,7 +78,6 @@ class _NamedFiles:
         self.diagnostics: list[Diagnostic] = []
 
     def notes(self, limits: Limits) -> Mapping[str, str]:
-        """Return the texts of the notes files, by their names in the manifest."""
         texts: dict[str, str] = {}
         for name, line in self._manifest.notes_files.items():
             path = os.path.join(self._finding.code_path, name)
@@ -103,7 +102,6 @@ class _NamedFiles:
         return texts
 
     def declared(self) -> tuple[DeclaredTool, ...]:
-        """Return the tools that the modules declare."""
         tools: list[DeclaredTool] = []
         for module in self._manifest.modules:
             chosen = [tool for tool in self._manifest.chosen if tool.module == module]
@@ -146,7 +144,6 @@ class _NamedFiles:
                 self._no_module("contract", chosen.module, chosen.name, line)
 
     def check_setup(self) -> None:
-        """Report a setup module that does not exist or has no `setup(ctx)`."""
         module = self._manifest.setup
         file = self._finding.file_of(module)
         if module and not file:

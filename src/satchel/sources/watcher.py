@@ -104,7 +104,6 @@ class _Watch:
         self._diagnostics: tuple[Diagnostic, ...] = ()
 
     def fails_too_often(self) -> bool:
-        """Return whether polling should replace the events for a while."""
         return self._recent_failures() >= _MAX_FAILURES
 
     def _recent_failures(self) -> int:
@@ -119,7 +118,6 @@ class _Watch:
             self._stop.wait(self._pace.settle if self._watched().settling else self._pace.poll)
 
     def watch_events(self) -> Iterator[ChangeEvent]:
-        """Yield change events until the watches must be set again."""
         start = self._watched()
         with ExitStack() as stack:
             identity = stack.enter_context(RootIdentity(start.roots))
@@ -214,7 +212,6 @@ class _Watch:
         return frozenset(path for _, path in events)
 
     def _is_locked(self) -> bool:
-        """Return whether git is changing one of the work trees now."""
         return bool(self._locks() - self._stale_locks)
 
     def _locks(self) -> set[tuple[str, int]]:

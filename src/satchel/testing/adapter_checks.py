@@ -223,7 +223,6 @@ def make_world(folder: Path, turns: int = 60) -> World:
 
 def _tools_of(world: World) -> list[Callable[..., Any]]:
     async def hang() -> str:
-        """Wait for ever."""
         world.started.set()
         try:
             # The event may be set in a thread; a tool that cannot be cancelled waits for it.

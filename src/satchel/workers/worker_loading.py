@@ -138,11 +138,11 @@ def _site(found: Found, limits: Limits) -> str:
 def _server(found: Found, config: Configuration, workers: WorkerPool, site: str) -> WorkerServer:
     # Send the content that was read, not its path: a restarted process runs the same version,
     # even if the files changed.
-    sent = replace(config, diagnostics=(), written={})
+    sent = replace(config, diagnostics=(), raw={})
     # A function of the host stays here: it gets what the process says of the exception.
     errors = workers.errors if isinstance(workers.errors, str) else HOST_DECIDES
-    written = BytesIO()
-    _Pickler(written).dump((found, sent, workers.limits, errors))
+    output = BytesIO()
+    _Pickler(output).dump((found, sent, workers.limits, errors))
     env = {key: value for key, value in os.environ.items() if not key.startswith(_ENV_PREFIX)}
     if site:  # before the host's packages
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))
@@ -152,7 +152,7 @@ def _server(found: Found, config: Configuration, workers: WorkerPool, site: str)
         command=sys.executable,
         args=("-P", "-c", _PROGRAM, compiled_cache(), *filter(None, sys.path)),
         env=env,
-        greeting=b64encode(written.getvalue()) + b"\n",
+        greeting=b64encode(output.getvalue()) + b"\n",
         folder=found.path,
         patience=workers.limits.hook + TO_END,
     )

@@ -91,7 +91,7 @@ class _Adder:
         kinds = [unit.kind for unit in units]
         parts = [count(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
         question = f"Add {' and '.join(parts)} to {self.folder.shown}?"
-        require_agreement(self.console, question, yes=yes)
+        require_agreement(self.terminal, question, yes=yes)
         placer = UnitPlacer(console=self.console, folder=self.folder)
         for unit in units:
             placer.place(unit, source)

@@ -97,7 +97,7 @@ def command(
             DevOptions(
                 read_only=read_only,
                 editor=editor,
-                source_options=tuple(sources.arguments()),
+                source_options=tuple(sources.as_options()),
                 skills=sources.skills,
                 plugins=sources.plugins,
                 entry_points=sources.enabled_entry_points,

@@ -9,11 +9,10 @@ import click
 from satchel.cli.base_command import Sources, SourcesCommand
 from satchel.cli.console import Console
 from satchel.errors import SatchelError
-from satchel.formats.lock_file import LOCK_FILE, Lock, read_lock
+from satchel.formats.lock_file import LOCK_FILE, Lock
+from satchel.loader.lock_guard import lock_at
 from satchel.reports.short_texts import count
-from satchel.settings import MIB
 from satchel.sources.atomic_write import write_atomic
-from satchel.sources.file_reader import UnreadableFileError, read_regular
 
 if TYPE_CHECKING:
     from satchel import Satchel
@@ -43,7 +42,8 @@ def command(
     notes of groups. MCP servers are connected to list their tools. Other commands compare with the
     file: --locked fails if anything differs, --frozen serves nothing else.
     """
-    before = _read() if check or diff or no_connect else None
+    is_needed = (check or diff or no_connect) and os.path.lexists(LOCK_FILE)
+    before = lock_at(LOCK_FILE) if is_needed else None
     is_reading = check or diff
     if is_reading and before is None:
         raise SatchelError("does not exist", where=LOCK_FILE, fix="run 'satchel lock'")
@@ -65,17 +65,6 @@ def command(
     parts = ", ".join(count(number, kind) for kind, number in kinds.items())
     console.out(f"wrote {LOCK_FILE}: {parts or 'nothing is loaded'}")
     return 0
-
-
-def _read() -> Lock | None:
-    """Return the lock file, or `None` if there is none. Raises `SatchelError`."""
-    if not os.path.lexists(LOCK_FILE):
-        return None
-    try:
-        data, _ = read_regular(LOCK_FILE, 64 * MIB)
-    except UnreadableFileError as problem:
-        raise SatchelError(f"cannot be read: {problem}", where=LOCK_FILE) from None
-    return read_lock(data, LOCK_FILE)
 
 
 def _with_tools_of(before: Lock | None, now: Lock) -> Lock:

@@ -9,6 +9,7 @@ import click
 
 import satchel
 from satchel.catalog import SkillEntry, ToolEntry
+from satchel.cli.agreement import require_agreement
 from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
 from satchel.cli.console import Console, silence_sdk
@@ -146,13 +147,9 @@ def approve(
     else:
         app = _connect(name, sources, state)
         digests = _show_changes(console, app, name, names)
-        if digests and not yes:
-            number = len(digests)
-            if not Terminal(console, no_input=False).is_there:
-                fix = "give --yes, or one TOOL and its --digest"
-                raise SatchelError("cannot ask for approval without a terminal", fix=fix)
-            if not click.confirm(f"Approve {count(number, 'tool')}?", err=True):
-                raise click.Abort
+        if digests:
+            question = f"Approve {count(len(digests), 'tool')}?"
+            require_agreement(Terminal(console, no_input=False), question, yes=yes)
         only = tuple(digests) if names else ()
         approved = app.approve_mcp_tools(name, *only, digests=digests)
     if as_json:
@@ -294,7 +291,6 @@ def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
 
 
 def _declared(name: str, sources: Sources) -> ServerConfig:
-    """Return a declared server. Raises `SatchelError`."""
     declaring = sources.open(run_code=False)
     item = declaring.declared_mcp_servers.get(name)
     if item is None:

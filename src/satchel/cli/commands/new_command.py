@@ -89,7 +89,6 @@ def _description(name: str, description: str | None) -> str:
 
 
 def _write(folder: str, files: Mapping[str, str], console: Console, *checks: str) -> None:
-    """Create a folder with files, and print the next step."""
     try:
         os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
         os.mkdir(folder)

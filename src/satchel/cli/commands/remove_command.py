@@ -9,6 +9,7 @@ from satchel.cli.base_command import Command
 from satchel.cli.commands.add_command import project_option, yes_option
 from satchel.cli.console import Console
 from satchel.cli.selection_editor import forget
+from satchel.cli.terminal import Terminal
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
 from satchel.setup.folder_placement import removed
@@ -38,7 +39,7 @@ def command(console: Console, *, name: str, project: bool, yes: bool) -> None:
         target = folder.target(record.kind, record.name)
         if os.path.isdir(target) and folder_digest(target) != record.digest:
             question = f"{record.kind} {record.name} was changed since it was added. Remove it?"
-            require_agreement(console, question, yes=yes)
+            require_agreement(Terminal(console, no_input=False), question, yes=yes)
         with exclusive_change(target, console.say):
             removed(target)
         if record.kind == "plugin" and not project:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import Sources, SourcesCommand, repeatable
+from satchel.cli.base_command import Sources, SourcesCommand, as_options, repeatable
 from satchel.cli.console import Console
 from satchel.cli.mcp_client_config import (
     CLIENTS,
@@ -165,8 +166,13 @@ class _Start:
     import_limit: float | None
     verbose: bool
 
-    def open(self, selection: ServedSelection, console: Console) -> "satchel.Satchel":
-        """Load everything, and say what is served. Raises `SatchelError` if that is not all."""
+    def open(
+        self, selection: ServedSelection, console: Console
+    ) -> "tuple[satchel.Satchel, satchel.Catalog]":
+        """Load everything, say what is served, and return the catalog that this was said of.
+
+        Raises `SatchelError` if not all is served.
+        """
         log = SdkLog(verbose=self.verbose)
         # A client waits for its first answer meanwhile.
         patience = None if self.is_strict else _PATIENCE
@@ -180,17 +186,18 @@ class _Start:
             limits=limits,
         )
         log.know(app)
-        report = served_report(app, selection)
+        catalog = app.catalog
+        report = served_report(catalog, app.declared_mcp_servers, selection)
         # The first one is in the error of `--strict`.
         missing = report.missing[1:] if self.is_strict else report.missing
         for line in (*missing, *report.others, report.served):
             console.say(line)
-        summary(app.catalog, console, names_missing=False)
+        summary(catalog, console, names_missing=False)
         if self.is_strict and report.missing:
             first, number = report.missing[0], len(report.missing)
             more = f" ({number - 1} more above)" if number > 1 else ""
             raise SatchelError(f"not everything that you named is served: {first}{more}")
-        return app
+        return app, catalog
 
 
 def _print_http_config(
@@ -214,25 +221,22 @@ def _print_stdio_config(
 ) -> None:
     """Print the configuration to start this server; print its file's name to stderr."""
     sources, limit = start.sources, start.import_limit
-    groups = (*sorted(selection.groups), *([_ALL] if selection.every_group else []))
-    options = {
-        "--group": groups,
+    values = {
+        "--group": (*sorted(selection.groups), *([_ALL] if selection.every_group else [])),
         "--enable-tool": selection.enable,
         "--disable-tool": selection.disable,
         "--plugin-import": [] if limit is None else [f"{limit:g}"],
     }
     flags = {
         "--no-cache": sources.no_cache,
+        "--locked": sources.locked,
+        "--frozen": sources.frozen,
         "--no-skill-tools": not selection.skill_tools,
         "--strict": start.is_strict,
         "--verbose": start.verbose,
     }
-    # The client runs in another folder.
-    arguments = sources.arguments(is_absolute=True)
-    arguments += [
-        part for name, values in options.items() for text in values for part in (name, text)
-    ]
-    arguments += [flag for flag, is_on in flags.items() if is_on]
+    # The client runs it in another folder.
+    arguments = [*sources.as_options(is_absolute=True), *as_options(values, flags)]
     console.out(to_start(client, _NAME, ["serve", *arguments]))
     if sources.project or sources.trust:
         console.say("--project reads the folder in which the client starts the server")
@@ -249,11 +253,12 @@ def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) ->
 
     # Claim stdin before plugins are imported: plugin code could read the client's messages.
     stdin = claim_stdin()
-    app = start.open(selection, console)
+    app, reported = start.open(selection, console)
     stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
     wait = StartWait.from_now()
     server = partial(SatchelServer, app, selection, single=True, start_wait=wait)
-    _run(app, lambda: serve_stdio(server(), stdin, stdout), console)
+    with _writing_errors(app, reported, console):
+        _run(app, lambda: serve_stdio(server(), stdin, stdout))
 
 
 def _serve_http(
@@ -282,7 +287,7 @@ def _serve_http(
         raise SatchelError(f"cannot listen at {where}: {problem.strerror}") from problem
     with listening:
         address = replace(address, port=listening.getsockname()[1])
-        app = start.open(selection, console)
+        app, reported = start.open(selection, console)
 
         def serve() -> Coroutine[Any, Any, None]:
             return serve_http(
@@ -297,7 +302,8 @@ def _serve_http(
                 ready=lambda: console.say(f"serving at {address.url}, press Ctrl-C to stop"),
             )
 
-        _run(app, serve, console)
+        with _writing_errors(app, reported, console):
+            _run(app, serve)
 
 
 def _parse_address(where: str, token_file: str | None) -> Address:
@@ -312,35 +318,33 @@ def _parse_address(where: str, token_file: str | None) -> Address:
     return address
 
 
-def _run(
-    app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]], console: Console
-) -> None:
-    """Serve and watch until the client disconnects, or until SIGINT or SIGTERM.
-
-    Errors that appear meanwhile are written to stderr.
-    """
+def _run(app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Serve and watch until the client disconnects, or until SIGINT or SIGTERM."""
 
     async def serve_and_watch() -> None:
         async with app.watch():
-            with _writing_errors(app, console):
-                await serve()
+            await serve()
 
     run_until_stopped(serve_and_watch())
 
 
 @contextmanager
-def _writing_errors(app: "satchel.Satchel", console: Console) -> Iterator[None]:
-    """Write each new error to stderr once, as long as it stays."""
-    said = known_problems({}, app.catalog)
+def _writing_errors(
+    app: "satchel.Satchel", reported: "satchel.Catalog", console: Console
+) -> Iterator[None]:
+    """Write each error that the reported catalog did not have to stderr, once while it stays."""
+    said, lock = known_problems({}, reported), Lock()
 
-    def write(_change: object) -> None:
+    def write(_change: object = None) -> None:
         nonlocal said
-        before, catalog = said, app.catalog
-        said = known_problems(before, catalog)
-        for item in new_problems(before, catalog.diagnostics):
-            console.say(diagnostic_line(item))
+        with lock:
+            before, catalog = said, app.catalog
+            said = known_problems(before, catalog)
+            for item in new_problems(before, catalog.diagnostics):
+                console.say(diagnostic_line(item))
 
     unsubscribe = app.subscribe(write)
+    write()  # what changed since the report
     try:
         yield
     finally:

@@ -132,7 +132,6 @@ def _write_parameters(parameters: Iterable[dict[str, Any]], console: Console) ->
 
 
 def _fields(record: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the labels and values of a record; values may be empty."""
     files = [file["name"] for file in record.get("files", ())]
     rest = f" and {count(len(files) - _MAX_FILES, 'more file')}" if files[_MAX_FILES:] else ""
     active = {None: "", True: "yes", False: "no, until a session activates it"}

@@ -41,7 +41,8 @@ def command(console: Console, *, names: tuple[str, ...], project: bool, yes: boo
     by_source: dict[str, list[SourceRecord]] = {}
     for record in chosen_records(folder, names):
         by_source.setdefault(record.source, []).append(record)
-    updater = _Updater(console=console, folder=folder, agrees=yes)
+    terminal = Terminal(console, no_input=False)
+    updater = _Updater(console=console, terminal=terminal, folder=folder, agrees=yes)
     codes = [updater.update_source(source, records) for source, records in by_source.items()]
     if not codes:
         console.say("nothing was added")
@@ -53,11 +54,12 @@ class _Updater:
     """Updates what was added to one folder; its methods return the exit code."""
 
     console: Console
+    terminal: Terminal
     folder: AddedFolder
     agrees: bool
 
     def update_source(self, text: str, records: Iterable[SourceRecord]) -> int:
-        progress = partial(Terminal(self.console, no_input=False).progress, text)
+        progress = partial(self.terminal.progress, text)
         code = 0
         try:
             with fetched(read_address(text), progress) as source:
@@ -95,7 +97,7 @@ class _Updater:
                     )
                 for line in diff_lines(target, new):
                     self.console.say(line)
-            require_agreement(self.console, f"Replace {title}?", yes=self.agrees and not is_other)
+            require_agreement(self.terminal, f"Replace {title}?", yes=self.agrees and not is_other)
             UnitPlacer(console=self.console, folder=self.folder).place(unit, source)
         except NotAgreedError as refusal:
             self.console.say(refusal.format_message())

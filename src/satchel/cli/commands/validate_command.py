@@ -12,12 +12,12 @@ import click
 from satchel.cli.base_command import Command, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED
-from satchel.cli.rendering import COLOURS, diagnostic_line
+from satchel.cli.rendering import COLOURS, diagnostic_line, workflow_command
 from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_diagnostic, strictly
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.short_texts import count, count_units, relative, worst_first
 from satchel.settings import Limits
-from satchel.text import one_line, shorten, visible
+from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
     from satchel.formats.toolkit_manifest import GroupManifest, PluginManifest
@@ -311,7 +311,7 @@ def _write(findings: list[Diagnostic], output_format: str, console: Console) -> 
         console.json([item.as_dict() for item in findings])
     elif output_format == "github":
         for item in worst_first(findings):  # GitHub shows only the first ten of a run
-            console.out(workflow_command(item))
+            console.out(github_line(item))
     else:
         for item in findings:
             console.wrapped(diagnostic_line(item), fg=COLOURS[item.severity])
@@ -322,30 +322,15 @@ _GITHUB_LEVELS = {
     Severity.WARNING: "warning",
     Severity.INFO: "notice",
 }
-_MESSAGE_ESCAPES = "%\r\n"
-_PROPERTY_ESCAPES = _MESSAGE_ESCAPES + ":,"
 
 
-def workflow_command(item: Diagnostic) -> str:
-    """Return a diagnostic as a GitHub workflow command.
-
-    Format: docs.github.com, workflow commands; escapes as in `@actions/core`.
-    """
-    values = {
+def github_line(item: Diagnostic) -> str:
+    """Return a diagnostic as a command of GitHub Actions, which marks the line in a change."""
+    place = {
         "file": item.where.path,
         "line": item.where.line,
         "col": item.where.column,
         "title": item.code,
     }
-    properties = ",".join(
-        f"{key}={_escape(str(value), _PROPERTY_ESCAPES)}" for key, value in values.items() if value
-    )
-    message = _escape(item.message + (f" -> {item.fix}" if item.fix else ""), _MESSAGE_ESCAPES)
-    return f"::{_GITHUB_LEVELS[item.severity]} {properties}::{message}"
-
-
-def _escape(text: str, characters: str) -> str:
-    """Percent-encode some characters; '%' must be the first of them."""
-    for character in characters:
-        text = text.replace(character, f"%{ord(character):02X}")
-    return visible(text)
+    message = item.message + (f" -> {item.fix}" if item.fix else "")
+    return workflow_command(_GITHUB_LEVELS[item.severity], place, message)
