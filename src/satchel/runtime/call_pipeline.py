@@ -109,8 +109,10 @@ class MiddlewareRun:
         return True in [function.cancel(reason) for function in self._functions]
 
     async def aclose(self) -> None:
-        """Close what the middleware opened, and release the session: middleware may keep us."""
-        opened, self._opened, self._scope = self._opened, [], CallScope()
+        """Close what the middleware opened."""
+        opened, functions = self._opened, self._functions
+        # Released: middleware may keep a handler, and with it this object.
+        self._opened, self._functions, self._scope = [], [], CallScope()
         for items in opened:
             if getattr(items, "ag_frame", items) is None:
                 continue  # a generator that has ended
@@ -119,7 +121,7 @@ class MiddlewareRun:
                     await aclose()
             elif hasattr(items, "send"):  # a coroutine: the middleware is not a generator
                 items.close()
-        for function in self._functions:
+        for function in functions:
             if function.is_open:
                 await function.aclose()
 
@@ -158,24 +160,18 @@ class MiddlewareRun:
         return handler(call)
 
     def _prepared(self, call: ToolCall, tool: Tool) -> PreparedTool:
-        """Return the tool of a redirected call; only middleware knows one that is not found."""
+        """Return the tool of a call; one that the session does not have came from middleware."""
         owner = self._owner.prepared
         found = self._scope.find(call.name)
         return found or PreparedTool(tool=tool, limits=owner.limits, errors=owner.errors)
 
     async def _start_in_background(self, call: ToolCall) -> AsyncIterator[Item]:
-        scope, owner, tool = self._scope, self._owner, call.tool
+        scope, tool = self._scope, call.tool
         assert tool is not None
         validated(call, tool)  # an error is reported now, not when the task is read
-        prepared = PreparedTool(
-            tool=tool,
-            limits=owner.limits,
-            errors=owner.prepared.errors,
-            groups=call.groups,
-            is_remembered=tool.idempotent,
-        )
+        prepared = replace(self._prepared(call, tool), middleware=(), is_background=False)
         run = start_call(call, prepared, scope, call.context)
-        run.route = owner.route
+        run.route = self._owner.route
         async for item in scope.tasks().start(run):
             yield item
 

@@ -74,7 +74,7 @@ class FunctionRun:
                 if not is_resolved(value):
                     value = await resolved(value)
                 whole = self._result_of(value)
-            item = whole or await self._next_chunk()
+            item = await self._next_chunk() if whole is None else whole
         except BaseException as problem:
             # Not only Exception: a tool that exits or cancels itself must not end the host.
             self._leave()
