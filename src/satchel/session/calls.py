@@ -85,9 +85,6 @@ class CallDispatcher:
             name=name,
             arguments={} if arguments is None else arguments,
             id=call_id,
-            approved=False,
-            tool=None,
-            groups=(),
             context=context or _EMPTY_CONTEXT,
         )
 
