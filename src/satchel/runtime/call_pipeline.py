@@ -11,7 +11,7 @@ from satchel.runtime.background_tasks import BackgroundTasks
 from satchel.runtime.call_task import CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.error_results import ErrorText
-from satchel.runtime.middleware_chain import Handler, Middleware, wrap
+from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.postprocess import postprocess
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.result_limits import limit_result
@@ -88,7 +88,7 @@ class MiddlewareRun:
         """Return the next chunk, or the result."""
         owner = self._owner
         if self._items is None:
-            handler = wrap(self._run_tool, owner.prepared.middleware, self._enter)
+            handler = self._inside(owner.prepared.middleware, self._run_tool)
             self._items = handler(self._call)
         async for item in self._items:
             if isinstance(item, ToolChunk):
@@ -122,8 +122,13 @@ class MiddlewareRun:
             elif hasattr(items, "send"):  # a coroutine: the middleware is not a generator
                 items.close()
         for function in functions:
-            if function.is_open:
-                await function.aclose()
+            await function.aclose()
+
+    def _inside(self, middleware: Sequence[Middleware], handler: Handler) -> Handler:
+        """Return a handler inside middleware; the first is the outermost."""
+        for outer in reversed(middleware):
+            handler = partial(self._enter, outer, handler)
+        return handler
 
     def _enter(self, outer: Middleware, inner: Handler, call: ToolCall) -> AsyncIterator[Item]:
         """Start middleware for a call, which middleware outside may have redirected."""
@@ -151,13 +156,12 @@ class MiddlewareRun:
             prepared = self._prepared(call, call.tool)
             inside += [item for item in prepared.middleware if item not in outside]
         if prepared.is_background:
-            return wrap(self._start_in_background, inside, self._enter)(call)
+            return self._inside(inside, self._start_in_background)(call)
         if prepared.is_remembered:
             inside.append(answer_from(self._scope.answers()))
         if prepared.tool.postprocess is not None:
             inside.append(postprocess(prepared.tool.postprocess))
-        handler = wrap(self._run_function, inside, self._enter) if inside else self._run_function
-        return handler(call)
+        return self._inside(inside, self._run_function)(call)
 
     def _prepared(self, call: ToolCall, tool: Tool) -> PreparedTool:
         """Return the tool of a call; one that the session does not have came from middleware."""

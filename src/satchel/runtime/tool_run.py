@@ -50,11 +50,6 @@ class FunctionRun:
         """The name of the tool that it runs."""
         return self._tool.name
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there is anything to close."""
-        return self._stream is not None
-
     def __aiter__(self) -> AsyncIterator[Item]:
         return self
 
