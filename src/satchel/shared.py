@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from satchel.background_loop import LazyEventLoop
@@ -136,11 +137,10 @@ class CatalogCache(Memo):
     ) -> SharedView:
         """Return the view of an activation, limited to some of the tools and skills."""
         if entry_filter and not entry_filter.accepts_all:
-            return self.get_or_make(
-                entry_filter, lambda: self._limited_to(entry_filter)
-            ).shared_view(activation)
-        key, view, prepared = self.get_or_make(activation, lambda: self._active_view(activation))
-        return SharedView(self, key, view, prepared)
+            limited = self.get_or_make(entry_filter, partial(self._limited_to, entry_filter))
+            return limited.shared_view(activation)
+        active = self.get_or_make(activation, partial(self._active_view, activation))
+        return SharedView(self, *active)
 
     def schema(self, tool: Tool, dialect: str) -> Any:
         """Return a copy of a tool's schema, which is made once."""

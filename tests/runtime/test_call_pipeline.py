@@ -9,7 +9,6 @@ from runs import Scope, a_run, a_tool, play
 from satchel.runtime import BackgroundTasks, run_call
 from satchel.runtime.answer_memory import AnswerMemory
 from satchel.runtime.call_pipeline import start_call
-from satchel.runtime.middleware_chain import wrap
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.settings import Limits
 from satchel.tools import ToolCall
@@ -185,19 +184,6 @@ def test_nobody_gets_around_the_layers_of_one_tool_by_way_of_another():
 
     play(main())
     assert noted == [("everywhere", "probe"), ("guard", "second")]
-
-
-def test_layers_may_be_tried_without_anything_around_them():
-    async def main():
-        tool = a_tool(fn)
-
-        async def bottom(call):
-            yield (await run_call(tool, call, Limits())).text
-
-        handler = wrap(bottom, [passing, passing])
-        assert [item async for item in handler(ToolCall(name="probe", tool=tool))] == ["done"]
-
-    play(main())
 
 
 def test_importing_the_room_imports_nothing_heavy():

@@ -5,8 +5,8 @@ import pytest
 from runs import a_run, play
 
 from satchel.errors import DefinitionError
-from satchel.runtime.middleware_chain import ScopedMiddleware, middleware_for, wrap
-from satchel.tools import FunctionTool, Text, ToolCall, ToolResult
+from satchel.runtime.middleware_chain import ScopedMiddleware, middleware_for
+from satchel.tools import FunctionTool
 
 
 def a_layer(name, noted=None):
@@ -81,20 +81,13 @@ def test_a_layer_of_a_group_stands_around_every_tool_of_it_whatever_else_that_be
 def test_layers_stand_around_a_call_like_the_skins_of_an_onion():
     noted = []
 
-    async def bottom(call):
+    async def fn():
         noted.append("tool")
-        yield ToolResult(content=(Text("done"),))
+        return "done"
 
-    async def main():
-        handler = wrap(bottom, [a_layer("M1", noted), a_layer("M2", noted)])
-        return [item.text async for item in handler(ToolCall(name="one", tool=ONE))]
-
-    assert play(main()) == ["done"]
+    run = a_run(fn, layers=[a_layer("M1", noted), a_layer("M2", noted)], name="one")
+    assert play(run.result()).text == "done"
     assert noted == ["M1 pre one", "M2 pre one", "tool", "M2 post", "M1 post"]
-
-
-def test_nothing_around_a_handler_is_the_handler():
-    assert wrap(forever := object(), []) is forever
 
 
 def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():

@@ -5,6 +5,7 @@ import gc
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -390,6 +391,48 @@ def test_a_layer_can_be_taken_away_again_by_itself():
     undo()
     in_time(session.call("echo", {"text": "x"}))
     assert len(log) == 3
+
+
+def test_a_step_that_has_begun_gets_a_layer_that_comes_later():
+    app = app_of(echo)
+    log = []
+    step = app.session().step()
+    in_time(step.call("echo", {"text": "x"}))
+    undo = app.register_middleware(noting(log, "late"))
+    in_time(step.call("echo", {"text": "x"}))
+    undo()
+    in_time(step.call("echo", {"text": "x"}))
+    assert log == ["late echo"]
+
+
+def test_a_layer_sends_a_call_into_the_memory_or_the_background_of_another_tool():
+    async def sending(call, inner):
+        async for item in inner(replace(call, name=call.arguments["text"], arguments={})):
+            yield item
+
+    ran = []
+
+    async def remembered():
+        ran.append("remembered")
+        return "one"
+
+    async def slow():
+        ran.append("slow")
+        return "two"
+
+    app = app_of(echo)
+    app.register_tool(remembered, idempotent=True)
+    app.register_tool(slow, background=True)
+    app.register_middleware(sending, tool="echo")
+    session = app.session()
+
+    async def main():
+        texts = [(await session.call("echo", {"text": "remembered"})).text for _ in range(2)]
+        started = await session.call("echo", {"text": "slow"})
+        return [*texts, (await session.finished(started)).text]
+
+    assert in_time(main()) == ["one", "one", "two"]
+    assert ran == ["remembered", "slow"]
 
 
 async def no_generator(call, inner):

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
         Middleware,
         ScopedMiddleware,
         middleware_for,
-        wrap,
     )
 else:
     __getattr__ = lazy_exports(
@@ -22,7 +21,7 @@ else:
             "background_tasks": "BackgroundTasks task_tools",
             "call_pipeline": "prepare_call run_call",
             "call_task": "CallTask",
-            "middleware_chain": "Handler Middleware ScopedMiddleware middleware_for wrap",
+            "middleware_chain": "Handler Middleware ScopedMiddleware middleware_for",
         },
     )
 
@@ -36,5 +35,4 @@ __all__ = [
     "prepare_call",
     "run_call",
     "task_tools",
-    "wrap",
 ]

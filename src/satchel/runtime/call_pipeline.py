@@ -11,7 +11,7 @@ from satchel.runtime.background_tasks import BackgroundTasks
 from satchel.runtime.call_task import CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.error_results import ErrorText
-from satchel.runtime.middleware_chain import Handler, Middleware, wrap
+from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.postprocess import postprocess
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.result_limits import limit_result
@@ -88,7 +88,7 @@ class MiddlewareRun:
         """Return the next chunk, or the result."""
         owner = self._owner
         if self._items is None:
-            handler = wrap(self._run_tool, owner.prepared.middleware, self._enter)
+            handler = self._inside(owner.prepared.middleware, self._run_tool)
             self._items = handler(self._call)
         async for item in self._items:
             if isinstance(item, ToolChunk):
@@ -109,8 +109,10 @@ class MiddlewareRun:
         return True in [function.cancel(reason) for function in self._functions]
 
     async def aclose(self) -> None:
-        """Close what the middleware opened, and release the session: middleware may keep us."""
-        opened, self._opened, self._scope = self._opened, [], CallScope()
+        """Close what the middleware opened."""
+        opened, functions = self._opened, self._functions
+        # Released: middleware may keep a handler, and with it this object.
+        self._opened, self._functions, self._scope = [], [], CallScope()
         for items in opened:
             if getattr(items, "ag_frame", items) is None:
                 continue  # a generator that has ended
@@ -119,9 +121,14 @@ class MiddlewareRun:
                     await aclose()
             elif hasattr(items, "send"):  # a coroutine: the middleware is not a generator
                 items.close()
-        for function in self._functions:
-            if function.is_open:
-                await function.aclose()
+        for function in functions:
+            await function.aclose()
+
+    def _inside(self, middleware: Sequence[Middleware], handler: Handler) -> Handler:
+        """Return a handler inside middleware; the first is the outermost."""
+        for outer in reversed(middleware):
+            handler = partial(self._enter, outer, handler)
+        return handler
 
     def _enter(self, outer: Middleware, inner: Handler, call: ToolCall) -> AsyncIterator[Item]:
         """Start middleware for a call, which middleware outside may have redirected."""
@@ -149,33 +156,26 @@ class MiddlewareRun:
             prepared = self._prepared(call, call.tool)
             inside += [item for item in prepared.middleware if item not in outside]
         if prepared.is_background:
-            return wrap(self._start_in_background, inside, self._enter)(call)
+            return self._inside(inside, self._start_in_background)(call)
         if prepared.is_remembered:
             inside.append(answer_from(self._scope.answers()))
         if prepared.tool.postprocess is not None:
             inside.append(postprocess(prepared.tool.postprocess))
-        handler = wrap(self._run_function, inside, self._enter) if inside else self._run_function
-        return handler(call)
+        return self._inside(inside, self._run_function)(call)
 
     def _prepared(self, call: ToolCall, tool: Tool) -> PreparedTool:
-        """Return the tool of a redirected call; only middleware knows one that is not found."""
+        """Return the tool of a call; one that the session does not have came from middleware."""
         owner = self._owner.prepared
         found = self._scope.find(call.name)
         return found or PreparedTool(tool=tool, limits=owner.limits, errors=owner.errors)
 
     async def _start_in_background(self, call: ToolCall) -> AsyncIterator[Item]:
-        scope, owner, tool = self._scope, self._owner, call.tool
+        scope, tool = self._scope, call.tool
         assert tool is not None
         validated(call, tool)  # an error is reported now, not when the task is read
-        prepared = PreparedTool(
-            tool=tool,
-            limits=owner.limits,
-            errors=owner.prepared.errors,
-            groups=call.groups,
-            is_remembered=tool.idempotent,
-        )
+        prepared = replace(self._prepared(call, tool), middleware=(), is_background=False)
         run = start_call(call, prepared, scope, call.context)
-        run.route = owner.route
+        run.route = self._owner.route
         async for item in scope.tasks().start(run):
             yield item
 

@@ -1,8 +1,7 @@
 """Middleware: async generators around a call; the first in a list is the outermost."""
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
@@ -48,19 +47,3 @@ def middleware_for(
         if item.tool in {None, tool} and (item.group is None or item.group in groups)
     ]
     return tuple(item.middleware for item in sorted(matching, key=lambda item: item.scope_rank))
-
-
-def enter(outer: Middleware, inner: Handler, call: ToolCall) -> AsyncIterator[Item]:
-    """Start middleware for a call."""
-    return outer(call, inner)
-
-
-def wrap(
-    handler: Handler,
-    middleware: Sequence[Middleware],
-    start: Callable[[Middleware, Handler, ToolCall], AsyncIterator[Item]] = enter,
-) -> Handler:
-    """Return a handler inside middleware; `start` starts each one for its call."""
-    for outer in reversed(middleware):
-        handler = partial(start, outer, handler)
-    return handler

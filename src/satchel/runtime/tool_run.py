@@ -50,11 +50,6 @@ class FunctionRun:
         """The name of the tool that it runs."""
         return self._tool.name
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there is anything to close."""
-        return self._stream is not None
-
     def __aiter__(self) -> AsyncIterator[Item]:
         return self
 
@@ -74,7 +69,7 @@ class FunctionRun:
                 if not is_resolved(value):
                     value = await resolved(value)
                 whole = self._result_of(value)
-            item = whole or await self._next_chunk()
+            item = await self._next_chunk() if whole is None else whole
         except BaseException as problem:
             # Not only Exception: a tool that exits or cancels itself must not end the host.
             self._leave()

@@ -42,30 +42,33 @@ class CallDispatcher:
     """Runs the calls of one session, each with the tools that a shared view shows."""
 
     __slots__ = (
-        "_answers",
         "_plans",
-        "_resolver",
         "_running",
         "_session_state",
         "_shared",
+        "answers",
+        "resolver",
     )
 
     def __init__(self, conversation: SessionState) -> None:
         self._session_state, self._shared = conversation, conversation.shared
-        self._resolver = ToolResolver(conversation)
+        self.resolver = ToolResolver(conversation)
+        """Finds the tools of the session."""
         self._running: set[CallTask] = set()
-        self._answers: AnswerMemory | None = None
+        self.answers: AnswerMemory | None = None
+        """The remembered results of idempotent tools, if there are any."""
         self._plans: WeakSet[PlanRun] | None = None
 
     @property
-    def _validator(self) -> PlanValidator:
+    def validator(self) -> PlanValidator:
+        """Validates the plans of the session."""
         # Not kept: sessions are many, and most calls have no contract.
-        return PlanValidator(self._session_state, self._resolver)
+        return PlanValidator(self._session_state, self.resolver)
 
     @property
     def has_tasks(self) -> bool:
         """Whether any call was ever started in the background."""
-        return self._resolver.tasks is not None
+        return self.resolver.tasks is not None
 
     @property
     def background_loop(self) -> EventLoopThread:
@@ -82,9 +85,6 @@ class CallDispatcher:
             name=name,
             arguments={} if arguments is None else arguments,
             id=call_id,
-            approved=False,
-            tool=None,
-            groups=(),
             context=context or _EMPTY_CONTEXT,
         )
 
@@ -125,7 +125,7 @@ class CallDispatcher:
 
     def validate_plan(self, shared_view: SharedView, calls: Sequence[ToolCall]) -> PlannedCalls:
         """Validate a plan; return the calls that may run, and the answers to the others."""
-        return self._validator.plan_calls_with_policy(shared_view, calls)
+        return self.validator.plan_calls_with_policy(shared_view, calls)
 
     def needs_approval(self, shared_view: SharedView, call: ToolCall) -> bool:
         """Return whether middleware would ask for approval before a call of a validated plan."""
@@ -162,7 +162,7 @@ class CallDispatcher:
     ) -> AsyncIterator[tuple[int, ToolResult]]:
         """Run several calls and yield `(index, result)` as each completes."""
         plan_run = PlanRun(
-            with_context(calls, context), current_view, self._validator, self._run_in_plan
+            with_context(calls, context), current_view, self.validator, self._run_in_plan
         )
         if self._plans is None:
             self._plans = WeakSet()
@@ -178,7 +178,7 @@ class CallDispatcher:
         else:
             result = await self._result_of(run)
             name = run.executed_tool or name
-        return result, self._validator.contract_to_write(shared_view, name, result)
+        return result, self.validator.contract_to_write(shared_view, name, result)
 
     async def _result_of(self, run: CallTask) -> ToolResult:
         self._running.add(run)  # before it starts: its first step may interrupt it
@@ -190,7 +190,7 @@ class CallDispatcher:
     def _prepare_validated(self, shared_view: SharedView, call: ToolCall) -> CallTask | ToolResult:
         """Return a single call that is ready to run, or the result of a refused call."""
         if needs_validation(shared_view, call.name, self._session_state.plan_policy):
-            planned = self._validator.plan_calls_with_policy(shared_view, [call])
+            planned = self.validator.plan_calls_with_policy(shared_view, [call])
             if not planned.calls:
                 return planned.answers[0]
             call = planned.calls[0]
@@ -205,23 +205,23 @@ class CallDispatcher:
         name = run.executed_tool or run.call.name  # middleware may have sent it to another tool
         if contract_of(shared_view, name) is None:
             return result
-        return self._validator.write_effects(shared_view, name, result)
+        return self.validator.write_effects(shared_view, name, result)
 
     def validate(
         self, shared_view: SharedView, calls: Iterable[ToolCall], config: Mapping[str, Any] | None
     ) -> Validation:
         """Validate a plan by the contracts of its tools and by the policy; run nothing."""
         context = None if config is None else ToolContext(config=config)
-        return self._validator.validate(shared_view, with_context(calls, context))
+        return self.validator.validate(shared_view, with_context(calls, context))
 
     def new_turn(self) -> None:
         """Forget the answers that last for one turn of the user."""
-        if self._answers is not None:
-            forget_turn(self._answers)
+        if self.answers is not None:
+            forget_turn(self.answers)
 
     async def finished(self, result: ToolResult) -> ToolResult:
         """Wait for the background task of a result, and return the result of the task."""
-        tasks, task_id = self._resolver.tasks, str(result.metadata.get("task_id"))
+        tasks, task_id = self.resolver.tasks, str(result.metadata.get("task_id"))
         if tasks is None or task_id not in tasks:
             return result
         task = tasks.get(task_id)
@@ -230,7 +230,7 @@ class CallDispatcher:
 
     def interrupt(self, call_id: str | None) -> int:
         """Interrupt the calls with that id, or all; return how many there were."""
-        tasks = self._resolver.tasks
+        tasks = self.resolver.tasks
         background = tasks.running() if tasks else []
         runs = [
             run
@@ -244,9 +244,9 @@ class CallDispatcher:
 
     def prepare(self, shared_view: SharedView, call: ToolCall) -> CallTask | ToolResult:
         """Return a call that is ready to run, or the result that says why it cannot run."""
-        prepared = self._resolver.prepared(call.name, shared_view)
+        prepared = self.resolver.prepared(call.name, shared_view)
         if prepared is None:
-            text = self._resolver.unavailable(call.name, shared_view)
+            text = self.resolver.unavailable(call.name, shared_view)
             return failure("tool_not_found", text, call.id or None)
         if prepared.is_plain:
             return CallTask(call, prepared, FunctionRun)
@@ -259,33 +259,14 @@ class CallDispatcher:
 
     def _full_context(self, call: ToolCall) -> ToolContext:
         """Return the context with the values of the session, for code that can read it."""
-        return changed_fast(
-            call.context,
-            state=self._session_state.state,
-            preapproved=self._session_state.preapproved,
-            programs=self._shared.programs,
-            call_id=call.id,
-            tool=call.name,
-        )
-
-    @property
-    def answers(self) -> AnswerMemory:
-        """The remembered results of idempotent tools."""
-        if self._answers is None:
-            self._answers = AnswerMemory()
-        return self._answers
-
-    def find_redirected(self, shared_view: SharedView, name: str) -> PreparedTool | None:
-        """Return a tool to which middleware sends a call."""
-        prepared = self._resolver.prepared(name, shared_view)
-        if prepared is None or contract_of(shared_view, name) is None:
-            return prepared
-        contract = contract_middleware(self._validator, shared_view)
-        return replace(prepared, middleware=(*prepared.middleware, contract))
-
-    def tasks_of(self, shared_view: SharedView) -> BackgroundTasks:
-        """Return the background tasks, for a call with this view."""
-        return SessionTasks(self._resolver.task_registry, shared_view, self._session_state.state)
+        values = {
+            "state": self._session_state.state,
+            "preapproved": self._session_state.preapproved,
+            "programs": self._shared.programs,
+            "call_id": call.id,
+            "tool": call.name,
+        }
+        return changed_fast(call.context, values)
 
     def _route(self, shared_view: SharedView, call: ToolCall) -> tuple[Runner, ToolCall]:
         """Return the runner of a call: the host's, if there is one for this tool of a plugin."""
@@ -310,15 +291,22 @@ class SessionScope(CallScope):
 
     def find(self, name: str) -> PreparedTool | None:
         """Return a tool to which a call may be redirected."""
-        return self._calls.find_redirected(self._shared_view, name)
+        calls, shared_view = self._calls, self._shared_view
+        prepared = calls.resolver.prepared(name, shared_view)
+        if prepared is None or contract_of(shared_view, name) is None:
+            return prepared
+        contract = contract_middleware(calls.validator, shared_view)
+        return replace(prepared, middleware=(*prepared.middleware, contract))
 
     def answers(self) -> AnswerMemory:
         """Return the remembered results of idempotent tools."""
+        self._calls.answers = self._calls.answers or AnswerMemory()
         return self._calls.answers
 
     def tasks(self) -> BackgroundTasks:
         """Return the background tasks."""
-        return self._calls.tasks_of(self._shared_view)
+        calls = self._calls
+        return SessionTasks(calls.resolver.task_registry, self._shared_view, calls.validator.state)
 
 
 def with_context(calls: Iterable[ToolCall], context: ToolContext | None) -> list[ToolCall]:

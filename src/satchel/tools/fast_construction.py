@@ -21,7 +21,7 @@ def construct_fast(cls: type[T], **values: Any) -> T:
     return value
 
 
-def changed_fast(value: T, **parts: Any) -> T:
+def changed_fast(value: T, parts: dict[str, Any]) -> T:
     """Return a copy of a value with other parts."""
     copy = _new(type(value))
     _set(copy, "__dict__", value.__dict__ | parts)

@@ -38,7 +38,7 @@ class ToolCall:
 
     def changed(self, **parts: Any) -> "ToolCall":
         """Return a copy with other parts, as `dataclasses.replace` does, but faster."""
-        return changed_fast(self, **parts)
+        return changed_fast(self, parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the wish as JSON: name, arguments and id. An approval is not part of it."""

@@ -99,3 +99,14 @@ class Clock:
         self.slept.append(round(seconds, 6))
         await asyncio.sleep(0)
         self.now += seconds
+
+
+def wrap(handler, layers):
+    """Return a handler inside layers, without a call."""
+
+    def around(layer, inner):
+        return lambda call: layer(call, inner)
+
+    for layer in reversed(layers):
+        handler = around(layer, handler)
+    return handler

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
-from layer_stage import CHUNK, OK, Inside, a_call, first, forever, read
+from layer_stage import CHUNK, OK, Inside, a_call, first, forever, read, wrap
 
 from satchel.runtime.middleware import (
     approve,
@@ -17,7 +17,6 @@ from satchel.runtime.middleware import (
     retry,
     trace,
 )
-from satchel.runtime.middleware_chain import wrap
 
 LAYERS = {
     "approve": lambda: approve(lambda _: True),

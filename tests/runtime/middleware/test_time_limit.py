@@ -2,11 +2,10 @@ import asyncio
 from contextlib import suppress
 
 import pytest
-from layer_stage import CHUNK, OK, Inside, a_call, answer, forever, read, turns
+from layer_stage import CHUNK, OK, Inside, a_call, answer, forever, read, turns, wrap
 
 from satchel.errors import DefinitionError
 from satchel.runtime.middleware import limit_time
-from satchel.runtime.middleware_chain import wrap
 
 SHORT = limit_time(0.01)
 
