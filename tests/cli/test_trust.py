@@ -50,6 +50,21 @@ def test_everything_that_it_asks_for_is_shown_and_escaped(run, project):
         assert not {ESCAPE, HIDDEN} & set(code)
 
 
+def test_the_values_in_an_env_file_are_neither_shown_nor_recorded_and_a_change_counts(run, project):
+    (project / ".mcp.json").write_text('{"mcpServers": {"own": {"command": "./serve"}}}')
+    for place in (project, project / "plugins/demo"):
+        (place / ".env").write_text("TOKEN=hunter2\n")
+    assert ".env" in run("trust").stdout
+    assert "hunter2" not in run("trust", "--full").stdout + run("trust", "--diff").stdout
+    assert run("trust", "--code").exit_code == 0
+    record = TrustStore().read(".").record
+    assert "hunter2" not in repr(record)
+    (project / ".env").write_text("TOKEN=hunter3\n")
+    changed = run("trust", "--diff")
+    assert (changed.exit_code, "--- .mcp.json: .env" in changed.stdout) == (1, True)
+    assert "hunter" not in changed.stdout
+
+
 def test_an_option_records_it_and_the_other_commands_use_it(run, project, was_run):
     assert "hello" not in run("list", "skills").stdout
     assert run("trust", "--data").exit_code == 0

@@ -43,7 +43,7 @@ def print_inventory(inventory: ProjectInventory, console: Console) -> None:
     _section(console, "server", servers)
     _section(console, "variable", inventory.variables)
     _section(console, "enabling pattern", inventory.enabled)
-    _section(console, "installed plugin that these enable", inventory.enabled_packages)
+    _section(console, "enabled installed plugin", inventory.enabled_packages)
     _section(console, "disabling pattern", inventory.disabled)
     values = [
         f"{plugin}.{key} = {json.dumps(value, default=str)}"
@@ -100,10 +100,10 @@ def _path_of(unit: CodeUnit, name: str) -> str:
 
 
 def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
-    """Return all code, each file after its path; a file that is no text is named."""
+    """Return all code, each file after its path; one that is no text, or secret, is named."""
     lines: list[str] = []
     for path, file in _files(units):
-        text = file.text.splitlines() or ["(it cannot be shown as text, or is empty)"]
+        text = file.text.splitlines() or ["(not shown: it is empty, no text, or a .env file)"]
         lines += [f"=== {path}", *(f"  {line}" for line in text)]
     return [shown_line(line) for line in lines]
 
