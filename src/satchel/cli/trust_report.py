@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
+from satchel.errors import SatchelError
 from satchel.reports.short_texts import count, short_path
+from satchel.setup.source_records import AddedFolder
 from satchel.text import replace_hidden
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ def print_inventory(inventory: ProjectInventory, console: Console) -> None:
     base = inventory.project.folder
     _section(console, "skill", [_skill_line(item, base) for item in inventory.skills])
     _section(console, "plugin", [_plugin_line(item, base) for item in inventory.plugins])
+    _section(console, "source", _source_lines(base))
     _section(console, "code file", _digest_lines(inventory.units))
     servers = [f"{item.name} ({item.owner}): {item.declared}" for item in inventory.servers]
     _section(console, "server", servers)
@@ -54,6 +57,22 @@ def print_inventory(inventory: ProjectInventory, console: Console) -> None:
     for item in dict.fromkeys(inventory.diagnostics):
         if item.severity is not Severity.INFO:
             console.say(diagnostic_line(item))
+
+
+def _source_lines(folder: str) -> list[str]:
+    """Return where skills and plugins come from, as the project says; anybody can write that."""
+    record = AddedFolder(is_project=True, project=folder)
+    try:
+        record.require_own()
+        records = record.records()
+    except SatchelError as problem:
+        return [str(problem)]
+    return [
+        f"{it.kind} {it.name}: from {it.source} {it.version}, "
+        f"{f'signed by {it.signer}' if it.signer else 'unsigned'} "
+        "(its own record says so, which is not verified)"
+        for it in records
+    ]
 
 
 def _section(console: Console, noun: str, lines: Iterable[str]) -> None:
