@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from satchel.formats.toml_tables import toml_table
 from satchel.sources.trust_record import TrustStore
 
 ESCAPE, HIDDEN = "\x1b[2J", "\u200b"
@@ -48,6 +49,34 @@ def test_everything_that_it_asks_for_is_shown_and_escaped(run, project):
         code = run("trust", option).stdout
         assert f"{sign}# \\x1b[2J\\u200b" in code
         assert not {ESCAPE, HIDDEN} & set(code)
+
+
+def test_the_values_in_an_env_file_are_neither_shown_nor_recorded_and_a_change_counts(run, project):
+    (project / ".mcp.json").write_text('{"mcpServers": {"own": {"command": "./serve"}}}')
+    for place in (project, project / "plugins/demo"):
+        (place / ".env").write_text("TOKEN=hunter2\n")
+    assert ".env" in run("trust").stdout
+    assert "hunter2" not in run("trust", "--full").stdout + run("trust", "--diff").stdout
+    assert run("trust", "--code").exit_code == 0
+    record = TrustStore().read(".").record
+    assert "hunter2" not in repr(record)
+    (project / ".env").write_text("TOKEN=hunter3\n")
+    changed = run("trust", "--diff")
+    assert (changed.exit_code, "--- .mcp.json: .env" in changed.stdout) == (1, True)
+    assert "hunter" not in changed.stdout
+
+
+def test_a_source_and_signer_that_the_project_names_are_shown_as_not_verified(run, project):
+    (project / ".satchel").mkdir()
+    record = project / ".satchel/sources.toml"
+    fields = {"source": f"github:good/{HIDDEN}one", "version": "abc", "digest": "d", "signer": "me"}
+    record.write_text(toml_table("skill", {"name": "hello", **fields}))
+    shown = run("trust").stdout
+    claim = "skill hello: from github:good/\\u200bone abc, signed by me"
+    assert f"1 source:\n  {claim} (its own record says so, which is not verified)" in shown
+    record.unlink()
+    record.symlink_to("/etc/passwd")
+    assert "leads out of the project" in run("trust").stdout
 
 
 def test_an_option_records_it_and_the_other_commands_use_it(run, project, was_run):

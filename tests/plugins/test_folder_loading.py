@@ -1,4 +1,5 @@
 import asyncio
+import json
 import sys
 
 import pytest
@@ -174,6 +175,15 @@ def test_what_importing_changed_in_the_process_is_told(load, codes, tmp_path, mo
     supply = load(tools="import os\nos.chdir('/')\n")
     assert codes(supply) == ["plugin-meddled"]
     assert supply.state is not Status.FAILED
+
+
+def test_a_patch_of_another_module_is_told_as_it_is(load, monkeypatch):
+    monkeypatch.setattr("json.dumps", json.dumps)
+    supply = load(
+        tools="import json\nold = json.dumps\njson.dumps = lambda *a, **k: old(*a, **k)\n"
+    )
+    (problem,) = supply.diagnostics
+    assert problem.message == "loading it changed json.dumps, which stays so"
 
 
 def test_a_tool_is_another_version_when_its_code_or_schema_changes(load, tool_source):

@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 from satchel.sources import importer
-from satchel.sources.process_state import ProcessState
+from satchel.sources.process_state import NOT_REVERTED, ProcessState
 
 
 @pytest.fixture
@@ -100,7 +100,11 @@ def test_beside_others_only_what_is_plainly_the_plugins_doing_is_undone(
     monkeypatch.setitem(sys.modules, "csv", others)
     monkeypatch.setattr(sys, "path", [*sys.path[1:], "/plugin"])
     monkeypatch.chdir(tmp_path)
-    assert before.put_back("/plugin", alone=False) == ("sys.path", "the module 'json'")
+    assert before.put_back("/plugin", alone=False) == (
+        f"the current folder{NOT_REVERTED}",
+        "sys.path",
+        "the module 'json'",
+    )
     assert sys.modules["json"] is json
     assert sys.modules["csv"] is others is not csv
     assert "/plugin" not in sys.path
@@ -160,7 +164,7 @@ def test_beside_others_what_the_host_may_have_set_stays(monkeypatch):
     try:
         monkeypatch.delenv("PATH")
         monkeypatch.setattr(sys, "displayhook", print)
-        assert before.put_back("/plugin", alone=False) == ()
+        assert before.put_back("/plugin", alone=False) == (f"the environment{NOT_REVERTED}",)
         assert "PATH" not in os.environ
         told = before.put_back("/plugin")
         assert set(told) == {"sys.displayhook", "the collection of garbage", "the environment"}
@@ -175,7 +179,7 @@ def test_a_recursion_limit_too_low_to_go_on_is_put_back_even_beside_others():
     before = ProcessState.now()
     try:
         sys.setrecursionlimit(limit + 1)
-        assert before.put_back(alone=False) == ()
+        assert before.put_back(alone=False) == (f"the recursion limit{NOT_REVERTED}",)
         sys.setrecursionlimit(limit - 1)
         assert before.put_back(alone=False) == ("the recursion limit",)
         assert sys.getrecursionlimit() == limit
@@ -268,6 +272,11 @@ def test_settings_that_all_code_shares_are_put_back(monkeypatch):
     time.tzset()
     locale.setlocale(locale.LC_ALL, "C")
     socket.setdefaulttimeout(0.001)
+    beside = before.put_back(alone=False)
+    assert {f"{name}{NOT_REVERTED}" for name in ("the limits of resources", "the time zone")} <= {
+        *beside
+    }
+    assert all(what.endswith(NOT_REVERTED) for what in beside), "the host may have done it"
     told = before.put_back()
     names = {"the default timeout of sockets", "the time zone", "the environment"}
     assert names <= set(told)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
+from satchel.errors import SatchelError
 from satchel.reports.short_texts import count, short_path
+from satchel.setup.source_records import AddedFolder
 from satchel.text import replace_hidden
 
 if TYPE_CHECKING:
@@ -38,12 +40,13 @@ def print_inventory(inventory: ProjectInventory, console: Console) -> None:
     base = inventory.project.folder
     _section(console, "skill", [_skill_line(item, base) for item in inventory.skills])
     _section(console, "plugin", [_plugin_line(item, base) for item in inventory.plugins])
+    _section(console, "source", _source_lines(base))
     _section(console, "code file", _digest_lines(inventory.units))
     servers = [f"{item.name} ({item.owner}): {item.declared}" for item in inventory.servers]
     _section(console, "server", servers)
     _section(console, "variable", inventory.variables)
     _section(console, "enabling pattern", inventory.enabled)
-    _section(console, "installed plugin that these enable", inventory.enabled_packages)
+    _section(console, "enabled installed plugin", inventory.enabled_packages)
     _section(console, "disabling pattern", inventory.disabled)
     values = [
         f"{plugin}.{key} = {json.dumps(value, default=str)}"
@@ -54,6 +57,22 @@ def print_inventory(inventory: ProjectInventory, console: Console) -> None:
     for item in dict.fromkeys(inventory.diagnostics):
         if item.severity is not Severity.INFO:
             console.say(diagnostic_line(item))
+
+
+def _source_lines(folder: str) -> list[str]:
+    """Return where skills and plugins come from, as the project says; anybody can write that."""
+    record = AddedFolder(is_project=True, project=folder)
+    try:
+        record.require_own()
+        records = record.records()
+    except SatchelError as problem:
+        return [str(problem)]
+    return [
+        f"{it.kind} {it.name}: from {it.source} {it.version}, "
+        f"{f'signed by {it.signer}' if it.signer else 'unsigned'} "
+        "(its own record says so, which is not verified)"
+        for it in records
+    ]
 
 
 def _section(console: Console, noun: str, lines: Iterable[str]) -> None:
@@ -100,10 +119,10 @@ def _path_of(unit: CodeUnit, name: str) -> str:
 
 
 def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
-    """Return all code, each file after its path; a file that is no text is named."""
+    """Return all code, each file after its path; one that is no text, or secret, is named."""
     lines: list[str] = []
     for path, file in _files(units):
-        text = file.text.splitlines() or ["(it cannot be shown as text, or is empty)"]
+        text = file.text.splitlines() or ["(not shown: it is empty, no text, or a .env file)"]
         lines += [f"=== {path}", *(f"  {line}" for line in text)]
     return [shown_line(line) for line in lines]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.catalog import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.sources import PluginTimeoutError
-from satchel.sources.process_state import NOT_REVERTED, PRIVATE_PREFIX
+from satchel.sources.process_state import KEPT, PRIVATE_PREFIX
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def process_changed(
 ) -> Iterable[Diagnostic]:
     """Report what plugin code changed in the process; nearly all of it was restored."""
     for what in changed:
-        end = "" if what.endswith(NOT_REVERTED) else "; the change was reverted"
+        end = "" if what.endswith(KEPT) else "; the change was reverted"
         message = f"loading it changed {what}{end}"
         yield make_diagnostic("plugin-meddled", Where(contribution.path), message)
 

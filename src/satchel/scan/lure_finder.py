@@ -29,7 +29,7 @@ _WORD = re.compile(r"[A-Za-z]+(?:['\u2019][a-z]+)?|\d+")
 _FILLERS = {
     *("a", "an", "the", "any", "all", "your", "its", "their", "his", "her", "my", "our", "ever"),
     *("also", "just", "then", "please", "every", "each", "of", "to", "very", "own", "other"),
-    *("some", "s"),
+    *("some", "s", "this", "that", "these", "those"),
 }
 _MOST_FILLERS = 2
 _WORD_GAP = 6

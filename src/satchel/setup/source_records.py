@@ -46,16 +46,16 @@ class SourceRecord:
 class AddedFolder:
     """The folder that `satchel add` writes to: the user's, or that of a project."""
 
-    def __init__(self, *, is_project: bool) -> None:
+    def __init__(self, *, is_project: bool, project: str = ".") -> None:
         own = os.path.dirname(own_plugins())
-        self.is_project = is_project
-        self.path = os.path.abspath(".satchel") if is_project else own
+        self.is_project, self._project = is_project, project
+        self.path = os.path.abspath(os.path.join(project, ".satchel")) if is_project else own
         self.shown = "./.satchel" if is_project else "~/.satchel"
         self._file = os.path.join(self.path, RECORD_FILE)
 
     def require_own(self) -> None:
         """Raise `SatchelError` if a project's folder leads out of the project."""
-        here = os.path.realpath(".")
+        here = os.path.realpath(self._project)
         for name in ("", "skills", "plugins", RECORD_FILE):
             path = os.path.join(self.path, name)
             if self.is_project and not is_inside(os.path.realpath(path), here):

@@ -32,6 +32,7 @@ from satchel.sources.file_reader import (
 )
 from satchel.sources.open_folder import read_inside
 from satchel.sources.projects import SERVERS_FILE
+from satchel.sources.secret_files import leads_to_secret
 from satchel.sources.selection import SELECTION_FILE
 
 if TYPE_CHECKING:
@@ -304,7 +305,9 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
     if stamp.is_settled() and not with_text:
         return CodeFile(_known_digest(path, root, stamp))
     data = _bytes(path, root)
-    return CodeFile(digest_of(data), _text(data) if with_text else "")
+    if not with_text or leads_to_secret(path, project):
+        return CodeFile(digest_of(data))
+    return CodeFile(digest_of(data), _text(data))
 
 
 @lru_cache(_MOST_PROGRAM_FILES)

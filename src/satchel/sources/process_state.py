@@ -31,7 +31,9 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 NOT_REVERTED = "; it was not reverted, as the host ran at the same time"
-"""Ends the names of changes that were found but not undone."""
+_STAYS = ", which stays so"
+KEPT = (NOT_REVERTED, _STAYS)
+"""End the names of changes that were found but not undone."""
 
 PRIVATE_PREFIX = "_satchel_plugin_"
 """The prefix of the module names of folder plugins."""
@@ -47,6 +49,10 @@ _ATTRIBUTES = (
     (threading, "excepthook"),
 )
 """Process-wide settings that are attributes of modules."""
+_OFTEN_EXCHANGED = frozenset({"stdin", "stdout", "stderr", "displayhook"})
+"""Those that a host exchanges while it runs, for a moment."""
+_PAUSED = "the collection of garbage"
+"""What Satchel itself switches off for a moment."""
 
 
 def _enable_gc(on: bool) -> None:
@@ -81,7 +87,7 @@ def _set_limits(limits: tuple[tuple[int, ...], ...]) -> None:
 _SETTINGS: tuple[tuple[str, Callable[[], Any], Callable[[Any], object]], ...] = (
     ("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
     ("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
-    ("the collection of garbage", gc.isenabled, _enable_gc),
+    (_PAUSED, gc.isenabled, _enable_gc),
     ("the default timeout of sockets", _socket.getdefaulttimeout, _socket.setdefaulttimeout),
     (
         "the locale",
@@ -150,15 +156,17 @@ class ProcessState:
         With `plugin_folder`, additions to the import path and modules that were imported by
         public names from that folder are removed too. `alone` means that neither the host nor
         other plugins ran at the same time. Otherwise only changes that are clearly the plugin's,
-        or that would stop the process from working, are undone.
+        or that would stop the process from working, are undone; the others are named.
         """
         return (
             *self._put_builtins_back(),
-            *(self._put_folder_back() if alone else ()),
+            *self._put_folder_back(alone=alone),
             *self._put_path_back(plugin_folder, alone=alone),
             *self._put_finders_back(alone=alone),
             *self._put_modules_back(plugin_folder, alone=alone),
+            *self._put_attributes_back(alone=alone),
             *self._put_settings_back(alone=alone),
+            *self._put_environment_back(alone=alone),
             *self._put_signals_back(alone=alone),
             *self._put_logging_back(alone=alone),
             *(self._find_patches() if alone else ()),
@@ -193,9 +201,11 @@ class ProcessState:
             now[name] = self.builtins[name]
         return [f"the built-in {name!r}" for name in names]
 
-    def _put_folder_back(self) -> list[str]:
+    def _put_folder_back(self, *, alone: bool) -> list[str]:
         if self.folder is None or current_folder() == self.folder:
             return []
+        if not alone:
+            return [f"the current folder{NOT_REVERTED}"]
         with suppress(OSError):  # The folder may have been removed.
             os.chdir(self.folder)
         return ["the current folder"]
@@ -272,12 +282,20 @@ class ProcessState:
                 changed.append("sys.modules")
         return list(dict.fromkeys(changed))
 
-    def _put_settings_back(self, *, alone: bool) -> list[str]:
+    def _put_attributes_back(self, *, alone: bool) -> list[str]:
         changed = []
         for (module, name), value in zip(_ATTRIBUTES, self.attributes, strict=True):
-            if alone and getattr(module, name, None) is not value:
+            if getattr(module, name, None) is value:
+                continue
+            if alone:
                 setattr(module, name, value)
                 changed.append(f"{module.__name__}.{name}")
+            elif name not in _OFTEN_EXCHANGED:
+                changed.append(f"{module.__name__}.{name}{NOT_REVERTED}")
+        return changed
+
+    def _put_settings_back(self, *, alone: bool) -> list[str]:
+        changed = []
         for (what, read, write), value in zip(_SETTINGS, self.settings, strict=True):
             now = read()
             # These changes would stop all threads from starting or working.
@@ -285,21 +303,28 @@ class ProcessState:
                 now < value if read is sys.getrecursionlimit else what.startswith("threading.")
             )
             is_same = now is value or (type(now) is type(value) in _COMPARED and now == value)
-            if not is_same and (alone or is_fatal):
+            if is_same:
+                continue
+            if alone or is_fatal:
                 write(value)
                 changed.append(what)
+            elif what != _PAUSED:
+                changed.append(f"{what}{NOT_REVERTED}")
+        return changed
+
+    def _put_environment_back(self, *, alone: bool) -> list[str]:
         # Variables that were added stay: libraries set some on purpose.
         now_set = os.environ.copy()
         lost = [name for name, value in self.environment.items() if now_set.get(name) != value]
         if lost and (alone or not now_set):
             os.environ.update({name: self.environment[name] for name in lost})
-            changed.append("the environment")
-        return changed
+            return ["the environment"]
+        return [f"the environment{NOT_REVERTED}"] if lost else []
 
     def _find_patches(self) -> list[str]:
         """Name functions of others that were replaced: some libraries do so on purpose."""
         return [
-            f"{module}.{name}, which stays so"
+            f"{module}.{name}{_STAYS}"
             for module, functions in self.functions.items()
             for name, function in functions.items()
             if module_names(self.modules[module]).get(name) is not function
