@@ -638,6 +638,7 @@ function toolPage(form) {
     field = Object.keys(root.properties ?? {}).length || root.additionalProperties || root.$ref || root.anyOf || root.allOf ? fieldFor({ type: "object", ...root }, root, "arguments") : { element: document.createTextNode(""), read: () => value ?? {}, write: () => {} };
     if (value !== undefined) field.write(value);
     $("#arguments").replaceChildren(...(field.element.nodeType === 1 ? [field.element] : []));
+    $("#fill").hidden = field.element.nodeType !== 1 && !examples.length;
     fromForm();
   };
   form.addEventListener("edited", fromForm);
@@ -732,7 +733,7 @@ function sessionPage(root) {
     one.kind === "corrected" ? make("pre", {}, `${JSON.stringify(one.sent)}\n${JSON.stringify(one.now)}`) : null));
   const plan = async (name, approved = false) => {
     let calls;
-    try { calls = parse($("#plan").value); } catch (problem) { say(`The plan is not JSON: ${problem.message}`); return; }
+    try { calls = parse($("#plan").value); } catch (problem) { say_("#plan-result"); say(`The plan is not JSON: ${problem.message}`); return; }
     say_("#plan-result", make("p", { class: "muted" }, "…"));
     const answer = await act(`${path}/${name}`, { calls, approved });
     say_("#plan-result");
