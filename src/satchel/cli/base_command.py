@@ -59,6 +59,7 @@ class Sources:
         plugins_too: bool = False,
         is_quiet: bool = False,
         limits: Mapping[str, Any] | None = None,
+        pace: "satchel.WatchTimings | None" = None,
         **options: Any,
     ) -> "satchel.Satchel":
         """Return a `Satchel` of these sources; it is closed when the command ends.
@@ -88,6 +89,7 @@ class Sources:
                 ask_mcp_clients=serves,
                 limits=satchel.Limits(**{**(limits or {}), **most}),
                 plugin_wait=patience if plugins_too else None,
+                pace=pace or satchel.WatchTimings(),
                 cache=not self.no_cache,
             ),
             locked=LOCK_FILE if self.locked or self.frozen else None,
