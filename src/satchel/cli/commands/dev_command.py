@@ -18,7 +18,7 @@ from satchel.settings import WatchTimings
 DEFAULT_PORT = 7317
 _SHORTEST_TOKEN = 16
 _WATCH_STEP = 0.05
-"""Seconds that events are collected: nobody sees the difference, and an idle page costs less."""
+"""Seconds that events are collected; more than by default, so that an idle page costs less."""
 _EDITORS = {
     "vscode": "vscode://file{path}:{line}:{column}",
     "cursor": "cursor://file{path}:{line}:{column}",
