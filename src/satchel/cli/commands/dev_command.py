@@ -13,12 +13,9 @@ from satchel.cli.rendering import summary
 from satchel.cli.signal_handling import run_until_stopped
 from satchel.errors import SatchelError, install_hint
 from satchel.http.listen_address import Address, is_number
-from satchel.settings import WatchTimings
 
 DEFAULT_PORT = 7317
 _SHORTEST_TOKEN = 16
-_WATCH_STEP = 0.05
-"""Seconds that events are collected; more than by default, so that an idle page costs less."""
 _EDITORS = {
     "vscode": "vscode://file{path}:{line}:{column}",
     "cursor": "cursor://file{path}:{line}:{column}",
@@ -93,8 +90,9 @@ def command(
         token = token or kept_token(port)
         # Why a tool failed is for its developer, not for the network.
         errors = "message" if address.is_loopback else "summary"
-        pace = WatchTimings(step=_WATCH_STEP)
-        app = sources.open(run_code=True, servers=True, wait=False, errors=errors, pace=pace)
+        app = sources.open(
+            run_code=True, servers=True, wait=False, is_unhurried=True, errors=errors
+        )
         summary(app.catalog, console)
         workbench = Workbench(
             app,
