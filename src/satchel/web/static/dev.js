@@ -342,7 +342,8 @@ function textOf(pattern, more) {
   return choices();
 }
 
-/** Make a value that a schema allows; with `all`, also of what is optional. */
+/** Make a value that a schema allows; with `all`, also of what is optional, or with "items" only
+ * with an item in each list. */
 function sample(schema, root, all = false, depth = 0, at = 0) {
   const now = resolved(schema, root);
   if ("default" in now && depth && now.default !== null) return now.default;
@@ -358,7 +359,7 @@ function sample(schema, root, all = false, depth = 0, at = 0) {
     }
     case "object": {
       const value = {}, names = Object.keys(now.properties ?? {});
-      for (const name of all && depth < 4 ? names : (now.required ?? [])) {
+      for (const name of all === true && depth < 4 ? names : (now.required ?? [])) {
         if (depth < DEEPEST) value[name] = sample(now.properties?.[name] ?? {}, root, all, depth + 1);
       }
       for (let more = Object.keys(value).length; more < (now.minProperties ?? 0); more++) value[`key${more}`] = sample(now.additionalProperties ?? {}, root, all, depth + 1, more);
@@ -652,7 +653,7 @@ function toolPage(form) {
     showElsewhere();
   });
   let filled = -1;
-  $("#fill").addEventListener("click", () => { filled = (filled + 1) % Math.max(examples.length, 1); field.write(examples[filled] ?? sample({ type: "object", ...root }, root)); fromForm(); });
+  $("#fill").addEventListener("click", () => { filled = (filled + 1) % Math.max(examples.length, 1); field.write(examples[filled] ?? sample({ type: "object", ...root }, root, "items")); fromForm(); });
   // The schema changed on disk: the form follows it, and keeps what was typed.
   document.addEventListener("live", (event) => { if (event.target.id === "schema-now") build(values() ?? undefined); });
 
