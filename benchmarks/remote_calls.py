@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -78,15 +78,32 @@ async def latencies(*calls: Callable[[], Awaitable[object]]) -> list[list[float]
     return [[statistics.quantiles(taken, n=10)[0], statistics.median(taken)] for taken in times]
 
 
-async def throughputs(*calls: Callable[[], Awaitable[object]]) -> list[float]:
-    """Return how many calls a second end with 500 at once: the median; they take turns."""
+async def throughputs(
+    calls: Sequence[Callable[[], Awaitable[object]]], processes: Sequence[int]
+) -> list[list[float]]:
+    """Return how many calls a second end with 500 at once, and their milliseconds of processor.
+
+    They are medians, and the calls take turns. The milliseconds are those of this process and of
+    the processes; unlike the others they hardly depend on the load of the machine.
+    """
     rates: list[list[float]] = [[] for _ in calls]
+    costs: list[list[float]] = [[] for _ in calls]
     for _ in range(7):
-        for call, taken in zip(calls, rates, strict=True):
-            began = time.perf_counter()
+        for call, taken, cost in zip(calls, rates, costs, strict=True):
+            began, spent = time.perf_counter(), processor_seconds(processes)
             await asyncio.gather(*(call() for _ in range(500)))
             taken.append(500 / (time.perf_counter() - began))
-    return [statistics.median(taken) for taken in rates]
+            cost.append((processor_seconds(processes) - spent) * 2)
+    return [[*map(statistics.median, kind)] for kind in (rates, costs)]
+
+
+def processor_seconds(processes: Sequence[int]) -> float:
+    """Return the processor time of this process and of others."""
+    ticks = 0
+    for number in processes:
+        text = Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2]
+        ticks += sum(map(int, text.split()[11:13]))
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
 async def chunk_latency(session: Session) -> float:
@@ -140,7 +157,7 @@ def resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-async def measure(folder: str, url: str) -> None:
+async def measure(folder: str, url: str, processes: Sequence[int]) -> None:
     """Measure both, and print the table."""
     gate = asyncio.Semaphore(50)  # the connections of docket's pool are limited
     async with Docket(name="bare", url=url) as docket:
@@ -167,7 +184,7 @@ async def measure(folder: str, url: str) -> None:
             await bare()
             await remote()
             ours, theirs = await latencies(remote, bare)
-            rates = await throughputs(remote, bare)
+            rates, costs = await throughputs((remote, bare), processes)
             chunk, floor = await chunk_latency(session), await redis_latency(docket)
             await runner.aclose()
         with Satchel(plugins=[folder]) as app:
@@ -181,6 +198,7 @@ async def measure(folder: str, url: str) -> None:
         ("call, fastest tenth, milliseconds", ours[0], theirs[0]),
         ("call, median, milliseconds", ours[1], theirs[1]),
         ("500 at once, calls a second", *rates),
+        ("processor a call, milliseconds", *costs),
     ):
         print(f"{name:34}{a:10.1f}{b:10.1f}{a / b:8.2f}")
     print(f"{'chunk to the caller, milliseconds':34}{chunk:10.1f}  redis itself {floor:.1f}")
@@ -220,7 +238,7 @@ def main() -> None:
                 assert process.stdout is not None
                 while text not in process.stdout.readline().lower():
                     pass
-            asyncio.run(measure(plugins, url))
+            asyncio.run(measure(plugins, url, [process.pid for process in processes]))
         finally:
             for process in reversed(processes):
                 process.kill()

@@ -143,7 +143,7 @@ def rehearse(browser: Browser, entrance: str, world: Path) -> None:
     page = browser.new_page()
     page.goto(entrance)
     page.wait_for_selector(".live.on")
-    page.wait_for_selector("#results a.row:has-text('next_train')")
+    page.wait_for_selector("#results tr:has-text('next_train') .chip.ok")
     visit(page, "/prompt")
     about = "Writes a travel report. Use it after each journey."
     write(world, "skills/travel-report/SKILL.md", SKILL.format(about=about))

@@ -225,11 +225,13 @@ def test_clocks_may_differ(folder, marks, redis_server, start_worker, hours):
 
 
 def test_a_result_of_50_megabytes_comes_whole_or_cut_as_a_local_one(
-    folder, redis_server, start_worker
+    folder, redis_server, start_worker, a_config_folder_of_its_own
 ):
     redis = redis_server()
     start_worker(folder, redis.url)
-    start_worker(folder, redis.url, "--name", "wide", before=WIDE)
+    a_config_folder_of_its_own.mkdir(parents=True, exist_ok=True)
+    (a_config_folder_of_its_own / "satchel.toml").write_text(WIDE)
+    start_worker(folder, redis.url)
     size = 50 * 2**20
 
     async def main():
@@ -248,10 +250,9 @@ def test_a_result_of_50_megabytes_comes_whole_or_cut_as_a_local_one(
 
 
 WIDE = """
-import satchel.remote.tool_worker as tool_worker
-from satchel.settings import Limits
-plain = tool_worker.Limits
-tool_worker.Limits = lambda: plain(result_text=100 * 2**20)
+[worker]
+name = "wide"
+limits = { result_text = 104857600 }
 """
 
 

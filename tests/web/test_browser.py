@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shutil
 import time
 from pathlib import Path
 
@@ -51,8 +52,8 @@ def test_a_broken_save_shows_on_any_page_and_the_last_version_answers(
     good = tools.read_text()
     tools.write_text("import nothing_of_that_name\n")
     page.wait_for_selector("#problem-badge .failed")
-    wait_for_text(page, "#first-problem", "plugins/demo/tools.py")
-    assert "nothing_of_that_name" in page.inner_text("#first-problem")
+    wait_for_text(page, "#newest-problem", "plugins/demo/tools.py")
+    assert "nothing_of_that_name" in page.inner_text("#newest-problem")
     page.click("#fill")
     page.click("#call")
     wait_for_text(page, "#result .blocks", "2")
@@ -61,6 +62,22 @@ def test_a_broken_save_shows_on_any_page_and_the_last_version_answers(
     tools.write_text(good)
     wait_for_text(page, "#problems", "No errors and no warnings")
     assert page.query_selector("#problem-badge .failed") is None
+
+
+def test_of_several_errors_the_newest_shows_and_a_stale_tool_says_why(
+    start_server, open_page, folders, write_plugin
+):
+    write_plugin(folders / "plugins", "already-broken", tools="def nothing(:\n")
+    page = open_page(start_server(), "/tools/add")
+    wait_for_text(page, "#newest-problem", "already-broken")
+    (folders / "plugins/demo/tools.py").write_text("import nothing_of_that_name\n")
+    wait_for_text(page, "#newest-problem", "nothing_of_that_name")
+    wait_for_text(page, "#about", "this is the last good one")
+    page.click("#about a:has-text('What is wrong with demo')")
+    wait_for_text(page, "#plugin-demo", "nothing_of_that_name")
+    shutil.rmtree(folders / "plugins/already-broken")
+    page.wait_for_selector("#plugin-already-broken", state="detached")
+    assert "nothing_of_that_name" in page.inner_text("#newest-problem")
 
 
 def test_two_windows_see_the_same_change(start_server, open_page, folders, write_skill):
@@ -233,7 +250,7 @@ def test_the_form_makes_valid_arguments_for_every_schema(start_server, open_page
     schemas, faults = signatures(), []
     assert len(schemas) >= 60
     for name, schema in schemas:
-        for is_full in (False, True):
+        for is_full in (False, "items", True):
             value = page.evaluate(made, [schema, is_full])
             validator = jsonschema_rs.validator_for(schema)
             if not validator.is_valid(value):
@@ -341,8 +358,22 @@ def test_a_conversation_can_be_held_by_hand(start_server, open_page):
     wait_for_text(page, "#plan-result", "would run")
     page.click("#run-plan")
     wait_for_text(page, "#plan-result", "42")
+    page.fill("#plan", "[{oops")
+    page.click("#check-plan")
+    wait_for_text(page, "#toast", "The plan is not JSON")
+    assert page.inner_text("#plan-result") == ""
     page.click("#save-state")
     page.wait_for_function("() => document.querySelector('#state').value.includes('pdf')")
+
+
+@pytest.mark.parametrize("path", ["/tools/add", "/sessions/1", "/skills/pdf"])
+def test_a_read_only_page_offers_nothing_that_it_refuses(start_server, open_page, path):
+    page = open_page(start_server(read_only=True), path)
+    assert not page.is_visible("main button:text-matches('^(Call|Run|Save|Load|Take a step)$')")
+    for text in ("Ctrl+Enter calls", "Contracts judge them"):
+        assert not page.is_visible(f"text={text}")
+    for field in page.query_selector_all("#session-groups input, #text, #state"):
+        assert not field.is_editable()
 
 
 # ---- many skills --------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ Body = Callable[..., Any]
 
 SAID_ONCE = frozenset({"source-empty", "project-untrusted", "trust-unreadable", "code-held"})
 """The codes of diagnostics that every command writes."""
+_STEP, _CALM_STEP = 0.01, 0.05
+"""Seconds that a watch collects events, and one that may be a little late."""
 _WRITTEN_LINES = "satchel.written-lines"
 """The key in `Context.meta` of the lines that were written already."""
 
@@ -66,6 +68,7 @@ class Sources:
         plugins_too: bool = False,
         is_quiet: bool = False,
         limits: Mapping[str, Any] | None = None,
+        is_unhurried: bool = False,
         **options: Any,
     ) -> "satchel.Satchel":
         """Return a `Satchel` of these sources; it is closed when the command ends.
@@ -74,7 +77,8 @@ class Sources:
         connected first, or with `wait=False` in the background. With `serves`, they may ask the
         MCP clients that are served. `patience` is how many seconds servers are waited for, and
         plugins if `plugins_too`; by default, until each is there or has failed. With `is_quiet`,
-        nothing is written about folders that bring nothing or are not read.
+        nothing is written about folders that bring nothing or are not read. With `is_unhurried`, a
+        watch sees edits a little later, and costs much less while there are none.
         """
         if run_code:
             log_to_stderr()
@@ -95,6 +99,7 @@ class Sources:
                 ask_mcp_clients=serves,
                 limits=satchel.Limits(**{**(limits or {}), **most}),
                 plugin_wait=patience if plugins_too else None,
+                pace=satchel.WatchTimings(step=_CALM_STEP if is_unhurried else _STEP),
                 cache=not self.no_cache,
             ),
             locked=LOCK_FILE if self.locked or self.frozen else None,

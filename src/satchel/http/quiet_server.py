@@ -1,8 +1,9 @@
 """An HTTP server that runs inside our event loop."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import uvicorn
@@ -11,6 +12,8 @@ from starlette.types import ASGIApp
 from satchel.http.listen_address import Address
 
 _SHUTDOWN_TIMEOUT = 1
+_TICK = 1.0
+"""Seconds between two looks at the clock, which answers have in their header `Date`."""
 
 
 class QuietServer(uvicorn.Server):
@@ -29,6 +32,18 @@ class QuietServer(uvicorn.Server):
             **options,
         )
         super().__init__(config)
+        self._is_stopped = asyncio.Event()
+
+    def stop(self) -> None:
+        """Let `serve` end."""
+        self.should_exit = True
+        self._is_stopped.set()
+
+    async def main_loop(self) -> None:
+        """Wait until it is stopped; uvicorn would look ten times a second."""
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_stopped.wait(), _TICK)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

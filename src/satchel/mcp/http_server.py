@@ -185,5 +185,5 @@ async def serve_http(
             await asyncio.shield(running)
         finally:
             endpoints.say_goodbye()
-            server.should_exit = True
+            server.stop()
             await running

@@ -56,7 +56,7 @@ async def serve_dev(
         await asyncio.wait((asyncio.shield(running), following), return_when="FIRST_COMPLETED")
     finally:
         workbench.stream.close()
-        server.should_exit = True
+        server.stop()
         following.cancel()
         with suppress(asyncio.CancelledError):
             await following

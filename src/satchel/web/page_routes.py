@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from satchel.errors import DefinitionError, NotFoundError, SatchelError
 from satchel.web.page_rendering import Page, PageRenderer, json_response
-from satchel.web.workbench import Workbench, first_problem, problem_counts
+from satchel.web.workbench import Workbench, problem_counts
 
 MakePage = Callable[[Workbench, "Request"], Page]
 """Returns a page; runs in a thread. `NotFoundError` becomes a page of its own."""
@@ -96,7 +96,7 @@ class PageRoutes:
             "read_only": options.read_only,
             "generation_now": catalog.generation,
             "problems_now": self._workbench.derived("counts", lambda: problem_counts(catalog)),
-            "first_problem": self._workbench.derived("first", lambda: first_problem(catalog)),
+            "newest_problem": self._workbench.newest_problem(),
         }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from satchel.catalog import ToolEntry
+from satchel.catalog import Status, ToolEntry
 from satchel.diagnostics import Where
 from satchel.errors import NotFoundError
 from satchel.reports.serializer import shown
@@ -47,7 +47,10 @@ def tool(workbench: Workbench, request: Request) -> Page:
         "python": _python(workbench.options, entry),
     }
     editor = editor_link(workbench.options.editor, Where(entry.path))
-    return Page(template="tool.html", title=entry.name, record=record, extra={"editor": editor})
+    is_of_plugin = entry.source in workbench.catalog.plugins and not entry.diagnostics
+    stale_plugin = entry.source if entry.state is Status.STALE and is_of_plugin else ""
+    extra = {"editor": editor, "stale_plugin": stale_plugin}
+    return Page(template="tool.html", title=entry.name, record=record, extra=extra)
 
 
 def _schemas(loaded: Tool) -> dict[str, Any]:

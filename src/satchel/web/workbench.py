@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from satchel.catalog import Catalog
-from satchel.diagnostics import Severity
+from satchel.diagnostics import Diagnostic, Severity
 from satchel.errors import NotFoundError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
@@ -69,6 +69,9 @@ class Workbench:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken, self._has_news = asyncio.Event(), False
         self._last = app.catalog
+        self._errors: tuple[Diagnostic, ...] = ()
+        self._newest_error: Diagnostic | None = None
+        self._judged: Catalog | None = None
 
     @property
     def catalog(self) -> Catalog:
@@ -78,6 +81,19 @@ class Workbench:
     def derived(self, key: str, make: Callable[[], T]) -> T:
         """Return what `make` makes of the newest catalog; it is made once for each catalog."""
         return self.app.catalog_cache.get_or_make(("web", key), make)
+
+    def newest_problem(self) -> str:
+        """Return where the error is that came last, and its message, or `""`."""
+        catalog = self.catalog
+        if catalog is not self._judged:
+            errors = tuple(item for item in catalog.diagnostics if item.severity is Severity.ERROR)
+            known = {*self._errors}
+            new = [item for item in errors if item not in known]
+            if new or self._newest_error not in errors:
+                self._newest_error = next(iter(new or errors), None)
+            self._judged, self._errors = catalog, errors
+        item = self._newest_error
+        return f"{location_text(item)}: {shorten(item.message, _LONGEST_PROBLEM)}" if item else ""
 
     def search(self, words: str, kind: str | None = None, limit: int = 10) -> list[SearchHit]:
         """Find tools and skills as a model does; any thread may call this."""
@@ -189,10 +205,3 @@ def problem_counts(catalog: Catalog) -> dict[str, int]:
         "errors": severities.count(Severity.ERROR),
         "warnings": severities.count(Severity.WARNING),
     }
-
-
-def first_problem(catalog: Catalog) -> str:
-    """Return where the first error of a catalog is, and its message, or `""`."""
-    errors = (item for item in catalog.diagnostics if item.severity is Severity.ERROR)
-    item = next(errors, None)
-    return f"{location_text(item)}: {shorten(item.message, _LONGEST_PROBLEM)}" if item else ""

@@ -90,7 +90,9 @@ def command(
         token = token or kept_token(port)
         # Why a tool failed is for its developer, not for the network.
         errors = "message" if address.is_loopback else "summary"
-        app = sources.open(run_code=True, servers=True, wait=False, errors=errors)
+        app = sources.open(
+            run_code=True, servers=True, wait=False, is_unhurried=True, errors=errors
+        )
         summary(app.catalog, console)
         workbench = Workbench(
             app,

@@ -45,7 +45,7 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
         message = "satchel worker needs the extra remote"
         raise SatchelError(message, fix=install_hint("remote")) from problem
     table = _table({"redis": options.pop("url"), **options})
-    app = sources.open(run_code=True, limits=table.limits)
+    app = sources.open(run_code=True, is_unhurried=True, limits=table.limits)
     logging.getLogger("docket").setLevel(logging.ERROR)  # it repeats that redis is away
     worker = ToolWorker(
         app,

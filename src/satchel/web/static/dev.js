@@ -342,7 +342,8 @@ function textOf(pattern, more) {
   return choices();
 }
 
-/** Make a value that a schema allows; with `all`, also of what is optional. */
+/** Make a value that a schema allows; with `all`, also of what is optional, or with "items" only
+ * with an item in each list. */
 function sample(schema, root, all = false, depth = 0, at = 0) {
   const now = resolved(schema, root);
   if ("default" in now && depth && now.default !== null) return now.default;
@@ -358,7 +359,7 @@ function sample(schema, root, all = false, depth = 0, at = 0) {
     }
     case "object": {
       const value = {}, names = Object.keys(now.properties ?? {});
-      for (const name of all && depth < 4 ? names : (now.required ?? [])) {
+      for (const name of all === true && depth < 4 ? names : (now.required ?? [])) {
         if (depth < DEEPEST) value[name] = sample(now.properties?.[name] ?? {}, root, all, depth + 1);
       }
       for (let more = Object.keys(value).length; more < (now.minProperties ?? 0); more++) value[`key${more}`] = sample(now.additionalProperties ?? {}, root, all, depth + 1, more);
@@ -638,6 +639,7 @@ function toolPage(form) {
     field = Object.keys(root.properties ?? {}).length || root.additionalProperties || root.$ref || root.anyOf || root.allOf ? fieldFor({ type: "object", ...root }, root, "arguments") : { element: document.createTextNode(""), read: () => value ?? {}, write: () => {} };
     if (value !== undefined) field.write(value);
     $("#arguments").replaceChildren(...(field.element.nodeType === 1 ? [field.element] : []));
+    $("#fill").hidden = field.element.nodeType !== 1 && !examples.length;
     fromForm();
   };
   form.addEventListener("edited", fromForm);
@@ -651,7 +653,7 @@ function toolPage(form) {
     showElsewhere();
   });
   let filled = -1;
-  $("#fill").addEventListener("click", () => { filled = (filled + 1) % Math.max(examples.length, 1); field.write(examples[filled] ?? sample({ type: "object", ...root }, root)); fromForm(); });
+  $("#fill").addEventListener("click", () => { filled = (filled + 1) % Math.max(examples.length, 1); field.write(examples[filled] ?? sample({ type: "object", ...root }, root, "items")); fromForm(); });
   // The schema changed on disk: the form follows it, and keeps what was typed.
   document.addEventListener("live", (event) => { if (event.target.id === "schema-now") build(values() ?? undefined); });
 
@@ -732,7 +734,7 @@ function sessionPage(root) {
     one.kind === "corrected" ? make("pre", {}, `${JSON.stringify(one.sent)}\n${JSON.stringify(one.now)}`) : null));
   const plan = async (name, approved = false) => {
     let calls;
-    try { calls = parse($("#plan").value); } catch (problem) { say(`The plan is not JSON: ${problem.message}`); return; }
+    try { calls = parse($("#plan").value); } catch (problem) { say_("#plan-result"); say(`The plan is not JSON: ${problem.message}`); return; }
     say_("#plan-result", make("p", { class: "muted" }, "…"));
     const answer = await act(`${path}/${name}`, { calls, approved });
     say_("#plan-result");
