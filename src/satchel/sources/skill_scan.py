@@ -415,7 +415,7 @@ class _Walk:
             self._note(key, [in_repository(path)])
             return
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
-        if may_be_skill and SKILL_FILE in [entry.name for entry in entries]:
+        if may_be_skill and SKILL_FILE in map(_NAME, entries):
             self._findings[key] = self._skill(key, path, folder, entries)
             return
         self._walked.add(key)
@@ -505,7 +505,8 @@ class _Walk:
         data: dict[str, bytes] = {}
         entries.sort(key=_NAME)
         folder = reader.read(path, before.folder if before else None, opened, entries, data)
-        self._links.update(folder.links)
+        if folder.links:
+            self._links.update(folder.links)
         if before is not None and folder == before.folder and target == before.target:
             self._pack(before)
             return before
@@ -533,12 +534,10 @@ class _Walk:
     ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
         """Read the manifest of a skill, unless `before` has the same bytes."""
         path = joined(folder_path, SKILL_FILE)
-        file = folder.get(SKILL_FILE)
-        if file is None:
-            return None, (_unreadable(path, folder),)
-        previous = before.folder.get(SKILL_FILE) if before else None
-        if before is not None and previous is not None and previous.digest == file.digest:
-            return before.manifest, before.diagnostics
+        if before is not None:
+            file, previous = folder.get(SKILL_FILE), before.folder.get(SKILL_FILE)
+            if file is not None and previous is not None and previous.digest == file.digest:
+                return before.manifest, before.diagnostics
         if data is None:
             return None, (_unreadable(path, folder),)
         reading = read_skill(data, os.path.basename(folder_path), path, self._limits)
