@@ -150,6 +150,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "skill-inside-skill": DiagnosticRule(
             "A skill contains other skills, which are only its files.", _I, _I
         ),
+        "skill-file-lost": DiagnosticRule(
+            "SKILL.md is gone, but the skill's other files are there.", _E, _E
+        ),
         "skill-mirrored": DiagnosticRule(
             "A hidden folder has another version of a skill; the visible one is served.", _I, _I
         ),
@@ -159,6 +162,9 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
             "A configured folder contains no skill and no plugin.", _I, _E
         ),
         "source-unreadable": DiagnosticRule("A folder or file cannot be read.", _W, _E),
+        "source-unmounted": DiagnosticRule(
+            "The file system with a folder is gone; what the folder had is still served.", _W, _E
+        ),
         "source-too-many": DiagnosticRule(
             "There are more folders or files than the limit; the rest is not loaded.", _W, _E
         ),

@@ -60,7 +60,11 @@ def skill_entries(
     before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_skills}
     for ranked in skills:
         old = before.get(_unit_of(ranked.finding)) if before else None
-        if old is not None and old.state is Status.DISABLED:
+        is_disabled = old is not None and old.state is Status.DISABLED
+        has_good = old is not None and old.manifest is not None and not is_disabled
+        if not has_good and ranked.finding.manifest is None and ranked.finding.is_lost:
+            continue  # There is nothing to serve in its place.
+        if is_disabled:
             # Disabling forgets the last good version, as a restart does.
             yield ranked, next_skill_entry(ranked, None, number)
         elif not ranked.is_settling:

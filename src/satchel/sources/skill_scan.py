@@ -40,6 +40,7 @@ from satchel.sources.folder_reader import (
     too_deep,
     unlistable,
 )
+from satchel.sources.lost_mounts import device_of, lost_mount
 from satchel.sources.open_folder import OpenFolder, following, inside, joined
 from satchel.sources.search_roots import ScriptRule, SearchRoot
 from satchel.sources.secret_files import is_secret_file
@@ -113,6 +114,11 @@ class SkillFinding:
         return os.path.basename(self.path)
 
     @property
+    def is_lost(self) -> bool:
+        """Return whether only its SKILL.md is gone."""
+        return any(item.code == "skill-file-lost" for item in self.diagnostics)
+
+    @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """Return the diagnostics of the manifest and of the other files."""
         if len(self.files) == 1 and not self.folder.diagnostics:
@@ -160,6 +166,8 @@ class SkillScan:
     """Whether the limit of folders ended the scan."""
     is_cached: bool = False
     """Whether it comes from the cache of another process; then only its files count."""
+    device: int = 0
+    """The device that the root was on when something of it was there; 0 if unknown."""
     broken: frozenset[str] = frozenset()
     """The keys of the skills that cannot be used, or may be half written."""
     edited: frozenset[str] | None = field(default=None, compare=False)
@@ -189,7 +197,7 @@ def scan_skills(
     starts = _outermost({start for path in dirty if (start := _start(before, path)) is not None})
     if not starts:
         return before
-    if "" in starts:
+    if "" in starts or lost_mount(place.path, before.device):
         return _scan_everything(place, limits, before)
     scan = replace(before, edited=frozenset())
     for start in starts:
@@ -207,7 +215,29 @@ def _scan_everything(place: SearchRoot, limits: Limits, before: SkillScan | None
         if all(real_path(path) == target for path, target in scan.links):
             break
         scan = _Walk(place, limits, before).everything()
-    return scan
+    if before is not None and before.findings and not scan.findings:
+        problem = lost_mount(place.path, before.device)
+        if problem is not None:
+            return _kept(before, problem)
+    return replace(scan, device=device_of(place.path))
+
+
+def _kept(before: SkillScan, problem: Diagnostic) -> SkillScan:
+    """Return a scan of which no skill can be read now."""
+    return SkillScan(
+        place=before.place,
+        findings={key: _unusable(found, problem) for key, found in before.findings.items()},
+        diagnostics_by_key={"": (problem,)},
+        links=before.links,
+        device=before.device,
+        broken=frozenset(before.findings),
+    )
+
+
+def _unusable(finding: SkillFinding, problem: Diagnostic) -> SkillFinding:
+    """Return a skill that cannot be read now, though it still exists."""
+    folder = replace(finding.folder, files=(), diagnostics=())
+    return replace(finding, folder=folder, manifest=None, diagnostics=(problem,))
 
 
 def _start(before: SkillScan, path: str) -> str | None:
@@ -409,8 +439,9 @@ class _Walk:
         try:
             entries = folder.entries()
         except OSError as error:
+            self._walked.add(key)
             self._unlistable(key, path, error)
-            entries = []
+            return
         if key and self._place.project and is_repository(entries):
             self._note(key, [in_repository(path)])
             return
@@ -418,11 +449,36 @@ class _Walk:
         if may_be_skill and SKILL_FILE in map(_NAME, entries):
             self._findings[key] = self._skill(key, path, folder, entries)
             return
+        if (before := self._served.get(key)) is not None:
+            self._lost(before, path, entries)
         self._walked.add(key)
         for entry in sorted(entries, key=_NAME):
             name = entry.name
             found = _Entry(name, joined(path, name), entry.is_symlink(), is_folder(entry))
             self._entry(f"{key}/{name}" if key else name, found, folder, above)
+
+    def _lost(self, before: SkillFinding, path: str, entries: list[os.DirEntry[str]]) -> None:
+        """Keep a skill of which only SKILL.md is gone, or has another name."""
+        main = before.folder.get(SKILL_FILE)
+        others = (joined(path, it.name.replace("/", os.sep)) for it in before.files if it != main)
+        new_name = next((it.name for it in entries if main and it.inode() == main.stamp.inode), "")
+        if not (new_name or any(map(os.path.lexists, others))):
+            return
+        rest = f"is named {new_name!r} now" if new_name else "does not exist, but other files do"
+        problem = make_diagnostic(
+            "skill-file-lost",
+            Where(joined(path, SKILL_FILE)),
+            f"{rest}; the skill is still served",
+            "restore it; to remove the skill, delete its folder",
+        )
+        # It is read again when it is back, whatever its stamp.
+        files = (replace(it, digest="", settled=False) if it == main else it for it in before.files)
+        self._findings[before.key] = replace(
+            before,
+            folder=FolderContent(files=tuple(files)),
+            manifest=None,
+            diagnostics=(problem,),
+        )
 
     def _unlistable(self, key: str, path: str, error: OSError) -> None:
         """Report a folder that cannot be opened or listed; its skills still exist."""
@@ -431,10 +487,7 @@ class _Walk:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             for below, finding in self._served.items():
                 if not key or below == key or below.startswith(key + "/"):
-                    folder = replace(finding.folder, files=(), diagnostics=())
-                    self._findings[below] = replace(
-                        finding, folder=folder, manifest=None, diagnostics=(problem,)
-                    )
+                    self._findings[below] = _unusable(finding, problem)
 
     def _entry(self, key: str, entry: "_Entry", folder: OpenFolder, above: tuple[str, ...]) -> None:
         """Scan an entry of a folder that is not a skill."""
