@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
-from functools import lru_cache
 from operator import attrgetter
 from shlex import quote
 from typing import NamedTuple
@@ -251,8 +250,6 @@ class FolderReader:
         return any(entry.name == _ENVIRONMENT_MARK for entry in entries)  # a virtual environment
 
     def _belongs(self, entry: os.DirEntry[str], path: str, name: str, walk: "_WalkState") -> bool:
-        if _is_usual(entry.name):
-            return name not in self.exclude
         if is_skipped(entry.name) or name in self.exclude:
             return False
         if not is_utf8(entry.name):
@@ -396,12 +393,6 @@ def is_skipped(name: str) -> bool:
     # Kubernetes switches mounted volumes atomically with folders such as `..data` and
     # `..2026_01_01`; the links beside them lead to the files.
     return name in _SKIPPED_FOLDERS or name.startswith("..")
-
-
-@lru_cache(1024)  # Most files have few names, such as SKILL.md.
-def _is_usual(name: str) -> bool:
-    """Return whether a name is neither skipped, invalid nor that of a secret."""
-    return not is_skipped(name) and is_utf8(name) and not is_secret_file(name)
 
 
 def list_folder(folder: str, diagnostics: list[Diagnostic]) -> list[os.DirEntry[str]]:

@@ -15,6 +15,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.contained_files import Bounds
 from satchel.sources.file_reader import (
+    Stamp,
     UnitFile,
     UnreadableFileError,
     is_inside,
@@ -461,7 +462,7 @@ class _Walk:
         """Keep a skill of which only SKILL.md is gone, or has another name."""
         main = before.folder.get(SKILL_FILE)
         others = (joined(path, it.name.replace("/", os.sep)) for it in before.files if it != main)
-        new_name = next((it.name for it in entries if main and it.inode() == main.stamp.inode), "")
+        new_name = next((it.name for it in entries if main and _is_same(it, main)), "")
         if not (new_name or any(map(os.path.lexists, others))):
             return
         rest = f"is named {new_name!r} now" if new_name else "does not exist, but other files do"
@@ -610,6 +611,17 @@ class _Walk:
             f"has more than {most} folders (limit find_folders); the rest is not searched",
             "name the folders that hold skills, or raise the limit",
         )
+
+
+def _is_same(entry: os.DirEntry[str], file: UnitFile) -> bool:
+    """Return whether an entry is a file that was renamed; a new one may have its inode."""
+    if entry.inode() != file.stamp.inode:
+        return False
+    try:
+        now = Stamp.of(entry.stat(follow_symlinks=False))
+    except OSError:
+        return False
+    return now._replace(changed=0) == file.stamp._replace(changed=0)
 
 
 def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, ...]:
