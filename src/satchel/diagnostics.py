@@ -104,6 +104,7 @@ skill-shadowed             W W Another skill of the same name is served instead.
 skill-duplicate            I I The same skill was found twice: its SKILL.md, and files of the same
                                names and sizes.
 skill-inside-skill         I I A skill contains other skills, which are only its files.
+skill-file-lost            E E SKILL.md is gone, but the skill's other files are there.
 skill-mirrored             I I A hidden folder has another version of a skill; the visible one is
                                served.
 
@@ -111,6 +112,8 @@ skill-mirrored             I I A hidden folder has another version of a skill; t
 source-missing             W E A configured folder does not exist.
 source-empty               I E A configured folder contains no skill and no plugin.
 source-unreadable          W E A folder or file cannot be read.
+source-unmounted           W E The file system with a folder is gone; what the folder had is still
+                               served.
 source-too-many            W E There are more folders or files than the limit; the rest is not
                                loaded.
 source-too-deep            I W Folders below the depth limit are not searched.

@@ -19,6 +19,7 @@ from satchel.mcp_servers import HttpServer, StdioServer
 from satchel.settings import Limits, WatchTimings
 from satchel.sources import WatchTargets, change_events
 from satchel.sources.file_reader import UnreadableFileError
+from satchel.sources.lost_mounts import lost_mount
 from satchel.sources.open_folder import OpenFolder
 from satchel.sources.projects import TrustLevel
 from satchel.sources.trust_record import TrustStore, new_record
@@ -222,6 +223,17 @@ def lost_files(world):
         (plugins / "without-manifest/toolkit.yaml").unlink()
         satchel.refresh()
         yield from satchel.catalog.diagnostics
+
+
+def lost_skills(world):
+    for name in ("gone", "renamed"):
+        write(world / "kept" / name, {"SKILL.md": GOOD.format(name=name), "more.md": "more"})
+    with Satchel(world / "kept") as satchel:
+        (world / "kept/gone/SKILL.md").unlink()
+        (world / "kept/renamed/SKILL.md").rename(world / "kept/renamed/SKILL.md.bak")
+        satchel.refresh()
+        yield from satchel.catalog.diagnostics
+    yield lost_mount(str(world / "mounted"), -1)
 
 
 def lock_file(world):
@@ -454,7 +466,7 @@ def runners(world):
 
 
 WORLDS = [
-    *(files, limits, names_and_secrets, last_good_one, lost_files, lock_file),
+    *(files, limits, names_and_secrets, last_good_one, lost_files, lost_skills, lock_file),
     nothing_to_validate,
     *(saved_sessions, watches, host, servers_of_tools, servers_of_skills, providers, projects),
     *(unreadable, servers_with_instructions, servers_that_need_a_login, runners),

@@ -594,7 +594,6 @@ CHANGES = {
     "a folder": lambda folder: (folder / "more").mkdir(),
     "a removal": lambda folder: (folder / "sub/x.txt").unlink(),
     "a removal of all": shutil.rmtree,
-    "no skill file": lambda folder: (folder / "SKILL.md").unlink(),
     "a rename": lambda folder: (folder / "sub/x.txt").rename(folder / "sub/y.txt"),
     "a swap": lambda folder: os.replace(folder / "sub/x.txt", folder / "y.txt"),
     "a link": lambda folder: (

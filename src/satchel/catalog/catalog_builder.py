@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from satchel.catalog.catalog import Catalog
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
 
 E = TypeVar("E", bound=Entry)
+_ORDER = attrgetter("name", "scope", "rank")
 
 
 def build(
@@ -69,9 +71,10 @@ def _with_generation(entries: Iterable[E], before: Sequence[E], number: int) -> 
     """Sort the entries by name, and give each the generation in which it last changed."""
     previous = {entry.identity: entry for entry in before}
     numbered = (
-        with_last_generation(entry, previous.get(entry.identity), number) for entry in entries
+        with_last_generation(entry, previous.get(entry.identity) if previous else None, number)
+        for entry in entries
     )
-    return tuple(sorted(numbered, key=lambda entry: (entry.name, entry.scope, entry.rank)))
+    return tuple(sorted(numbered, key=_ORDER))
 
 
 def with_last_generation(entry: E, old: E | None, number: int) -> E:
@@ -99,6 +102,8 @@ def _skill_membership(plugins: Iterable[PluginEntry]) -> Membership:
 
 def _with_groups(entry: SkillEntry, membership: Membership) -> SkillEntry:
     of_root = entry.finding.place.groups if entry.finding else ()
+    if not (of_root or membership or entry.groups):
+        return entry  # Most are in no group.
     of_owner = membership.get((entry.source, entry.name), ())
     of_host = membership.get(("", entry.name), ())
     groups = tuple(dict.fromkeys((*of_root, *of_owner, *of_host)))

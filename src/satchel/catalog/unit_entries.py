@@ -59,15 +59,22 @@ def skill_entries(
     """Yield the entry of each found skill, before it is decided which are disabled."""
     before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_skills}
     for ranked in skills:
-        root = ranked.finding.place
-        old = before.get((root.scope, root.source, ranked.finding.path))
-        if old is not None and old.state is Status.DISABLED:
+        old = before.get(_unit_of(ranked.finding)) if before else None
+        is_disabled = old is not None and old.state is Status.DISABLED
+        has_good = old is not None and old.manifest is not None and not is_disabled
+        if not has_good and ranked.finding.manifest is None and ranked.finding.is_lost:
+            continue  # There is nothing to serve in its place.
+        if is_disabled:
             # Disabling forgets the last good version, as a restart does.
             yield ranked, next_skill_entry(ranked, None, number)
         elif not ranked.is_settling:
             yield ranked, next_skill_entry(ranked, old, number)
         elif old is not None:
             yield ranked, replace(unshadowed(old), rank=ranked.rank)
+
+
+def _unit_of(finding: SkillFinding) -> tuple[Precedence, str, str]:
+    return finding.place.scope, finding.place.source, finding.path
 
 
 def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 0) -> SkillEntry:

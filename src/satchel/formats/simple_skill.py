@@ -5,12 +5,11 @@ alone: tests compare both on all real files, and on random ones.
 """
 
 import re
-from collections.abc import Iterable
+from typing import NamedTuple
 
 from satchel.formats.simple_yaml import SIMPLE_DEPTH, read_simple_yaml
 from satchel.formats.yaml_builder import KeyPath, YamlValue
 from satchel.formats.yaml_reader import MAX_BRACKETS
-from satchel.lazy_dataclass import dataclass
 from satchel.names import skill_name_fault
 from satchel.settings import Limits
 from satchel.text import may_have_hidden
@@ -22,11 +21,11 @@ _FENCE = b"---\n"
 _CLOSING = b"\n---\n"
 _LONGEST_LETTER = 4  # bytes in UTF-8
 _PLAIN_FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata"})
+_ONLY_TEXTS = frozenset({str})
 _INK = re.compile(rb"[^\s\x1c-\x1f\x80-\xff]")
 
 
-@dataclass(frozen=True, slots=True)
-class SimpleSkill:
+class SimpleSkill(NamedTuple):
     """A SKILL.md with simple YAML between plain fences."""
 
     fields: dict[str, YamlValue]
@@ -36,18 +35,21 @@ class SimpleSkill:
 
     def needs_no_diagnostic(self, folder: str, limits: Limits) -> bool:
         """Return whether it is all in order for a folder of that name."""
-        values, texts = self.fields, dict(self.fields)
-        metadata = texts.pop("metadata", {})
-        if not _PLAIN_FIELDS.issuperset(values) or type(metadata) is not dict:
+        values, texts = self.fields, [*self.fields.values()]
+        if "metadata" in values:
+            metadata = values["metadata"]
+            if type(metadata) is not dict:
+                return False
+            texts.remove(metadata)
+            texts += metadata.values()
+        if not (_PLAIN_FIELDS.issuperset(values) and _ONLY_TEXTS.issuperset(map(type, texts))):
             return False
-        if not _are_texts(texts.values()) or not _are_texts(metadata.values()):
-            return False
-        description, compatibility = values.get("description"), values.get("compatibility", "-")
+        longest = min(limits.description_shown, limits.description_accepted)
         return (
             values.get("name") == folder
             and not skill_name_fault(folder)
-            and _is_within(description, limits.description_shown, limits.description_accepted)
-            and _is_within(compatibility, COMPATIBILITY_LENGTH)
+            and _is_within(values.get("description", ""), longest)
+            and _is_within(values.get("compatibility", "-"), COMPATIBILITY_LENGTH)
         )
 
 
@@ -73,10 +75,6 @@ def read_simple_skill(data: bytes, limits: Limits) -> SimpleSkill | None:
     return SimpleSkill(*simple, body) if simple else None
 
 
-def _are_texts(values: Iterable[YamlValue]) -> bool:
-    return all(type(value) is str for value in values)
-
-
-def _is_within(value: YamlValue, *lengths: int) -> bool:
-    """Return whether a value is a text of at most these lengths, and not blank."""
-    return isinstance(value, str) and bool(value.strip()) and len(value) <= min(lengths)
+def _is_within(value: YamlValue, length: int) -> bool:
+    """Return whether a value is a text of at most this length, and not blank."""
+    return isinstance(value, str) and len(value) <= length and bool(value.strip())

@@ -27,7 +27,6 @@ _ENTRY = re.compile(
     re.VERBOSE,
 )
 _ITEM = re.compile(rf"- [ ]+ (?: {_SCALAR} ) [ ]*", re.VERBOSE)
-_NOT_PLAIN = re.compile(r":(?:[ ]|$)|[ ]\#")
 _FOLD = re.compile(r"\n(\n*)")
 
 
@@ -65,12 +64,18 @@ class _SimpleReader:
 
     def entries(self) -> dict[str, YamlValue]:
         values: dict[str, YamlValue] = {}
-        while (line := self._next()) is not None:
-            entry = _ENTRY.fullmatch(line)
+        lines, first_line, found = self.lines, self.first_line, self.found
+        while (at := self.at) < len(lines):
+            self.at = at + 1
+            entry = _ENTRY.fullmatch(lines[at])
             if entry is None:
-                raise _NotSimpleError
+                if _is_content(lines[at]):
+                    raise _NotSimpleError
+                continue
             key, double, single, plain, block = entry.groups()
-            self._note((key,))
+            if key in values:
+                raise _NotSimpleError
+            found[key,] = first_line + at
             if block is not None:
                 values[key] = self._block(block)
             elif double is plain is single:  # all are `None`
@@ -84,7 +89,7 @@ class _SimpleReader:
         while self.at < len(self.lines):
             line = self.lines[self.at]
             self.at += 1
-            if line and (stripped := line.lstrip(" ")) and stripped[0] != "#":
+            if _is_content(line):
                 return line
         return None
 
@@ -150,11 +155,16 @@ class _SimpleReader:
         return text if style[1:] else text + "\n"
 
 
+def _is_content(line: str) -> bool:
+    """Return whether a line is not blank and no comment."""
+    return line.lstrip(" ")[:1] not in {"", "#"}
+
+
 def _scalar(double: str | None, single: str | None, plain: str | None) -> str | None:
     """Return the value of an entry or item on its own line."""
     if plain is not None:
         text = plain.rstrip(" ")
-        if _NOT_PLAIN.search(text):
+        if ": " in text or " #" in text or text[-1] == ":":
             raise _NotSimpleError
         return None if text in NULLS else text
     return single.replace("''", "'") if single is not None else double

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Where
@@ -64,6 +65,27 @@ class SkillManifest:
     metadata: Mapping[str, Any]
     fields: Mapping[str, Any]
     body: PackedText = PackedText()
+
+    @classmethod
+    def of_texts(cls, fields: dict[str, Any], body: bytes) -> "SkillManifest":
+        """Return the manifest of fields that are in order, as those of most skills are."""
+        metadata = frozen(fields.get("metadata", {}))
+        if metadata:
+            fields["metadata"] = metadata
+        manifest = cls.__new__(cls)
+        # Several times faster than the constructor.
+        manifest.__dict__.update(
+            name=fields["name"],
+            description=fields["description"].strip(),
+            license=fields.get("license"),
+            compatibility=fields.get("compatibility"),
+            allowed_tools=(),
+            metadata=metadata,
+            fields=MappingProxyType(fields),
+            body=body,
+            is_for_model=True,
+        )
+        return manifest
 
     @classmethod
     def restored(
@@ -145,18 +167,7 @@ def read_skill(data: bytes, folder: str, path: str, limits: Limits) -> ReadResul
     if simple is None:
         return read_any_skill(data, folder, path, limits)
     if simple.needs_no_diagnostic(folder, limits):
-        fields: dict[str, Any] = simple.fields
-        manifest = SkillManifest(
-            name=fields["name"],
-            description=fields["description"].strip(),
-            license=fields.get("license"),
-            compatibility=fields.get("compatibility"),
-            allowed_tools=(),
-            metadata=fields.get("metadata", {}),
-            fields=fields,
-            body=simple.body,
-        )
-        return ReadResult(manifest, ())
+        return ReadResult(SkillManifest.of_texts(simple.fields, simple.body), ())
     yaml = YamlMap(simple.fields, simple.lines)
     return _judged(yaml, simple.body.decode(), folder, DiagnosticCollector(path), limits)
 

@@ -41,7 +41,7 @@ class Stamp(NamedTuple):
     @classmethod
     def of(cls, status: os.stat_result) -> "Stamp":
         """Return the stamp of a file with this status."""
-        return cls._make(_stamped(status))
+        return _new_tuple(cls, _stamped(status))
 
     @classmethod
     def at(cls, path: str) -> "Stamp":
@@ -56,6 +56,7 @@ class Stamp(NamedTuple):
         return time.time() - max(self.changed, self.modified) / 1e9 > RACY_SECONDS
 
 
+_new_tuple = tuple.__new__
 _stamped = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev")
 
 

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from operator import attrgetter
@@ -128,8 +128,7 @@ class FolderReader:
         It is opened by its path, or is `folder` with these `entries`. The bytes of the kept files
         that are read go to `data`, if it is given.
         """
-        walk = _WalkState(cached={file.name: file for file in before.files} if before else {})
-        walk.path, walk.data = path, data
+        walk = _WalkState(path, before, data)
         if folder is not None:
             self._read(folder, walk, entries)
         else:
@@ -139,17 +138,20 @@ class FolderReader:
             except UnreadableFileError as error:
                 walk.diagnostics.append(unlistable(path, str(error)))
         content = walk.content()
-        return replace(content, has_shrunk=True) if _has_shrunk(before, content) else content
+        if before is not None and _has_shrunk(before, content):
+            content = replace(content, has_shrunk=True)
+        return content
 
     def _read(self, folder: OpenFolder, walk: "_WalkState", entries: Entries | None = None) -> None:
         for name in sorted(self.required):
-            self._required(folder, walk.path, name, walk)
+            self._required(folder, name, walk)
         walk.most = len(walk.files) + self.most_files
         self._walk(_Visit(folder, walk.path, "", (folder.path,)), walk, entries)
 
-    def _required(self, folder: OpenFolder, path: str, name: str, walk: "_WalkState") -> None:
+    def _required(self, folder: OpenFolder, name: str, walk: "_WalkState") -> None:
         """Read a file by its name; links must stay inside the root."""
         place: Place | None = Place(folder)
+        path = walk.path
         with ExitStack() as opened:
             for part in name.split("/"):
                 if place is None or place.file or not part or is_skipped(part):
@@ -169,7 +171,7 @@ class FolderReader:
                 else:
                     place = Place(place.folder, part)
             if place is not None:
-                self._file(name, place, path, walk)
+                self._file(name, place, walk)
 
     def _walk(self, visit: "_Visit", walk: "_WalkState", entries: Entries | None = None) -> None:
         """Read the files of a folder and those below, by name."""
@@ -188,34 +190,37 @@ class FolderReader:
         if visit.prefix and self._is_other(visit.path, entries, walk):
             return
         for entry in entries:
-            name, is_entered = visit.prefix + entry.name, is_folder(entry)
+            name = visit.prefix + entry.name
+            is_regular = entry.is_file(follow_symlinks=False)
+            is_entered = not is_regular and is_folder(entry)
             is_wanted = is_entered or self.wanted(name)
-            if is_wanted and self._belongs(entry, visit.path, name, walk):
-                self._entry(entry, visit, walk, is_entered=is_entered)
+            if not (is_wanted and self._belongs(entry, visit.path, name, walk)):
+                continue
+            if is_entered or entry.is_symlink():
+                self._entry(entry, visit, walk)
+            else:
+                place = Place(visit.folder, entry.name)
+                self._count(name, place, walk, is_regular=is_regular)
             if walk.is_full:
                 return
 
-    def _entry(
-        self, entry: os.DirEntry[str], visit: "_Visit", walk: "_WalkState", *, is_entered: bool
-    ) -> None:
-        name, path = visit.prefix + entry.name, joined(visit.path, entry.name)
+    def _entry(self, entry: os.DirEntry[str], visit: "_Visit", walk: "_WalkState") -> None:
+        """Read where a link leads, or a folder below."""
+        path = joined(visit.path, entry.name)
         if entry.is_symlink():
             with self._linked(visit.folder, entry.name, path, walk) as place:
                 if place is not None and place.file:
-                    self._count(name, place, path, walk)
+                    self._count(visit.prefix + entry.name, place, walk)
                 elif place is not None:
                     self._enter(place.folder, path, visit, walk)
-        elif is_entered:
-            try:
-                folder = visit.folder.enter(entry.name)
-            except OSError as error:
-                walk.diagnostics.append(unlistable(path, reason_of(error)))
-                return
-            with folder:
-                self._enter(folder, path, visit, walk)
-        else:
-            is_regular = entry.is_file(follow_symlinks=False)
-            self._count(name, Place(visit.folder, entry.name), path, walk, is_regular=is_regular)
+            return
+        try:
+            folder = visit.folder.enter(entry.name)
+        except OSError as error:
+            walk.diagnostics.append(unlistable(path, reason_of(error)))
+            return
+        with folder:
+            self._enter(folder, path, visit, walk)
 
     def _enter(self, folder: OpenFolder, path: str, visit: "_Visit", walk: "_WalkState") -> None:
         # A folder that is not a link can still be a loop, if a link led above it.
@@ -226,7 +231,7 @@ class FolderReader:
         self._walk(_Visit(folder, path, prefix, (*visit.above, folder.path)), walk)
 
     def _count(
-        self, name: str, place: Place, path: str, walk: "_WalkState", *, is_regular: bool = False
+        self, name: str, place: Place, walk: "_WalkState", *, is_regular: bool = False
     ) -> None:
         """Read a file, unless there are too many."""
         if name in self.required:
@@ -235,7 +240,7 @@ class FolderReader:
         if walk.is_full:
             walk.diagnostics.append(_too_many(walk.path, self.most_files, "files"))
         else:
-            self._file(name, place, path, walk, is_regular=is_regular)
+            self._file(name, place, walk, is_regular=is_regular)
 
     def _is_other(self, path: str, entries: Entries, walk: "_WalkState") -> bool:
         """Return whether a folder does not belong to the one that is read; say so if needed."""
@@ -268,7 +273,7 @@ class FolderReader:
             yield None if is_secret else place
 
     def _file(
-        self, name: str, place: Place, path: str, walk: "_WalkState", *, is_regular: bool = False
+        self, name: str, place: Place, walk: "_WalkState", *, is_regular: bool = False
     ) -> None:
         before, status = walk.cached.get(name), None
         is_kept = name in self.required or self.keep(name)
@@ -276,10 +281,10 @@ class FolderReader:
             try:
                 status = place.folder.stat(place.file or ".")
             except OSError as error:
-                walk.report_unreadable(path, reason_of(error))
+                walk.report_unreadable(name, reason_of(error))
                 return
             if not stat.S_ISREG(status.st_mode):
-                walk.diagnostics.append(_special(path))
+                walk.diagnostics.append(_special(walk.shown(name)))
                 return
             if before is not None and before.is_unchanged(status):
                 walk.files.append(before)
@@ -289,7 +294,7 @@ class FolderReader:
             try:
                 data, status = place.folder.read(place.file, self.largest)
             except UnreadableFileError as error:
-                walk.report_unreadable(path, str(error))
+                walk.report_unreadable(name, str(error))
                 return
         if is_kept and data is not None and walk.data is not None:
             walk.data[name] = data
@@ -306,9 +311,7 @@ class FolderReader:
         )
 
 
-def _has_shrunk(before: FolderContent | None, now: FolderContent) -> bool:
-    if before is None:
-        return False
+def _has_shrunk(before: FolderContent, now: FolderContent) -> bool:
     if before.has_shrunk and now.is_younger_than(_ONE_SAVE):
         return True
     sizes = {file.name: file.size for file in now.files}
@@ -329,24 +332,30 @@ class _Visit(NamedTuple):
     """The resolved paths of the folders on the way, with its own."""
 
 
-@dataclass(slots=True, kw_only=True)
 class _WalkState:
-    cached: Mapping[str, UnitFile]
-    path: str = ""
-    data: dict[str, bytes] | None = None
-    files: list[UnitFile] = field(default_factory=list)
-    most: int = 0
-    diagnostics: list[Diagnostic] = field(default_factory=list)
-    links: set[tuple[str, str]] = field(default_factory=set)
-    folders: list[tuple[str, Stamp]] = field(default_factory=list)
-    is_cut: bool = False
-    """Whether folders were left out."""
-    is_full: bool = False
-    """Whether files were left out."""
+    """What one reading of a folder has found; `is_cut` and `is_full` say what was left out."""
 
-    def report_unreadable(self, path: str, reason: str) -> None:
+    def __init__(
+        self, path: str, before: FolderContent | None, data: dict[str, bytes] | None
+    ) -> None:
+        self.path, self.data = path, data
+        self.cached = {file.name: file for file in before.files} if before else {}
+        self.files: list[UnitFile] = []
+        self.most = 0
+        self.diagnostics: list[Diagnostic] = []
+        self.links: set[tuple[str, str]] = set()
+        self.folders: list[tuple[str, Stamp]] = []
+        self.is_cut = self.is_full = False
+
+    def shown(self, name: str) -> str:
+        """Return the path of a file, as it is shown."""
+        return joined(self.path, name.replace("/", os.sep))
+
+    def report_unreadable(self, name: str, reason: str) -> None:
+        """Add the diagnostic of a file that cannot be read."""
+        where = Where(self.shown(name))
         self.diagnostics.append(
-            make_diagnostic("source-unreadable", Where(path), f"cannot be read: {reason}")
+            make_diagnostic("source-unreadable", where, f"cannot be read: {reason}")
         )
 
     def report_secret(self, path: str, *, is_link: bool) -> None:
@@ -368,10 +377,14 @@ class _WalkState:
         if self.links or self.diagnostics:
             diagnostics = tuple(dict.fromkeys(self.diagnostics))
             return FolderContent(files=files, diagnostics=diagnostics, links=frozenset(self.links))
-        is_settled = all(file.settled for file in files) and all(
-            stamp.is_settled() for _, stamp in self.folders
-        )
-        return FolderContent(files=files, folders=tuple(self.folders) if is_settled else ())
+        # Loops, because generators take longer for the few items of each skill.
+        for file in files:
+            if not file.settled:
+                return FolderContent(files=files)
+        for _, stamp in self.folders:
+            if not stamp.is_settled():
+                return FolderContent(files=files)
+        return FolderContent(files=files, folders=tuple(self.folders))
 
 
 def is_skipped(name: str) -> bool:

@@ -35,6 +35,7 @@ from satchel.sources.folder_reader import (
 )
 from satchel.sources.gemini_extensions import read_gemini_extension_folder
 from satchel.sources.lost_files import lost_manifest
+from satchel.sources.lost_mounts import device_of, lost_mount
 from satchel.sources.marketplaces import is_marketplace, scan_marketplace
 from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
@@ -64,6 +65,8 @@ class PluginScan:
     findings: Mapping[str, PluginFinding]
     diagnostics: tuple[Diagnostic, ...]
     links: frozenset[tuple[str, str]] = frozenset()
+    device: int = 0
+    """The device that the root was on when something of it was there; 0 if unknown."""
 
 
 def scan_plugins(
@@ -81,11 +84,18 @@ def scan_plugins(
         dirty = None
     elif dirty is not None and not touches(dirty, place.path):
         return before
-    if not may_be_folder(place.path):
-        return PluginScan(
-            place=place, findings={}, diagnostics=() if place.optional else (missing(place),)
-        )
-    return _Search(place, limits, before.findings if before else {}, dirty).run()
+    known = before.findings if before else {}
+    if may_be_folder(place.path):
+        scan = _Search(place, limits, known, dirty).run()
+    else:
+        problems = () if place.optional else (missing(place),)
+        scan = PluginScan(place=place, findings={}, diagnostics=problems)
+    if before is not None and known and not scan.findings:
+        problem = lost_mount(place.path, before.device)
+        if problem is not None:
+            kept = {key: _broken(found, (problem,)) for key, found in known.items()}
+            return replace(before, findings=kept, diagnostics=(problem,))
+    return replace(scan, device=device_of(place.path))
 
 
 class _Search:

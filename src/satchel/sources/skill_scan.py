@@ -15,6 +15,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.contained_files import Bounds
 from satchel.sources.file_reader import (
+    Stamp,
     UnitFile,
     UnreadableFileError,
     is_inside,
@@ -40,6 +41,7 @@ from satchel.sources.folder_reader import (
     too_deep,
     unlistable,
 )
+from satchel.sources.lost_mounts import device_of, lost_mount
 from satchel.sources.open_folder import OpenFolder, following, inside, joined
 from satchel.sources.search_roots import ScriptRule, SearchRoot
 from satchel.sources.secret_files import is_secret_file
@@ -114,6 +116,11 @@ class SkillFinding:
         return os.path.basename(self.path)
 
     @property
+    def is_lost(self) -> bool:
+        """Return whether only its SKILL.md is gone."""
+        return any(item.code == "skill-file-lost" for item in self.diagnostics)
+
+    @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """Return the diagnostics of the manifest and of the other files."""
         if len(self.files) == 1 and not self.folder.diagnostics:
@@ -161,6 +168,8 @@ class SkillScan:
     """Whether the limit of folders ended the scan."""
     is_cached: bool = False
     """Whether it comes from the cache of another process; then only its files count."""
+    device: int = 0
+    """The device that the root was on when something of it was there; 0 if unknown."""
     broken: frozenset[str] = frozenset()
     """The keys of the skills that cannot be used, or may be half written."""
     edited: frozenset[str] | None = field(default=None, compare=False)
@@ -190,7 +199,7 @@ def scan_skills(
     starts = _outermost({start for path in dirty if (start := _start(before, path)) is not None})
     if not starts:
         return before
-    if "" in starts:
+    if "" in starts or lost_mount(place.path, before.device):
         return _scan_everything(place, limits, before)
     scan = replace(before, edited=frozenset())
     for start in starts:
@@ -208,7 +217,29 @@ def _scan_everything(place: SearchRoot, limits: Limits, before: SkillScan | None
         if all(real_path(path) == target for path, target in scan.links):
             break
         scan = _Walk(place, limits, before).everything()
-    return scan
+    if before is not None and before.findings and not scan.findings:
+        problem = lost_mount(place.path, before.device)
+        if problem is not None:
+            return _kept(before, problem)
+    return replace(scan, device=device_of(place.path))
+
+
+def _kept(before: SkillScan, problem: Diagnostic) -> SkillScan:
+    """Return a scan of which no skill can be read now."""
+    return SkillScan(
+        place=before.place,
+        findings={key: _unusable(found, problem) for key, found in before.findings.items()},
+        diagnostics_by_key={"": (problem,)},
+        links=before.links,
+        device=before.device,
+        broken=frozenset(before.findings),
+    )
+
+
+def _unusable(finding: SkillFinding, problem: Diagnostic) -> SkillFinding:
+    """Return a skill that cannot be read now, though it still exists."""
+    folder = replace(finding.folder, files=(), diagnostics=())
+    return replace(finding, folder=folder, manifest=None, diagnostics=(problem,))
 
 
 def _start(before: SkillScan, path: str) -> str | None:
@@ -410,20 +441,46 @@ class _Walk:
         try:
             entries = folder.entries()
         except OSError as error:
+            self._walked.add(key)
             self._unlistable(key, path, error)
-            entries = []
+            return
         if key and self._place.project and is_repository(entries):
             self._note(key, [in_repository(path)])
             return
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
-        if may_be_skill and SKILL_FILE in [entry.name for entry in entries]:
+        if may_be_skill and SKILL_FILE in map(_NAME, entries):
             self._findings[key] = self._skill(key, path, folder, entries)
             return
+        if (before := self._served.get(key)) is not None:
+            self._lost(before, path, entries)
         self._walked.add(key)
         for entry in sorted(entries, key=_NAME):
             name = entry.name
             found = _Entry(name, joined(path, name), entry.is_symlink(), is_folder(entry))
             self._entry(f"{key}/{name}" if key else name, found, folder, above)
+
+    def _lost(self, before: SkillFinding, path: str, entries: list[os.DirEntry[str]]) -> None:
+        """Keep a skill of which only SKILL.md is gone, or has another name."""
+        main = before.folder.get(SKILL_FILE)
+        others = (joined(path, it.name.replace("/", os.sep)) for it in before.files if it != main)
+        new_name = next((it.name for it in entries if main and _is_same(it, main)), "")
+        if not (new_name or any(map(os.path.lexists, others))):
+            return
+        rest = f"is named {new_name!r} now" if new_name else "does not exist, but other files do"
+        problem = make_diagnostic(
+            "skill-file-lost",
+            Where(joined(path, SKILL_FILE)),
+            f"{rest}; the skill is still served",
+            "restore it; to remove the skill, delete its folder",
+        )
+        # It is read again when it is back, whatever its stamp.
+        files = (replace(it, digest="", settled=False) if it == main else it for it in before.files)
+        self._findings[before.key] = replace(
+            before,
+            folder=FolderContent(files=tuple(files)),
+            manifest=None,
+            diagnostics=(problem,),
+        )
 
     def _unlistable(self, key: str, path: str, error: OSError) -> None:
         """Report a folder that cannot be opened or listed; its skills still exist."""
@@ -432,10 +489,7 @@ class _Walk:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             for below, finding in self._served.items():
                 if not key or below == key or below.startswith(key + "/"):
-                    folder = replace(finding.folder, files=(), diagnostics=())
-                    self._findings[below] = replace(
-                        finding, folder=folder, manifest=None, diagnostics=(problem,)
-                    )
+                    self._findings[below] = _unusable(finding, problem)
 
     def _entry(self, key: str, entry: "_Entry", folder: OpenFolder, above: tuple[str, ...]) -> None:
         """Scan an entry of a folder that is not a skill."""
@@ -506,7 +560,8 @@ class _Walk:
         data: dict[str, bytes] = {}
         entries.sort(key=_NAME)
         folder = reader.read(path, before.folder if before else None, opened, entries, data)
-        self._links.update(folder.links)
+        if folder.links:
+            self._links.update(folder.links)
         if before is not None and folder == before.folder and target == before.target:
             self._pack(before)
             return before
@@ -534,12 +589,10 @@ class _Walk:
     ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
         """Read the manifest of a skill, unless `before` has the same bytes."""
         path = joined(folder_path, SKILL_FILE)
-        file = folder.get(SKILL_FILE)
-        if file is None:
-            return None, (_unreadable(path, folder),)
-        previous = before.folder.get(SKILL_FILE) if before else None
-        if before is not None and previous is not None and previous.digest == file.digest:
-            return before.manifest, before.diagnostics
+        if before is not None:
+            file, previous = folder.get(SKILL_FILE), before.folder.get(SKILL_FILE)
+            if file is not None and previous is not None and previous.digest == file.digest:
+                return before.manifest, before.diagnostics
         if data is None:
             return None, (_unreadable(path, folder),)
         reading = read_skill(data, os.path.basename(folder_path), path, self._limits)
@@ -559,6 +612,17 @@ class _Walk:
             f"has more than {most} folders (limit find_folders); the rest is not searched",
             "name the folders that hold skills, or raise the limit",
         )
+
+
+def _is_same(entry: os.DirEntry[str], file: UnitFile) -> bool:
+    """Return whether an entry is a file that was renamed; a new one may have its inode."""
+    if entry.inode() != file.stamp.inode:
+        return False
+    try:
+        now = Stamp.of(entry.stat(follow_symlinks=False))
+    except OSError:
+        return False
+    return now._replace(changed=0) == file.stamp._replace(changed=0)
 
 
 def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, ...]:

@@ -1,0 +1,227 @@
+"""A skill whose SKILL.md is gone, and what was on a mount that is gone, is still served."""
+
+import asyncio
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from satchel import Satchel
+from satchel.sources import lost_mounts
+
+TOOLS = """
+    from satchel import tool
+
+    @tool
+    def greet(name: str) -> str:
+        "Greet somebody."
+        return "Good " + name
+"""
+
+
+@pytest.fixture
+def root(tmp_path, write_skill):
+    write_skill(tmp_path / "root", "notes", description="Take notes.")
+    (tmp_path / "root/notes/guide.md").write_text("A guide.")
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def other_device(monkeypatch):
+    """Return a function after which every folder seems to be on another file system."""
+    return lambda: monkeypatch.setattr(lost_mounts, "device_of", lambda _path: -1)
+
+
+def state(app, name="notes"):
+    return app.catalog.skill(name).state if name in app.catalog.skills else "gone"
+
+
+def codes(app):
+    """Return the codes, without that of plugins in the environment."""
+    return {item.code for item in app.catalog.diagnostics} - {"plugin-not-enabled"}
+
+
+def load(root, **options):
+    return Satchel(skills=[root], **options)
+
+
+# ---- SKILL.md --------------------------------------------------------------------------------
+
+
+def test_a_skill_stays_while_only_its_skill_file_is_gone(root):
+    with load(root) as app:
+        text = (root / "notes/SKILL.md").read_text()
+        (root / "notes/SKILL.md").unlink()
+        for _ in range(3):
+            app.refresh()
+            assert state(app) == "stale"
+            assert "skill-file-lost" in codes(app)
+        (root / "notes/SKILL.md").write_text(text)
+        app.refresh()
+        assert (state(app), codes(app)) == ("ok", set())
+
+
+def test_a_skill_file_with_another_name_counts_as_gone_until_the_folder_is_deleted(root):
+    (root / "notes/guide.md").unlink()
+    with load(root) as app:
+        (root / "notes/SKILL.md").rename(root / "notes/SKILL.md.bak")
+        app.refresh()
+        (problem,) = [it for it in app.catalog.diagnostics if it.code == "skill-file-lost"]
+        assert (state(app), "'SKILL.md.bak'" in problem.message) == ("stale", True)
+        (root / "notes/SKILL.md.bak").rename(root / "notes/SKILL.md")
+        app.refresh()
+        assert state(app) == "ok"
+        (root / "notes/SKILL.md").rename(root / "notes/SKILL.md.bak")
+        app.refresh()
+        shutil.rmtree(root / "notes")
+        app.refresh()
+        assert (state(app), codes(app) & {"skill-file-lost"}) == ("gone", set())
+
+
+def test_a_skill_without_other_files_is_removed_with_its_skill_file(root):
+    (root / "notes/guide.md").unlink()
+    with load(root) as app:
+        (root / "notes/SKILL.md").unlink()
+        app.refresh()
+        assert state(app) == "gone"
+
+
+def test_a_broken_skill_that_was_never_good_is_removed_with_its_skill_file(root):
+    (root / "notes/SKILL.md").write_text("---\nname: [\n---\n")
+    with load(root) as app:
+        (root / "notes/SKILL.md").unlink()
+        app.refresh()
+        assert not app.catalog.all_skills
+
+
+def test_a_skill_that_moves_below_is_found_there(root, write_skill):
+    with load(root) as app:
+        write_skill(root / "notes", "below")
+        (root / "notes/SKILL.md").unlink()
+        app.refresh()
+        assert (state(app, "below"), state(app)) == ("ok", "stale")
+
+
+def test_a_watch_keeps_and_restores_a_skill_without_its_skill_file(watched, root):
+    text = (root / "notes/SKILL.md").read_text()
+    with watched(skills=[root]) as seen:
+        (root / "notes/SKILL.md").unlink()
+        seen.until_event("stale", "notes")
+        (root / "notes/SKILL.md").write_text(text)
+        seen.until(lambda: state(seen.app) == "ok")
+        seen.until_as_cold()
+        assert ("removed", "skill", "notes") not in seen.events()
+
+
+# ---- mounts ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_emptied", [True, False])
+def test_a_skill_of_a_mount_that_is_gone_stays(root, other_device, is_emptied):
+    with load(root) as app:
+        away = root.rename(root.with_name("away"))
+        if is_emptied:
+            root.mkdir()
+        other_device()
+        for _ in range(3):
+            app.refresh()
+            assert state(app) == "stale"
+            assert "source-unmounted" in codes(app)
+        if is_emptied:
+            root.rmdir()
+        away.rename(root)
+        app.refresh()
+        assert (state(app), codes(app)) == ("ok", set())
+
+
+def test_a_file_in_place_of_a_mount_says_that_its_skills_are_meant_to_go(root, other_device):
+    with load(root) as app:
+        root.rename(root.with_name("away"))
+        root.mkdir()
+        other_device()
+        app.refresh()
+        (root / "gone-for-good").touch()
+        app.refresh()
+        assert state(app) == "gone"
+
+
+@pytest.mark.parametrize("is_emptied", [True, False])
+def test_a_deleted_root_on_the_same_device_loses_its_skills(root, is_emptied):
+    with load(root) as app:
+        shutil.rmtree(root)
+        if is_emptied:
+            root.mkdir()
+        app.refresh()
+        assert state(app) == "gone"
+        assert "source-unmounted" not in codes(app)
+
+
+def test_tools_of_a_plugin_on_a_mount_that_is_gone_answer(tmp_path, write_plugin, other_device):
+    plugins = tmp_path / "plugins"
+    write_plugin(plugins, "demo", tools=TOOLS)
+    with Satchel(plugins=[plugins]) as app:
+        away = plugins.rename(tmp_path / "away")
+        plugins.mkdir()
+        other_device()
+        app.refresh()
+        assert app.catalog.plugin("demo").state == "stale"
+        assert asyncio.run(app.session().call("greet", {"name": "Ada"})).text == "Good Ada"
+        assert "source-unmounted" in codes(app)
+        plugins.rmdir()
+        away.rename(plugins)
+        app.refresh()
+        assert (app.catalog.plugin("demo").state, codes(app)) == ("ok", set())
+
+
+REAL = """
+import os, subprocess, sys
+from pathlib import Path
+from satchel import Satchel
+
+mount = Path(sys.argv[1])
+run = lambda *command: subprocess.run(command, check=True)
+mounted = lambda: run("mount", "-t", "tmpfs", "none", str(mount))
+mounted()
+root = mount / sys.argv[2]
+skill = root / "notes"
+def write():
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\\nname: notes\\ndescription: Takes notes.\\n---\\nDo.\\n")
+write()
+with Satchel(skills=[root]) as app:
+    run("umount", str(mount))
+    app.refresh()
+    assert app.catalog.skill("notes").state == "stale", app.catalog.all_skills
+    mount.rmdir()
+    app.refresh()
+    assert app.catalog.skill("notes").state == "stale", app.catalog.all_skills
+    mount.mkdir()
+    mounted()
+    write()
+    app.refresh()
+    assert app.catalog.skill("notes").state == "ok", app.catalog.diagnostics
+    import shutil
+    shutil.rmtree(skill)
+    app.refresh()
+    assert not app.catalog.all_skills, app.catalog.all_skills
+"""
+
+
+def may_mount() -> bool:
+    command = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt"]
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("below", [".", "skills"])
+def test_a_real_mount_that_goes_and_comes_back(tmp_path, below):
+    if not may_mount():
+        pytest.skip("this user cannot mount")
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    command = ["unshare", "-m", sys.executable, "-c", REAL, str(mount), below]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
