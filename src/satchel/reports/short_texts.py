@@ -62,6 +62,8 @@ def status_label(entry: "Entry") -> str:
     """Return an entry's state in words."""
     if is_not_enabled(entry):
         return "available, not enabled"
+    if entry.state == "ok" and any(item.code == "plugin-unused" for item in entry.diagnostics):
+        return "ok, brings nothing"
     # Only a skill has the attribute.
     is_for_model = entry.state != "ok" or getattr(entry, "is_for_model", True)
     return state_of(entry) if is_for_model else "ok, only the user calls it"

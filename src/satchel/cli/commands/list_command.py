@@ -134,13 +134,12 @@ def _plugin_row(entry: "Entry", record: dict[str, Any]) -> tuple[str, ...]:
     seconds = record["import_seconds"]
     sizes = ((len(record[f"{part}s"]), part) for part in _PLUGIN_PARTS)
     contents = ", ".join(count(size, part) for size, part in sizes if size)
-    is_unused = any(item.code == "plugin-unused" for item in entry.diagnostics)
     return (
         entry.name,
         status_label(entry),
         record["version"],
         entry.source,
-        contents or ("nothing in it is used" if is_unused else ""),
+        contents,
         "" if seconds is None else f"{seconds * 1_000:.0f} ms",
     )
 
