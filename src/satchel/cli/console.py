@@ -15,6 +15,7 @@ import click
 
 from satchel.errors import SatchelError
 from satchel.reports.printed_commands import completed
+from satchel.reports.short_texts import with_short_paths
 from satchel.text import one_line, visible
 
 
@@ -162,8 +163,8 @@ class Console:
             raise SatchelError(f"cannot write to stdout: {problem.strerror}") from problem
 
     def completed(self, text: str) -> str:
-        """Return a message whose commands select the sources of the running command."""
-        return completed(text, self._meta.get(_OPTIONS, ()))
+        """Return a message with short paths, whose commands select the sources of this command."""
+        return with_short_paths(completed(text, self._meta.get(_OPTIONS, ())))
 
     def wrapped(self, text: str, **style: Any) -> None:
         """Write a message to stdout as data; on a terminal it is wrapped, and may have a style."""

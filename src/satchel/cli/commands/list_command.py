@@ -15,7 +15,6 @@ from satchel.reports.short_texts import (
     count,
     count_units,
     is_not_enabled,
-    relative,
     short_path,
     status_label,
 )
@@ -119,7 +118,7 @@ def _section(
 
 
 def _long_row(entry: "Entry", record: dict[str, Any]) -> tuple[str, ...]:
-    groups, path = ", ".join(record["groups"]), relative(entry.path)
+    groups, path = ", ".join(record["groups"]), short_path(entry.path)
     return entry.name, status_label(entry), entry.source, groups, path, entry.description
 
 
