@@ -38,8 +38,7 @@ def environment(folder: Path, *, with_pip: bool) -> dict[str, str]:
     starter.chmod(0o755)
     path = os.pathsep.join([str(scripts), os.environ["PATH"]])
     own = {f"SATCHEL_{name}_DIR": str(folder / name.lower()) for name in ("CONFIG", "STATE")}
-    # What the plugin depends on is there.
-    return {**os.environ, **own, "PIP_NO_DEPS": "1", "PATH": path}
+    return {**os.environ, **own, "PATH": path}
 
 
 def world(folder: Path) -> Path:
@@ -91,7 +90,9 @@ def record(text: str) -> str:
                 subprocess.run(shell, check=True, cwd=here, env=env, stdout=subprocess.DEVNULL)
             else:
                 running.append(Watch(command, here, env))
-            return f"```console\n$ {command}\n```\n\n```text\n{running[0].printed()}```"
+            # Another package of this environment may count as a plugin, too.
+            printed = re.sub(r"(builtin \(disabled\)).*", r"\1", running[0].printed())
+            return f"```console\n$ {command}\n```\n\n```text\n{printed}```"
 
         try:
             return STEP.sub(run, text)

@@ -70,10 +70,7 @@ def test_a_command_that_fits_a_line_is_not_broken(monkeypatch):
     assert len(wrapped(f"see satchel {'word ' * 40}", Screen()).split("\n")) > 2
 
 
-def test_a_message_has_short_paths_but_in_quotes(monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
+def test_a_message_has_short_paths_but_in_quotes(here, tmp_path):
     text = f"{tmp_path}/home/.config/a.env: put X=... into {tmp_path}/here/b.env, or {tmp_path}/c"
     assert with_short_paths(text) == f"~/.config/a.env: put X=... into b.env, or {tmp_path}/c"
     for text in (f"cd '{tmp_path}/home/my folder'", f"git+file://{tmp_path}/home/x", "/x y"):

@@ -264,7 +264,7 @@ class PluginContribution:
     has_code: bool = False
     """Whether it is a folder or package with code, which `code` imports."""
     is_code_plain: bool = False
-    """Whether its code never mentions Satchel, so that it brings nothing."""
+    """Whether its code imports nothing, so that it has no tools and no hooks."""
     code: Any = field(default=None, compare=False)
     """The handle of the imported version (`ImportedCode`); the catalog does not use it."""
 

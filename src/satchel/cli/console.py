@@ -168,7 +168,11 @@ class Console:
 
     def wrapped(self, text: str, **style: Any) -> None:
         """Write a message to stdout as data; on a terminal it is wrapped, and may have a style."""
-        self.out(self.paint(wrapped(self.completed(text), self.stream), **style))
+        self.out(self.paint(self.fitting(text), **style))
+
+    def fitting(self, text: str) -> str:
+        """Return a message for stdout: completed, and on a terminal wrapped."""
+        return wrapped(self.completed(text), self.stream)
 
     def json(self, value: Any) -> None:
         """Write a JSON document in ASCII, so that an invalid file name cannot break the output."""

@@ -30,7 +30,8 @@ def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
         policy=found.policy,
         has_code=found.has_code,
         missing_skills=found.missing,
-        is_code_plain=not any(b"satchel" in text for text in found.sources.values()),
+        # What it imports may be a tool.
+        is_code_plain=not any(b"import" in text for text in found.sources.values()),
     )
     return with_manifest(contribution, found)
 

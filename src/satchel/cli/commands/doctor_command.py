@@ -128,8 +128,8 @@ def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
 def _write_checks(checks: Sequence[MachineCheck], console: Console) -> None:
     for check in checks:
         label = "ok" if check.severity is Severity.INFO else str(check.severity)
-        paint = console.paint(label, fg=COLOURS[label])
-        console.out(f"{paint} {check.name}: {one_line(check.message)}")
+        lines = console.fitting(f"{label} {check.name}: {one_line(check.message)}")
+        console.out(console.paint(label, fg=COLOURS[label]) + lines.removeprefix(label))
         _write_command(check.command, "", console)
 
 
