@@ -269,9 +269,18 @@ def test_every_public_method_is_described(owner):
 
 
 def test_the_names_of_other_libraries_are_the_same_in_docs_and_skill():
-    skill = ROOT / "skills/migrate-from-another-loader/references/names.md"
-    tables = skill.read_text().partition("\n\n")[2]
-    assert (ROOT / "docs/coming-from.md").read_text().endswith(tables)
+    skill = ROOT / "skills/migrate-from-another-loader"
+    docs = {page.name: page.read_text() for page in (ROOT / "docs/coming-from").glob("*.md")}
+    index = docs.pop("index.md")
+    copies = {page.name: page.read_text() for page in (skill / "references").glob("*.md")}
+    start = "| there | here |"
+    assert {name: text.partition(start)[1:] for name, text in copies.items()} == {
+        name: text.partition(start)[1:] for name, text in docs.items()
+    }
+    for name, text in docs.items():
+        assert "\n## What differs, and why\n\n- " in text, name
+        assert f"]({name})" in index, name
+        assert f"](references/{name})" in (skill / "SKILL.md").read_text(), name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

@@ -30,11 +30,13 @@ def test_the_navigation_has_every_page_once():
     assert sorted(pages) == PAGES
 
 
-def test_the_index_links_every_page_but_the_decisions():
-    linked = set(re.findall(r"\]\(([\w/.-]+\.md)", (DOCS / "index.md").read_text()))
-    assert [page for page in PAGES if page not in linked and not page.startswith("adr/0")] == [
-        "index.md"
-    ]
+def test_the_index_or_that_of_its_folder_links_every_page():
+    linked = {
+        (page.parent / target).relative_to(DOCS).as_posix()
+        for page in DOCS.rglob("index.md")
+        for target in re.findall(r"\]\(([\w/-]+\.md)", page.read_text())
+    }
+    assert [page for page in PAGES if page not in linked] == ["index.md"]
 
 
 def test_the_moving_pictures_show_what_their_pages_print():
@@ -91,3 +93,14 @@ def test_editors_find_the_schema_of_each_manifest(site):
         schema = json.loads((site / "schemas" / entry["url"].rpartition("/")[2]).read_text())
         assert schema["$id"] == entry["url"]
         assert entry["fileMatch"]
+
+
+@pytest.mark.slow
+def test_the_recorded_watch_prints_what_its_page_says():
+    recorder = runpy.run_path(str(ROOT / "tools/record_session.py"))
+    # Without the packages, which need an index.
+    page = recorder["PAGE"].read_text("utf-8").partition("\n## 10.")[0]
+    again = recorder["record"](page)
+    assert recorder["without_times"](again) == recorder["without_times"](page), (
+        "run: python tools/record_session.py"
+    )

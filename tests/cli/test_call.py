@@ -145,3 +145,17 @@ def test_a_call_of_a_disabled_tool_or_plugin_says_what_enables_it(run, call, her
     assert "nothing_of_that_name" not in done.stderr
     shown = run("show", "nothing_like_it", "--plugins", "plugins")
     assert (shown.exit_code, f"satchel enable {name}" in shown.stderr) == (1, True)
+
+
+def test_the_reason_for_an_unknown_tool_is_a_plugin_that_failed(run, here, write_plugin):
+    write_plugin(
+        here / "plugins",
+        "early",
+        "config: {key: {type: secret}}\n",
+        tools="from satchel import tool\n\n@tool(state=['key'])\ndef f(key: str): 'Do it.'\n",
+    )
+    write_plugin(here / "plugins", "typo", tools="def hello(:\n")
+    done = run("call", "hello", "--plugins", "plugins")
+    assert "plugins/typo/tools.py:1:" in done.stderr
+    assert "there is no tool named 'hello'" in done.stderr
+    assert "'key'" not in done.stderr

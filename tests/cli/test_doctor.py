@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_the_commands_mend_what_they_are_for(commands, run, here, write_skill):
         "---\nname: lower\ndescription: d\n---\nb\n"
     )
     (here / "plugins" / "demo").mkdir(parents=True)
-    (here / "plugins" / "demo" / "toolkit.yml").write_text("name: demo\n")
+    (here / "plugins" / "demo" / "toolkit.yml").write_text("name: demo\nnotes: Be kind.\n")
     sources = ("--skills", "skills", "--plugins", "plugins", "--trust", "data")
     (here / "satchel.toml").write_text("[sources]\nskills = ['not there']\n")
     found = commands(*sources)
@@ -183,7 +184,7 @@ def test_a_plugin_of_which_nothing_is_used_says_so_in_the_list(run, here):
     manifest.write_text('{"name": "agents-only"}')
     listed = run("list", "plugins", "--long", "--plugins", "plugins").stdout
     (line,) = (line for line in listed.splitlines() if line.startswith("agents-only"))
-    assert line.endswith("nothing in it is used")
+    assert line.split("  ")[1] == "ok, brings nothing"
 
 
 def test_no_command_installs_a_package_by_guessing_its_name(commands):
@@ -241,7 +242,7 @@ def ask(api_key: str) -> str:
 
 
 def test_what_fails_when_plugins_are_imported_is_told_on_demand(run, commands, here, write_plugin):
-    write_plugin(here / "plugins", "broken", tools="1/0")
+    write_plugin(here / "plugins", "broken", tools="import satchel\n1/0")
     write_plugin(here / "plugins", "keyed", tools=KEYED.replace("ask", "ask_keyed"))
     manifest = "config:\n  token: {type: secret}\n"
     startup = "\n@hookimpl\ndef satchel_startup(): pass\n"
@@ -254,7 +255,7 @@ def test_what_fails_when_plugins_are_imported_is_told_on_demand(run, commands, h
         "plugin-startup-failed": "satchel config set --plugins plugins waiting token",
         "config-invalid": "satchel config set --plugins plugins waiting token",
     }
-    assert "satchel doctor --run" in run("list", "--run", *sources).stderr
+    assert "satchel doctor --plugins plugins --run" in run("list", "--run", *sources).stderr
     assert run("doctor", "--run", *sources).exit_code == 1
 
 
@@ -322,3 +323,28 @@ def test_a_reason_that_plugin_and_tools_share_is_told_once(run, here, write_plug
     done = run("doctor", "--plugins", "plugins")
     assert done.stdout.count("'ask' is left out") == 1
     assert "plugin keyed (plugins): degraded" in done.stdout
+
+
+def test_a_plugin_that_brings_nothing_says_so_everywhere(run, here, write_plugin, write_skill):
+    plugins = here / "plugins"
+    write_plugin(plugins, "empty", "active: true\n")
+    write_plugin(plugins, "plain", tools="def f():\n    'Not marked.'\n")
+    write_plugin(plugins, "late", tools="import satchel\n")
+    write_plugin(plugins, "noted", "notes: Be kind.\n")
+    write_plugin(plugins, "skilled")
+    write_skill(plugins / "skilled" / "skills", "pdf")
+    options = ("--plugins", "plugins")
+
+    def unused(*more):
+        found = json.loads(run("doctor", *options, *more, "--json").stdout)["findings"]
+        return [item["name"] for item in found if item["code"] == "plugin-unused"]
+
+    assert unused() == ["empty", "plain"]
+    # Only its code can say what it brings.
+    assert unused("--run") == ["empty", "late", "plain"]
+    for name in ("empty", "plain"):
+        listed = run("list", "plugins", *options).stdout
+        assert re.search(rf"^{name} +ok, brings nothing ", listed, re.MULTILINE)
+        shown = run("show", name, "--kind", "plugin", *options).stdout
+        assert shown.startswith(f"plugin {name}: ok, brings nothing\n")
+    assert "warning[plugin-unused]" in run("list", *options).stderr + run("doctor", *options).stdout

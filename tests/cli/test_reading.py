@@ -44,7 +44,9 @@ def test_a_list_holds_also_what_failed_and_what_is_shadowed(run, skills):
         ("pdf", "more"): Status.SHADOWED,
         ("pdf", "skills"): Status.OK,
     }
-    assert "1 error and 1 warning; run 'satchel doctor'" in result.stderr
+    assert (
+        "1 error and 1 warning; run 'satchel doctor --skills skills --skills more'" in result.stderr
+    )
 
 
 def test_a_list_in_text_names_the_state_of_what_is_not_well(run, skills):

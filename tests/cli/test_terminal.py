@@ -7,6 +7,7 @@ import pytest
 
 from satchel.cli.console import Console, wrapped
 from satchel.cli.terminal import Terminal
+from satchel.reports.short_texts import with_short_paths
 
 MIB = 1024 * 1024
 
@@ -67,6 +68,13 @@ def test_a_command_that_fits_a_line_is_not_broken(monkeypatch):
     lines = wrapped(f"weather.env: 'api_key' has no value -> {command}, or so", Screen())
     assert f"    {command}," in lines.split("\n")[1]
     assert len(wrapped(f"see satchel {'word ' * 40}", Screen()).split("\n")) > 2
+
+
+def test_a_message_has_short_paths_but_in_quotes(here, tmp_path):
+    text = f"{tmp_path}/home/.config/a.env: put X=... into {tmp_path}/here/b.env, or {tmp_path}/c"
+    assert with_short_paths(text) == f"~/.config/a.env: put X=... into b.env, or {tmp_path}/c"
+    for text in (f"cd '{tmp_path}/home/my folder'", f"git+file://{tmp_path}/home/x", "/x y"):
+        assert with_short_paths(text) == text
 
 
 def test_a_pipe_gets_whole_lines_and_a_word_is_never_cut(monkeypatch):

@@ -304,16 +304,19 @@ def test_plugins_that_share_a_folder_count_one_by_one(run, market, write_skill):
         assert result.stderr == "2 skills, 2 plugins, 1 marketplace checked: 0 errors, 0 warnings\n"
 
 
-def test_skills_that_a_marketplace_leaves_out_are_named_and_not_counted(run, market, write_skill):
+def test_what_a_marketplace_leaves_out_is_named_and_not_counted(
+    run, market, write_skill, write_plugin
+):
     folder = market({"name": "a", "source": "./a", "strict": False, "skills": ["./skills/x"]})
     for skill in ("a/skills/x", "a/skills/y", "left/skills/z"):
         write_skill(folder / skill[:-2], skill[-1])
     (folder / "left/skills/z/SKILL.md").write_text("no front matter")
+    write_plugin(folder, "code", "active: true\n")
     result = run("validate", "market")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == (
-        "not checked: 2 skills that no plugin of the marketplace has: "
-        "market/a/skills/y, market/left/skills/z\n"
+        "not checked, since the marketplace does not list it: "
+        "market/a/skills/y, market/code, market/left/skills/z\n"
         "1 skill, 1 plugin, 1 marketplace checked: 0 errors, 0 warnings\n"
     )
     assert run("list", "skills", "--plugins", "market").stderr == "1 skill\n"

@@ -55,7 +55,7 @@ for folder in sys.argv[1:]:
     print("\\n" + dumps({
         "answer": answer.text,
         "state": hostile.state,
-        "codes": [item.code for item in hostile.diagnostics],
+        "codes": [item.code for item in hostile.diagnostics if item.code != "plugin-unused"],
         "messages": [str(item) for item in app.catalog.diagnostics],
         "cwd": os.getcwd() == cwd,
         "path": sys.path == path,

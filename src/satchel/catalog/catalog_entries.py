@@ -231,6 +231,8 @@ class PluginContribution:
     """Tools that cannot be served now, each with its state and the diagnostic that says why."""
     skills: tuple[str, ...] = ()
     """Folders to search for its skills."""
+    missing_skills: tuple[str, ...] | None = None
+    """Those that do not exist; `None` if it is no plugin folder."""
     command_paths: tuple[str, ...] = ()
     """Files and folders with the commands of a plugin for another client."""
     config: tuple[ConfigField, ...] = ()
@@ -261,8 +263,24 @@ class PluginContribution:
     """Whether its code is neither imported nor started, because the user did not trust it so."""
     has_code: bool = False
     """Whether it is a folder or package with code, which `code` imports."""
+    is_code_plain: bool = False
+    """Whether its code imports nothing, so that it has no tools and no hooks."""
     code: Any = field(default=None, compare=False)
     """The handle of the imported version (`ImportedCode`); the catalog does not use it."""
+
+    @property
+    def brings_nothing(self) -> bool:
+        """Whether it has no part that can be used, as far as its code is known."""
+        is_code_known = not self.has_code or self.code is not None or self.is_code_plain
+        if self.missing_skills is None or not is_code_known:
+            return False
+        # A default group is made of the plugin's name alone.
+        own = any(group.name != self.name or group.notes for group in self.groups)
+        prompt = (*self.notes, *self.sections)
+        skills = {*self.skills}.difference(self.missing_skills)
+        files = (*skills, *self.command_paths, *self.servers)
+        hooked = (*self.middleware, *self.providers, *self.commands, *self.offers, self.lifecycle)
+        return not (own or self.tools or self.unusable or prompt or files or any(hooked))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

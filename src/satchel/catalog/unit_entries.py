@@ -127,6 +127,8 @@ def _plugin_entry(contribution: PluginContribution, old: PluginEntry | None) -> 
         state = Status.DEGRADED
     elif state is Status.OK and has_error(problems):
         state = Status.DEGRADED
+    elif state is Status.OK and contribution.brings_nothing:
+        problems = _with_unused(contribution)
     return PluginEntry(
         name=served.name,
         description=served.description,
@@ -141,6 +143,20 @@ def _plugin_entry(contribution: PluginContribution, old: PluginEntry | None) -> 
         digest=contribution.digest,
         contribution=served,
     )
+
+
+def _with_unused(contribution: PluginContribution) -> tuple[Diagnostic, ...]:
+    """Report a plugin that brings nothing, unless the reader of its format did."""
+    problems = contribution.diagnostics
+    if any(item.code == "plugin-unused" for item in problems):
+        return problems
+    unused = make_diagnostic(
+        "plugin-unused",
+        Where(contribution.path),
+        "brings nothing: it has no tools, skills, notes or MCP servers",
+        "mark functions in tools.py with @tool, add a folder skills, or remove the plugin",
+    )
+    return (*problems, unused)
 
 
 def _has_held_name(contribution: PluginContribution) -> bool:

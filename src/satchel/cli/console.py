@@ -15,6 +15,7 @@ import click
 
 from satchel.errors import SatchelError
 from satchel.reports.printed_commands import completed
+from satchel.reports.short_texts import with_short_paths
 from satchel.text import one_line, visible
 
 
@@ -162,12 +163,16 @@ class Console:
             raise SatchelError(f"cannot write to stdout: {problem.strerror}") from problem
 
     def completed(self, text: str) -> str:
-        """Return a message whose commands select the sources of the running command."""
-        return completed(text, self._meta.get(_OPTIONS, ()))
+        """Return a message with short paths, whose commands select the sources of this command."""
+        return with_short_paths(completed(text, self._meta.get(_OPTIONS, ())))
 
     def wrapped(self, text: str, **style: Any) -> None:
         """Write a message to stdout as data; on a terminal it is wrapped, and may have a style."""
-        self.out(self.paint(wrapped(self.completed(text), self.stream), **style))
+        self.out(self.paint(self.fitting(text), **style))
+
+    def fitting(self, text: str) -> str:
+        """Return a message for stdout: completed, and on a terminal wrapped."""
+        return wrapped(self.completed(text), self.stream)
 
     def json(self, value: Any) -> None:
         """Write a JSON document in ASCII, so that an invalid file name cannot break the output."""

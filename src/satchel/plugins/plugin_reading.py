@@ -29,6 +29,9 @@ def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
         digest=found.digest,
         policy=found.policy,
         has_code=found.has_code,
+        missing_skills=found.missing,
+        # What it imports may be a tool.
+        is_code_plain=not any(b"import" in text for text in found.sources.values()),
     )
     return with_manifest(contribution, found)
 

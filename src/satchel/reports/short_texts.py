@@ -1,6 +1,7 @@
 """Short texts about entries and diagnostics; text from outside is escaped."""
 
 import os
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +38,19 @@ def is_not_enabled(unit: Any) -> bool:
 
 def relative(path: str) -> str:
     """Return a path relative to the current folder if it is inside it, else unchanged."""
-    try:
-        here = os.getcwd()
-    except OSError:  # the current folder was deleted
+    if not (here := _here()):
         return path
     if path == here:
         return "."
     return path.removeprefix(here.rstrip(os.sep) + os.sep)
+
+
+def _here() -> str:
+    """Return the current folder, `""` if it was deleted."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def short_path(path: str) -> str:
@@ -52,9 +59,20 @@ def short_path(path: str) -> str:
     return f"~{short.removeprefix(home)}" if short.startswith(f"{home}{os.sep}") else short
 
 
+def with_short_paths(text: str) -> str:
+    """Return a message with short paths.
+
+    A path in quotes stays as it is: it may be part of a command, and a shell would not expand `~`.
+    """
+    for start, short in ((_here(), ""), (os.path.expanduser("~"), f"~{os.sep}")):
+        if start.strip(os.sep):
+            text = re.sub(rf"(?<![^\s(\[=,]){re.escape(start + os.sep)}(?=\S)", short, text)
+    return text
+
+
 def location_text(item: Diagnostic) -> str:
     """Return `path:line:column` as far as it is known, with a short path."""
-    parts = (relative(item.where.path), item.where.line, item.where.column)
+    parts = (short_path(item.where.path), item.where.line, item.where.column)
     return one_line(":".join(str(part) for part in parts if part))
 
 
@@ -62,6 +80,8 @@ def status_label(entry: "Entry") -> str:
     """Return an entry's state in words."""
     if is_not_enabled(entry):
         return "available, not enabled"
+    if entry.state == "ok" and any(item.code == "plugin-unused" for item in entry.diagnostics):
+        return "ok, brings nothing"
     # Only a skill has the attribute.
     is_for_model = entry.state != "ok" or getattr(entry, "is_for_model", True)
     return state_of(entry) if is_for_model else "ok, only the user calls it"

@@ -58,10 +58,18 @@ def _callable(app: "satchel.Satchel", name: str) -> "ToolEntry":
     except NotFoundError as problem:
         if error := of_disabled_plugin(app.catalog, problem):
             raise error from None
-        errors = [item for item in app.catalog.diagnostics if item.severity is Severity.ERROR]
+        # The tool may belong to a plugin that failed to load, or else to another broken source.
+        failed = [
+            item
+            for plugin in app.catalog.all_plugins
+            if plugin.state == "failed"
+            for item in plugin.diagnostics
+        ]
+        errors = [
+            item for item in (*failed, *app.catalog.diagnostics) if item.severity is Severity.ERROR
+        ]
         if problem.near or not errors:
             raise
-        # The tool may belong to a plugin that failed to load.
         message = f"{problem.message}, but there are errors; the first is {errors[0].message!r}"
         raise SatchelError(message, where=str(errors[0].where), fix=errors[0].fix) from None
     if entry.diagnostics and entry.state in {"held", "failed", "disabled"}:

@@ -25,7 +25,7 @@ from satchel.diagnostics import has_error
 from satchel.errors import SatchelError
 from satchel.formats import FIELD_NAME
 from satchel.reports.config_rows import config_rows
-from satchel.reports.short_texts import relative
+from satchel.reports.short_texts import short_path
 from satchel.sources.configuration import configuration_path
 from satchel.sources.env_file import change_env, env_text, parse_env, replace_env, write_env
 from satchel.text import one_line
@@ -89,7 +89,7 @@ def set_(
     path = plugin.config.path
     verb = "set" if change_env(path, values) else "unchanged"
     for key in values:
-        console.out(one_line(f"{verb} {key} ({relative(path)})"))
+        console.out(one_line(f"{verb} {key} ({short_path(path)})"))
         if plugin.config.origins.get(key.lower()) == "environment":
             variable = plugin.config.variable(key)
             console.say(f"warning: the environment variable {variable} has precedence")
@@ -110,7 +110,7 @@ def unset(console: Console, name: str, keys: tuple[str, ...], sources: Sources) 
     change_env(path, dict.fromkeys(keys))
     for key in keys:
         text = f"{key} is not set" if key in absent else f"unset {key}"
-        console.out(one_line(f"{text} ({relative(path)})"))
+        console.out(one_line(f"{text} ({short_path(path)})"))
     for row in config_rows(open_plugin(name, sources).config):
         if row["name"].lower() in {key.lower() for key in keys} and row["origin"] != "missing":
             console.say(one_line(f"{row['name']} still has a value, from: {row['origin']}"))
@@ -143,7 +143,7 @@ def edit(console: Console, name: str, sources: Sources) -> None:
         message = "was changed by another program; your changes were not saved"
         raise SatchelError(message, where=path, fix=f"your version is in {copy}")
     verb = "unchanged" if text == before else "written"
-    console.out(one_line(f"{verb} ({relative(path)})"))
+    console.out(one_line(f"{verb} ({short_path(path)})"))
 
 
 @command.command("validate", cls=CatalogCommand)

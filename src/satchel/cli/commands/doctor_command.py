@@ -22,7 +22,7 @@ from satchel.reports.short_texts import (
     count,
     has_code_not_run,
     location_text,
-    relative,
+    short_path,
     status_label,
 )
 from satchel.text import one_line
@@ -128,8 +128,8 @@ def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
 def _write_checks(checks: Sequence[MachineCheck], console: Console) -> None:
     for check in checks:
         label = "ok" if check.severity is Severity.INFO else str(check.severity)
-        paint = console.paint(label, fg=COLOURS[label])
-        console.out(f"{paint} {check.name}: {one_line(check.message)}")
+        lines = console.fitting(f"{label} {check.name}: {one_line(check.message)}")
+        console.out(console.paint(label, fg=COLOURS[label]) + lines.removeprefix(label))
         _write_command(check.command, "", console)
 
 
@@ -195,7 +195,7 @@ def _write_case(case: DoctorCase, console: Console) -> None:
     folder = case.entry.path if case.entry else ""
     console.out(f"\n{console.paint(case.title, bold=True)}{state}")
     if folder:
-        console.out(f"  {one_line(relative(folder))}")
+        console.out(f"  {one_line(short_path(folder))}")
     for item in case.diagnostics:
         severity = console.paint(item.severity, fg=COLOURS[item.severity])
         console.out(f"  {severity}[{item.code}] {_inside(folder, location_text(item))}".rstrip())
@@ -221,7 +221,7 @@ def _inside(folder: str, location: str) -> str:
     """Return a location below a folder that was just named."""
     if not folder:
         return location
-    return location.removeprefix(relative(folder) + os.sep)
+    return location.removeprefix(short_path(folder) + os.sep)
 
 
 def _write_command(command: str | None, fix: str, console: Console) -> None:

@@ -15,7 +15,6 @@ from satchel.reports.short_texts import (
     count,
     count_units,
     is_not_enabled,
-    relative,
     short_path,
     status_label,
 )
@@ -119,7 +118,7 @@ def _section(
 
 
 def _long_row(entry: "Entry", record: dict[str, Any]) -> tuple[str, ...]:
-    groups, path = ", ".join(record["groups"]), relative(entry.path)
+    groups, path = ", ".join(record["groups"]), short_path(entry.path)
     return entry.name, status_label(entry), entry.source, groups, path, entry.description
 
 
@@ -134,13 +133,12 @@ def _plugin_row(entry: "Entry", record: dict[str, Any]) -> tuple[str, ...]:
     seconds = record["import_seconds"]
     sizes = ((len(record[f"{part}s"]), part) for part in _PLUGIN_PARTS)
     contents = ", ".join(count(size, part) for size, part in sizes if size)
-    is_unused = any(item.code == "plugin-unused" for item in entry.diagnostics)
     return (
         entry.name,
         status_label(entry),
         record["version"],
         entry.source,
-        contents or ("nothing in it is used" if is_unused else ""),
+        contents,
         "" if seconds is None else f"{seconds * 1_000:.0f} ms",
     )
 

@@ -15,7 +15,7 @@ from satchel.cli.rendering import COLOURS, diagnostic_line
 from satchel.errors import NotFoundError
 from satchel.names import near_misses
 from satchel.reports.serializer import KINDS, entries_of, shown
-from satchel.reports.short_texts import count, relative, status_label
+from satchel.reports.short_texts import count, short_path, status_label
 from satchel.text import one_line, visible
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _fields(record: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("description", record["description"]),
         ("signature", f"{record['name']}{record['signature']}" if record.get("signature") else ""),
-        ("path", relative(record["path"])),
+        ("path", short_path(record["path"])),
         ("source", record["source"]),
         ("version", record.get("version", "")),
         ("digest", record.get("digest", "")),

@@ -72,11 +72,8 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     for line in _inactive_groups(plugins.values()):
         console.say(one_line(line))
     if unlisted := sorted({relative(path) for checked in checks for path in checked.unlisted}):
-        number = count(len(unlisted), "skill")
         names = shorten(", ".join(unlisted), _MOST_NAMES)
-        console.say(
-            one_line(f"not checked: {number} that no plugin of the marketplace has: {names}")
-        )
+        console.say(one_line(f"not checked, since the marketplace does not list it: {names}"))
     units = _units(checks, plugins.values())
     console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if has_error(findings) else 0
@@ -135,7 +132,7 @@ class Checked:
     skills: tuple[SkillFinding, ...] = ()
     """With the commands of plugins."""
     unlisted: tuple[str, ...] = ()
-    """The skills in marketplaces that no plugin there brings; they are not checked."""
+    """The plugins and skills in marketplaces that these do not list; they are not checked."""
     marketplaces: frozenset[str] = frozenset()
     plugins: tuple[PluginFinding, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
@@ -159,7 +156,8 @@ def check(path: str) -> Checked:
     if os.path.basename(os.path.abspath(path)) in manifest_folders:
         path = os.path.dirname(os.path.abspath(path))
     scan = scan_skills(search_root(path, RootKind.SKILLS), _limits())
-    scans = _scan_plugins(scan, manifest_folders)
+    unlisted: list[str] = []
+    scans = _scan_plugins(scan, manifest_folders, unlisted)
     plugins = [plugin for found in scans for plugin in found.findings.values()]
     marketplaces = frozenset(
         found.place.path for found in scans if is_marketplace(found.place.path)
@@ -173,7 +171,7 @@ def check(path: str) -> Checked:
         if skill.path not in loaded and not any(is_inside(skill.path, it) for it in strict)
     ]
     # What a marketplace does not list is not loaded either.
-    unlisted = [
+    unlisted += [
         skill.path for skill in others if any(is_inside(skill.path, it) for it in marketplaces)
     ]
     others = [skill for skill in others if skill.path not in unlisted]
@@ -237,24 +235,37 @@ def _limits() -> Limits:
     return Limits(find_depth=64, find_folders=100_000)
 
 
-def _scan_plugins(scan: SkillScan, manifest_folders: tuple[str, ...]) -> list[PluginScan]:
-    """Scan the plugins and marketplaces in the folders of a scan; a folder may be both."""
+def _scan_plugins(
+    scan: SkillScan, manifest_folders: tuple[str, ...], unlisted: list[str]
+) -> list[PluginScan]:
+    """Scan the plugins and marketplaces in the folders of a scan; a folder may be both.
+
+    Plugins that the marketplace around them does not list are added to `unlisted`.
+    """
     from satchel.sources import RootKind, format_of, scan_plugins, search_root
+    from satchel.sources.file_reader import is_inside
     from satchel.sources.marketplaces import is_marketplace
 
     scans: list[PluginScan] = []
     listed: set[str] = set()
+    markets: list[str] = []
     for key in sorted(scan.walked.union(scan.findings)):
         # Other clients have their own plugin.json in a hidden folder.
         if os.path.basename(key).startswith(".") or os.path.basename(key) in manifest_folders:
             continue
         folder = os.path.normpath(os.path.join(scan.place.path, *key.split("/")))
         # A plugin that a marketplace lists was read with its entry.
-        is_plugin = format_of(folder) is not None or is_marketplace(folder)
-        if is_plugin and folder not in listed:
+        is_market = is_marketplace(folder)
+        is_plugin = format_of(folder) is not None or is_market
+        # A marketplace loads only what it lists.
+        is_left_out = any(folder != it and is_inside(folder, it) for it in markets)
+        if is_plugin and folder not in listed and not is_left_out:
             found = scan_plugins(search_root(folder, RootKind.PLUGINS), _limits())
             listed.update(plugin.path for plugin in found.findings.values())
+            markets += [folder] if is_market else []
             scans.append(found)
+        elif is_plugin and folder not in listed:
+            unlisted.append(folder)
     return scans
 
 

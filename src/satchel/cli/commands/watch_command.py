@@ -183,10 +183,11 @@ def _loaded_as_text(app: "satchel.Satchel", catalog: "Catalog", console: Console
         unused = [f"{entry.name} ({entry.state})" for entry in entries if not entry.is_served]
         if not entries:
             continue
-        title = console.paint(f"loaded {count(len(served), kind)}", bold=True)
+        title = f"loaded {count(len(served), kind)}"
         names = f": {', '.join(served)}" if served else ""
         names += f"; not loaded: {', '.join(unused)}" if unused else ""
-        console.out(f"{title}{one_line(names)}")
+        lines = console.fitting(title + one_line(names)).removeprefix(title)
+        console.out(console.paint(title, bold=True) + lines)
     console.out(_size(app, catalog))
 
 
