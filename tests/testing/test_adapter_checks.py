@@ -39,7 +39,7 @@ class PlainHost:
     async def run_asking(self, session, model, *, answer):
         self.asks = 0
         self.says = (lambda: True) if self.fault == "never asks" else (lambda: answer)
-        await self.run((session, "", ()), "ada", model)
+        await self.run((session(), "", ()), "ada", model)
         return self.asks
 
     def user_of(self, context):
@@ -130,7 +130,7 @@ FAULTS = {
     "judges alone": {"a_plan_is_judged_once"},
     "keeps requests": {"many_turns_do_not_grow", "two_users_run_for_long"},
     "the newest session": {"two_users_run_for_long"},
-    "never asks": {"the_framework_asks_for_approval"},
+    "never asks": {"the_framework_asks_for_approval", "an_approval_survives_a_restart"},
     "needs own tools": {"an_agent_without_own_tools_runs"},
     "web_search": {"a_tool_of_the_provider_stays"},
     "one plan for all": {"parallel_agents_do_not_mix"},

@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -172,10 +173,14 @@ class AgentHost(Protocol):
     async def run(self, agent: Any, user: str, model: ScriptedModel) -> None:
         """Run the agent for a user until the model is done, and fill in `model.answers`."""
 
-    async def run_asking(self, session: Session, model: ScriptedModel, *, answer: bool) -> int:
+    async def run_asking(
+        self, session: Callable[[], Session], model: ScriptedModel, *, answer: bool
+    ) -> int:
         """Run an agent whose adapter asks by the framework's own confirmation; answer each time.
 
-        Return how often it asked. A host whose framework has no confirmation leaves this out.
+        Return how often it asked. Begin with the session that `session()` returns. A framework that
+        can save a run resumes it with all that is made anew, and with what a second `session()`
+        returns. A host whose framework has no confirmation leaves this out.
         """
 
     def user_of(self, context: Any) -> str:
@@ -476,14 +481,36 @@ async def the_framework_asks_for_approval(host: AgentHost, world: World) -> None
 
     A rule about the whole message sees all of it, before the answer and after a yes.
     """
-    assert hasattr(host, "run_asking"), "the host has no such run"
     world.app.register_middleware(approve(needs=lambda item: item.name == "add"))
+    await _ask_and_answer(host, world.session)
+
+
+async def an_approval_survives_a_restart(host: AgentHost, world: World) -> None:
+    """The same in another process, which loads what the framework and the session saved."""
+
+    def restarted(user: str) -> Session:
+        saved = world.session(user).state_dict()
+        world.app = make_world(world.folder).app
+        world.app.register_middleware(approve(needs=lambda item: item.name == "add"))
+        session = world.sessions[user] = world.app.session()
+        session.load_state_dict(saved)
+        return session
+
+    await _ask_and_answer(host, restarted)
+
+
+async def _ask_and_answer(host: AgentHost, session_of: Callable[[str], Session]) -> None:
+    assert hasattr(host, "run_asking"), "the host has no such run"
     seen: list[list[str]] = []
-    world.session("yes").plan_policy = lambda plan, _state: seen.append([c.name for c in plan])
-    for answer in (True, False):
+
+    def session(user: str) -> Session:
+        found = session_of(user)
+        found.plan_policy = lambda plan, _state: seen.append([item.name for item in plan])
+        return found
+
+    for user, answer in (("yes", True), ("no", False)):
         model = ScriptedModel([call("add", "a", a=1, b=2), call("nap", "n", seconds=0.01)])
-        user = world.session("yes" if answer else "no")
-        asked = await host.run_asking(user, model, answer=answer)
+        asked = await host.run_asking(partial(session, user), model, answer=answer)
         assert asked == 1, asked
         assert ("3" in model.answers["a"].text) is answer, model.answers
         assert "slept" in model.answers["n"].text, model.answers
@@ -684,6 +711,7 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
             a_plan_is_judged_once,
             approval_is_asked_for,
             the_framework_asks_for_approval,
+            an_approval_survives_a_restart,
             an_agent_without_own_tools_runs,
             a_tool_of_the_provider_stays,
             parallel_agents_do_not_mix,

@@ -87,21 +87,30 @@ class Host:
         )
 
     async def run_asking(self, session, model, *, answer):
-        made = agent(
-            session,
-            llm=Scripted(script_of=lambda _: model),
-            streaming=False,
-            allow_parallel_tool_calls=True,
-            approvals=True,
-        )
-        handler, asked = made.run("go"), 0
+        def made():
+            return agent(
+                session(),
+                llm=Scripted(script_of=lambda _: model),
+                streaming=False,
+                allow_parallel_tool_calls=True,
+                approvals=True,
+            )
+
+        handler, asked = made().run("go"), []
         async for event in handler.stream_events():
             if isinstance(event, InputRequiredEvent):
-                asked += 1
-                said = "yes" if answer else "no"
-                handler.ctx.send_event(HumanResponseEvent(response=said, tool_id=event.tool_id))
+                asked.append(event.tool_id)
+                break
+        saved = handler.ctx.to_dict()
+        await handler.cancel_run()
+        later = made()
+        ctx = Context.from_dict(later, saved)
+        handler = later.run(ctx=ctx)
+        for tool_id in asked:
+            said = "yes" if answer else "no"
+            handler.ctx.send_event(HumanResponseEvent(response=said, tool_id=tool_id))
         await handler
-        return asked
+        return len(asked)
 
     async def run(self, agent, user, model):
         ctx = Context(agent)
