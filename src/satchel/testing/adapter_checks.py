@@ -25,7 +25,7 @@ from satchel.runtime.middleware import approve
 from satchel.satchel import Satchel
 from satchel.session import Session, Step, StepPlan
 from satchel.testing.sample_files import write_plugin, write_skill
-from satchel.tools import Image, ToolCall
+from satchel.tools import Audio, Image, Resource, ResourceLink, Text, ToolCall, ToolResult
 
 PATIENCE = 60.0
 """Seconds for one run of an agent."""
@@ -90,7 +90,7 @@ class Answered:
     is_error: bool | None = None
     """`None` if the framework has no sign for an error."""
     media: int = 0
-    """How many pictures it was given."""
+    """How many pictures and files it was given."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,8 @@ def _tools_of(world: World) -> list[Callable[..., Any]]:
             raise
         return ""
 
-    return [add, nap, hang, fail, crash, picture, count]
+    plain = (add, nap, fail, crash, picture, count, everything, nothing, failed_picture)
+    return [*plain, fail_silently, hang]
 
 
 def add(a: int, b: int) -> int:
@@ -266,6 +267,31 @@ def crash() -> str:
 def picture() -> Image:
     """Draw a picture."""
     return Image(base64.b64decode(PICTURE))
+
+
+def everything() -> list[Any]:
+    """Return a block of each kind."""
+    return [
+        Text("look at this"),
+        picture(),
+        Audio(b"RIFF", mime_type="audio/wav"),
+        Resource(uri="file:///report.pdf", content=b"%PDF", mime_type="application/pdf"),
+        ResourceLink(uri="https://example.org/", name="more"),
+    ]
+
+
+def nothing() -> None:
+    """Return nothing."""
+
+
+def failed_picture() -> ToolResult:
+    """Fail with a picture of what is wrong."""
+    return ToolResult(content=(picture(),), is_error=True)
+
+
+def fail_silently() -> None:
+    """Fail without a word."""
+    raise ToolError("")
 
 
 async def count(to: int) -> AsyncIterator[str]:
@@ -397,9 +423,17 @@ async def pictures_arrive(host: AgentHost, world: World) -> None:
 
 
 async def a_result_is_never_empty(host: AgentHost, world: World) -> None:
-    """What a framework cannot carry becomes words."""
-    model = await played(host, world, [call("picture", "p")])
-    assert model.answers["p"].text.strip() or model.answers["p"].media, model.answers
+    """What a framework cannot carry becomes words: sound, files, links, nothing, empty errors."""
+    names = ("everything", "nothing", "failed_picture", "fail_silently")
+    calls = [call("picture", "p"), *(call(name, name) for name in names)]
+    model = await played(host, world, calls)
+    for name in ("p", *names):
+        answer = model.answers[name]
+        assert answer.text.strip() or answer.media, (name, model.answers)
+    text, media = model.answers["everything"].text, model.answers["everything"].media
+    assert "look at this" in text, model.answers
+    assert "example.org" in text, model.answers
+    assert "report.pdf" in text or media > 1, model.answers
 
 
 async def chunks_reach_the_host(host: AgentHost, world: World) -> None:

@@ -10,6 +10,7 @@ from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
 
+from satchel import ToolCall
 from satchel.adapters.llama_index import agent
 from satchel.testing.adapter_checks import Answered, Cannot
 
@@ -34,13 +35,13 @@ class Scripted(FunctionCallingLLM):
         prompt = first.content if first.role.value == "system" else ""
         calls = script.answer([tool.metadata.name for tool in tools], prompt)
         message = ChatMessage(role="assistant", content="" if calls else "done")
-        message.additional_kwargs["calls"] = calls
+        message.additional_kwargs["calls"] = [call.to_dict() for call in calls]
         return ChatResponse(message=message)
 
     def get_tool_calls_from_response(self, response, error_on_no_tool_call=True, **_):
         return [
             ToolSelection(tool_id=call.id, tool_name=call.name, tool_kwargs=dict(call.arguments))
-            for call in response.message.additional_kwargs.get("calls", [])
+            for call in map(ToolCall.from_dict, response.message.additional_kwargs["calls"])
         ]
 
     def _unused(self, *_, **__):

@@ -106,7 +106,7 @@ def anthropic_answer(body, script):
                 if isinstance(content, str):
                     content = [{"type": "text", "text": content}]
                 text = " ".join(item.get("text", "") for item in content)
-                media = sum(item["type"] == "image" for item in content)
+                media = sum(item["type"] in {"image", "document"} for item in content)
                 is_error = part.get("is_error", False)
                 script.answers[part["tool_use_id"]] = Answered(text, is_error, media)
     return script.answer([tool["name"] for tool in body.get("tools", [])], body.get("system", ""))
