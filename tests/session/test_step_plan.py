@@ -209,8 +209,10 @@ def test_calls_that_end_together_in_another_order_all_give_their_results():
     app.register_tool(work)
 
     async def main():
-        plan = app.session().step().plan(
-            [ToolCall(name="work", arguments={"at": at}) for at in range(3)]
+        plan = (
+            app.session()
+            .step()
+            .plan([ToolCall(name="work", arguments={"at": at}) for at in range(3)])
         )
         running = [asyncio.ensure_future(plan.run(at)) for at in range(3)]
         may_end[1].set()  # the second ends first, then the third, and the first one last

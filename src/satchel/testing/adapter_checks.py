@@ -521,6 +521,8 @@ async def the_framework_asks_for_approval(host: AgentHost, world: World) -> None
 
 async def an_approval_survives_a_restart(host: AgentHost, world: World) -> None:
     """The same in another process, which loads what the framework and the session saved."""
+    if not hasattr(host, "run_asking"):
+        return  # the check above says so
 
     def restarted(user: str) -> Session:
         saved = world.session(user).state_dict()
