@@ -126,7 +126,7 @@ FAULTS = {
     "no chunks": {"chunks_reach_the_host"},
     "one after the other": {"calls_of_a_message_run_together"},
     "cannot cancel": {"cancelling_reaches_the_tool"},
-    "one session for all": {"two_users_do_not_share_a_session"},
+    "one session for all": {"two_users_do_not_share_a_session", "trouble_of_one_user_stays_there"},
     "judges alone": {"a_plan_is_judged_once"},
     "keeps requests": {"many_turns_do_not_grow", "two_users_run_for_long"},
     "the newest session": {"two_users_run_for_long"},

@@ -487,6 +487,36 @@ async def two_users_do_not_share_a_session(host: AgentHost, world: World) -> Non
     assert world.sessions.keys() == scripts.keys()
 
 
+async def trouble_of_one_user_stays_there(host: AgentHost, world: World) -> None:
+    """Of three users of one agent, one has no session and one cancels; the third has only its own.
+
+    A session source that raises ends the run, or leaves it without any tool of Satchel.
+    """
+    again = [call("add", a=1, b=2)]
+    users = ("ada", "bob", "eve")
+    scripts = {user: ScriptedModel(again, again) for user in users}
+    scripts["eve"] = ScriptedModel([call("reset_equipped_tools", math=True)], [call("hang")])
+
+    def source(context: Any) -> Session:
+        if host.user_of(context) == "bob":
+            raise LookupError("bob has no session")
+        return world.session(host.user_of(context))
+
+    agent = host.make(source, lambda context: scripts[host.user_of(context)], "", (host.own_tool,))
+    runs = {user: asyncio.ensure_future(host.run(agent, user, scripts[user])) for user in users}
+    await asyncio.to_thread(world.started.wait, PATIENCE)
+    runs["eve"].cancel()
+    await asyncio.wait([runs["ada"], runs["bob"]], timeout=PATIENCE)
+    world.is_over.set()
+    await asyncio.gather(*runs.values(), return_exceptions=True)
+    runs["ada"].result()
+    assert all("version_after_the_edit" not in item.tools for item in scripts["ada"].requests)
+    assert len(scripts["ada"].requests) == len([again, again, "done"]), scripts["ada"].requests
+    for request in scripts["bob"].requests:
+        assert {*request.tools} <= {host.own_tool}, request
+    assert world.sessions.keys() == {"ada", "eve"}
+
+
 async def a_plan_is_judged_once(host: AgentHost, world: World) -> None:
     """A rule over all calls of a message sees all of them, though each runs alone."""
     seen: list[list[str]] = []
@@ -744,6 +774,7 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
             calls_of_a_message_run_together,
             cancelling_reaches_the_tool,
             two_users_do_not_share_a_session,
+            trouble_of_one_user_stays_there,
             a_plan_is_judged_once,
             approval_is_asked_for,
             the_framework_asks_for_approval,
