@@ -56,8 +56,8 @@ Every adapter passes the same checks with a scripted model: `satchel.testing.ada
 it, and writes this page. No extra of Satchel installs a framework: use the version that you have;
 the one below was tested.
 
-Last run: {date}. The two long checks made {turns:,} requests each: ten runs of one agent, in one
-session for one user, or in two sessions for two users at once.
+Last run: {date}. The two long checks make as many requests as the table says: ten runs of one
+agent, in one session for one user, or in two sessions for two users at once.
 
 {frameworks}
 
@@ -99,7 +99,7 @@ def main() -> int:
         runs |= run_framework(name, chosen.turns)
     print(table_of(runs))
     if chosen.write:
-        chosen.write.write_text(page_of(runs, chosen.turns), encoding="utf-8")
+        chosen.write.write_text(page_of(runs), encoding="utf-8")
     failed = [f"{host}: {check}" for host, run in runs.items() for check in run["failed"]]
     print(*failed or ["every adapter passed"], sep="\n")
     return 1 if failed else 0
@@ -129,7 +129,8 @@ def run_framework(name: str, turns: str) -> dict[str, dict]:
         tested = run_pytest(
             python, "test_conformance.py", f"[{host}-", host=host, turns=turns, report=report
         )
-        runs[host] = {**result_of(report), **about(python, host, package_of(name))}
+        about_host = about(python, host, package_of(name))
+        runs[host] = {**result_of(report), **about_host, "turns": turns}
         runs[host]["failed"] += run_files(python, name, turns, report) if host == name else []
         if not tested and not runs[host]["failed"]:
             runs[host]["failed"].append("pytest itself")
@@ -222,11 +223,18 @@ def result_of(report: Path) -> dict:
 def table_of(runs: Mapping[str, dict]) -> str:
     """Return the table of all hosts."""
     rows = [
-        (run["name"], run["version"], f"{len(run['passed'])} of {count(run)}", f"`{owner(host)}`")
+        (
+            run["name"],
+            run["version"],
+            f"{len(run['passed'])} of {count(run)}",
+            f"{int(run['turns']):,}",
+            f"`{owner(host)}`",
+        )
         for host, run in runs.items()
         if host not in OVER_MCP
     ]
-    return markdown(("agent of", "tested with", "checks passed", "in satchel.adapters"), rows)
+    head = ("agent of", "tested with", "checks passed", "long checks", "in satchel.adapters")
+    return markdown(head, rows)
 
 
 def count(run: Mapping) -> int:
@@ -241,7 +249,7 @@ def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def page_of(runs: Mapping[str, dict], turns: str) -> str:
+def page_of(runs: Mapping[str, dict]) -> str:
     """Return the page of the documentation."""
     sys.path.insert(0, str(ROOT / "src"))
     from satchel.testing.adapter_checks import CHECKS
@@ -266,7 +274,6 @@ def page_of(runs: Mapping[str, dict], turns: str) -> str:
     )
     return PAGE.format(
         date=date,
-        turns=int(turns),
         frameworks=frameworks,
         checks=checks,
         reasons=reasons,

@@ -197,6 +197,31 @@ def test_effects_of_calls_that_run_together_are_written_in_the_order_of_the_mess
     assert session.state["log"] == ["slow", "quick"]
 
 
+def test_calls_that_end_together_in_another_order_all_give_their_results():
+    app, may_end = Satchel(), [asyncio.Event() for _ in range(3)]
+
+    async def work(at: int) -> str:
+        """Wait for leave to end, then let the next one end."""
+        await may_end[at].wait()
+        may_end[(at + 1) % 3].set()
+        return f"done {at}"
+
+    app.register_tool(work)
+
+    async def main():
+        plan = (
+            app.session()
+            .step()
+            .plan([ToolCall(name="work", arguments={"at": at}) for at in range(3)])
+        )
+        running = [asyncio.ensure_future(plan.run(at)) for at in range(3)]
+        may_end[1].set()  # the second ends first, then the third, and the first one last
+        results = await asyncio.gather(*running)
+        assert [result.text for result in results] == ["done 0", "done 1", "done 2"]
+
+    in_time(main())
+
+
 def test_one_at_a_time_in_another_order_does_not_wait_for_what_was_not_started():
     app = Satchel()
     hold(app, lambda: "a", options={"name": "first"}, state_effects=(appends(),))

@@ -39,7 +39,7 @@ class PlainHost:
     async def run_asking(self, session, model, *, answer):
         self.asks = 0
         self.says = (lambda: True) if self.fault == "never asks" else (lambda: answer)
-        await self.run((session, "", ()), "ada", model)
+        await self.run((session(), "", ()), "ada", model)
         return self.asks
 
     def user_of(self, context):
@@ -126,11 +126,11 @@ FAULTS = {
     "no chunks": {"chunks_reach_the_host"},
     "one after the other": {"calls_of_a_message_run_together"},
     "cannot cancel": {"cancelling_reaches_the_tool"},
-    "one session for all": {"two_users_do_not_share_a_session"},
+    "one session for all": {"two_users_do_not_share_a_session", "trouble_of_one_user_stays_there"},
     "judges alone": {"a_plan_is_judged_once"},
     "keeps requests": {"many_turns_do_not_grow", "two_users_run_for_long"},
     "the newest session": {"two_users_run_for_long"},
-    "never asks": {"the_framework_asks_for_approval"},
+    "never asks": {"the_framework_asks_for_approval", "an_approval_survives_a_restart"},
     "needs own tools": {"an_agent_without_own_tools_runs"},
     "web_search": {"a_tool_of_the_provider_stays"},
     "one plan for all": {"parallel_agents_do_not_mix"},

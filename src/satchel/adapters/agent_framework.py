@@ -45,6 +45,9 @@ class AgentFrameworkProvider(ContextProvider):
         """Prepare one run: its session, its tools and its middleware."""
         ours = session_of(self._source, session)
         steps = StepMiddleware(ours, self._requests, approvals=self._approvals)
+        # After a restart, only the history has the message whose calls wait for an answer.
+        answers = (_calls_in([message]) for message in reversed(context.get_messages()))
+        steps.request.message = steps.request.message or next(filter(None, answers), [])
         own = (getattr(agent, "default_options", None) or {}).get("tools") or ()
         # A run that a person's approval resumes makes calls before it asks the model.
         context.extend_tools(self.source_id, steps.tools(own))
@@ -78,7 +81,7 @@ class StepMiddleware(ChatMiddleware):
         context.options = {**context.options, **shown}
 
         def note(response: Any) -> None:
-            request.message = _calls_in(response)
+            request.message = _calls_in(response.messages)
             for tool in tools if self._approvals else ():
                 if isinstance(tool, AgentFrameworkTool):
                     tool.ask_for(request.message)
@@ -133,10 +136,10 @@ def _not_called(**_arguments: Any) -> str:
     raise AssertionError("the middleware of Satchel runs its tools")
 
 
-def _calls_in(response: Any) -> list[ToolCall]:
+def _calls_in(messages: Iterable[Any]) -> list[ToolCall]:
     return [
         ToolCall(name=item.name, arguments=item.arguments or {}, id=item.call_id or "")
-        for message in response.messages
+        for message in messages
         for item in message.contents
         if item.type == "function_call"
     ]

@@ -25,9 +25,9 @@ def middleware(source: SessionSource, *, approvals: bool = False) -> "AgentScope
     """Return middleware that gives an agent the skills and tools of a session.
 
     A function as `source` gets the agent. An agent of AgentScope has one conversation, so users
-    have agents of their own; they may share the middleware and the toolkit. Chunks of a tool
-    arrive as the deltas of `reply_stream`. With `approvals`, the agent asks for confirmation before
-    a call that needs approval, as for its own tools; use it with `approve()`.
+    have agents of their own; they may share the middleware and the toolkit. Chunks of a tool arrive
+    as the deltas of `reply_stream`. With `approvals`, the agent asks for confirmation before a call
+    that needs approval, as for its own tools; use it with `approve()`.
     """
     return AgentScopeMiddleware(source, approvals=approvals)
 
@@ -157,13 +157,18 @@ def _call_of(sent: Any) -> ToolCall:
 
 
 def _message_of(agent: Any) -> list[ToolCall]:
-    """Return the calls of the model's last message."""
-    for message in reversed(agent.state.context):
-        calls = [block for block in message.content if block.type == "tool_call"]
-        if calls:
-            answered = {block.id for block in message.content if block.type == "tool_result"}
-            return [_call_of(block) for block in calls if block.id not in answered]
-    return []
+    """Return the calls of the model's last answer, if one of them still waits.
+
+    A message of AgentScope has all answers of a reply, each followed by the results of its calls.
+    """
+    calls: list[Any] = []
+    answered: set[str] = set()
+    for block in (block for message in agent.state.context[-1:] for block in message.content):
+        if block.type == "tool_result":
+            answered.add(block.id)
+        elif block.type == "tool_call":
+            calls = [*([] if calls and calls[-1].id in answered else calls), block]
+    return [_call_of(block) for block in calls if not answered.issuperset(it.id for it in calls)]
 
 
 def _chunk(item: Any, *, is_repeated: bool) -> ToolChunk:

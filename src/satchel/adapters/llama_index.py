@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ToolCall, ToolCallResult
-from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
+from llama_index.core.llms import ChatMessage, ChatResponse, ImageBlock, TextBlock
 from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent, step
 
@@ -58,10 +58,7 @@ class LlamaIndexAgent(FunctionAgent):
             [*tools, *(_described(tool) for tool in offered)],
             memory,
         )
-        request.message = [
-            SatchelCall(name=call.tool_name, arguments=call.tool_kwargs, id=call.tool_id)
-            for call in output.tool_calls
-        ]
+        request.message = _calls_of(output.tool_calls)
         return output
 
     @step  # type: ignore[untyped-decorator, unused-ignore]
@@ -71,6 +68,7 @@ class LlamaIndexAgent(FunctionAgent):
         if any(tool.metadata.name == ev.tool_name for tool in own):
             return await super().call_tool(ctx, ev)
         request = self._requests.current(await self._session(ctx), ctx.store)
+        request.message = request.message or await self._last_calls(ctx)
         call = SatchelCall(name=ev.tool_name, arguments=ev.tool_kwargs, id=ev.tool_id)
         # The answer to a question runs this step from its start.
         refusal = await self._refusal(ctx, request, call) if self.approvals else None
@@ -85,6 +83,16 @@ class LlamaIndexAgent(FunctionAgent):
         )
         ctx.write_event_to_stream(event)
         return event
+
+    async def _last_calls(self, ctx: Context) -> list[SatchelCall]:
+        """Return the calls of the last answer; after a restart, only the context has them."""
+        for message in reversed(await ctx.store.get(self.scratchpad_key, [])):
+            if message.role == "assistant":
+                response = ChatResponse(message=message)
+                return _calls_of(
+                    self.llm.get_tool_calls_from_response(response, error_on_no_tool_call=False)
+                )
+        return []
 
     async def _refusal(
         self, ctx: Context, request: ModelRequest, call: SatchelCall
@@ -128,6 +136,13 @@ def _described(tool: OfferedTool) -> FunctionTool:
     metadata = SchemaMetadata(name=tool.name, description=tool.description)
     metadata.schema = dict(tool.parameters)
     return FunctionTool(_not_called, metadata)
+
+
+def _calls_of(calls: Sequence[Any]) -> list[SatchelCall]:
+    return [
+        SatchelCall(name=call.tool_name, arguments=call.tool_kwargs, id=call.tool_id)
+        for call in calls
+    ]
 
 
 def _not_called(**_arguments: Any) -> None:

@@ -5,7 +5,12 @@ from contextlib import aclosing
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, BeforeToolCallEvent
+from strands.hooks import (
+    AfterModelCallEvent,
+    BeforeInvocationEvent,
+    BeforeModelCallEvent,
+    BeforeToolCallEvent,
+)
 from strands.plugins import Plugin, hook
 from strands.types._events import ToolResultEvent, ToolStreamEvent
 from strands.types.tools import AgentTool
@@ -26,11 +31,10 @@ _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 def plugin(source: SessionSource, *, approvals: bool = False) -> "StrandsPlugin":
     """Return a plugin that gives an agent the skills and tools of a session.
 
-    A function as `source` gets the `BeforeModelCallEvent`: its `agent` and `invocation_state` say
-    whose run it is. An agent of Strands has one conversation, so users have agents of their own;
-    they may share the plugin. Chunks of a tool arrive as `tool_stream_event`s. With `approvals`, a
-    call that needs approval interrupts the agent; the response `True` lets it run. Use it with
-    `approve()`.
+    A function as `source` gets an event: its `agent` and `invocation_state` say whose run it is. An
+    agent of Strands has one conversation, so users have agents of their own; they may share the
+    plugin. Chunks of a tool arrive as `tool_stream_event`s. With `approvals`, a call that needs
+    approval interrupts the agent; the response `True` lets it run. Use it with `approve()`.
     """
     return StrandsPlugin(source, approvals=approvals)
 
@@ -49,6 +53,16 @@ class StrandsPlugin(Plugin):
     @hook  # type: ignore[untyped-decorator, unused-ignore]
     def begin(self, event: BeforeModelCallEvent) -> None:
         """Begin a step, and offer its tools and prompt."""
+        self._begin(event)
+
+    @hook  # type: ignore[untyped-decorator, unused-ignore]
+    def resume(self, event: BeforeInvocationEvent) -> None:
+        """Begin a step if calls wait for an answer of the user that came after a restart."""
+        waiting = _calls_in(event.agent.messages[-1]) if event.agent.messages else []
+        if waiting and event.agent not in self._requests:
+            self._begin(event).message = waiting
+
+    def _begin(self, event: Any) -> ModelRequest:
         agent = event.agent
         request = self._requests[agent] = ModelRequest(session_of(self._source, event))
         registry = agent.tool_registry
@@ -58,16 +72,13 @@ class StrandsPlugin(Plugin):
         for tool in request.tools({*registry.registry, *offered}):
             offered[tool.name] = StrandsTool(request, tool, approved=self._approvals)
         agent.system_prompt = self._prompt(agent, request)
+        return request
 
     @hook  # type: ignore[untyped-decorator, unused-ignore]
     def note_calls(self, event: AfterModelCallEvent) -> None:
         """Note all calls of the answer, as rules may be about several."""
         if event.stop_response is not None and event.agent in self._requests:
-            self._requests[event.agent].message = [
-                _call_of(part["toolUse"])
-                for part in event.stop_response.message["content"]
-                if "toolUse" in part
-            ]
+            self._requests[event.agent].message = _calls_in(event.stop_response.message)
 
     @hook  # type: ignore[untyped-decorator, unused-ignore]
     def ask(self, event: BeforeToolCallEvent) -> None:
@@ -131,6 +142,10 @@ class StrandsTool(AgentTool):
 
 def _call_of(tool_use: Any) -> ToolCall:
     return ToolCall(name=tool_use["name"], arguments=tool_use["input"], id=tool_use["toolUseId"])
+
+
+def _calls_in(message: Any) -> list[ToolCall]:
+    return [_call_of(part["toolUse"]) for part in message["content"] if "toolUse" in part]
 
 
 def _result_of(result: ToolResult, call_id: str) -> dict[str, Any]:

@@ -85,8 +85,8 @@ class StepPlan:
                 async for item in items:
                     if isinstance(item, ToolResult):
                         # Effects go into the state in the order of the message.
-                        for at in [at for at in self._running if at < place]:
-                            await self._running[at].wait()
+                        for event in [end for at, end in self._running.items() if at < place]:
+                            await event.wait()
                         written = self._dispatcher.write_effects(self._shared_view, run, item)
                         yield self._results.setdefault(place, written)
                     else:

@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -24,7 +25,7 @@ from satchel.runtime.middleware import approve
 from satchel.satchel import Satchel
 from satchel.session import Session, Step, StepPlan
 from satchel.testing.sample_files import write_plugin, write_skill
-from satchel.tools import Image, ToolCall
+from satchel.tools import Audio, Image, Resource, ResourceLink, Text, ToolCall, ToolResult
 
 PATIENCE = 60.0
 """Seconds for one run of an agent."""
@@ -89,7 +90,7 @@ class Answered:
     is_error: bool | None = None
     """`None` if the framework has no sign for an error."""
     media: int = 0
-    """How many pictures it was given."""
+    """How many pictures and files it was given."""
 
 
 @dataclass(frozen=True)
@@ -172,10 +173,14 @@ class AgentHost(Protocol):
     async def run(self, agent: Any, user: str, model: ScriptedModel) -> None:
         """Run the agent for a user until the model is done, and fill in `model.answers`."""
 
-    async def run_asking(self, session: Session, model: ScriptedModel, *, answer: bool) -> int:
+    async def run_asking(
+        self, session: Callable[[], Session], model: ScriptedModel, *, answer: bool
+    ) -> int:
         """Run an agent whose adapter asks by the framework's own confirmation; answer each time.
 
-        Return how often it asked. A host whose framework has no confirmation leaves this out.
+        Return how often it asked. Begin with the session that `session()` returns. A framework that
+        can save a run resumes it with all that is made anew, and with what a second `session()`
+        returns. A host whose framework has no confirmation leaves this out.
         """
 
     def user_of(self, context: Any) -> str:
@@ -233,7 +238,8 @@ def _tools_of(world: World) -> list[Callable[..., Any]]:
             raise
         return ""
 
-    return [add, nap, hang, fail, crash, picture, count]
+    plain = (add, nap, fail, crash, picture, count, everything, nothing, failed_picture)
+    return [*plain, fail_silently, hang]
 
 
 def add(a: int, b: int) -> int:
@@ -260,6 +266,31 @@ def crash() -> str:
 def picture() -> Image:
     """Draw a picture."""
     return Image(base64.b64decode(PICTURE))
+
+
+def everything() -> list[Any]:
+    """Return a block of each kind."""
+    return [
+        Text("look at this"),
+        picture(),
+        Audio(b"RIFF", mime_type="audio/wav"),
+        Resource(uri="file:///report.pdf", content=b"%PDF", mime_type="application/pdf"),
+        ResourceLink(uri="https://example.org/", name="more"),
+    ]
+
+
+def nothing() -> None:
+    """Return nothing."""
+
+
+def failed_picture() -> ToolResult:
+    """Fail with a picture of what is wrong."""
+    return ToolResult(content=(picture(),), is_error=True)
+
+
+def fail_silently() -> None:
+    """Fail without a word."""
+    raise ToolError("")
 
 
 async def count(to: int) -> AsyncIterator[str]:
@@ -391,9 +422,17 @@ async def pictures_arrive(host: AgentHost, world: World) -> None:
 
 
 async def a_result_is_never_empty(host: AgentHost, world: World) -> None:
-    """What a framework cannot carry becomes words."""
-    model = await played(host, world, [call("picture", "p")])
-    assert model.answers["p"].text.strip() or model.answers["p"].media, model.answers
+    """What a framework cannot carry becomes words: sound, files, links, nothing, empty errors."""
+    names = ("everything", "nothing", "failed_picture", "fail_silently")
+    calls = [call("picture", "p"), *(call(name, name) for name in names)]
+    model = await played(host, world, calls)
+    for name in ("p", *names):
+        answer = model.answers[name]
+        assert answer.text.strip() or answer.media, (name, model.answers)
+    text, media = model.answers["everything"].text, model.answers["everything"].media
+    assert "look at this" in text, model.answers
+    assert "example.org" in text, model.answers
+    assert "report.pdf" in text or media > 1, model.answers
 
 
 async def chunks_reach_the_host(host: AgentHost, world: World) -> None:
@@ -447,6 +486,36 @@ async def two_users_do_not_share_a_session(host: AgentHost, world: World) -> Non
     assert world.sessions.keys() == scripts.keys()
 
 
+async def trouble_of_one_user_stays_there(host: AgentHost, world: World) -> None:
+    """Of three users of one agent, one has no session and one cancels; the third has only its own.
+
+    A session source that raises ends the run, or leaves it without any tool of Satchel.
+    """
+    again = [call("add", a=1, b=2)]
+    users = ("ada", "bob", "eve")
+    scripts = {user: ScriptedModel(again, again) for user in users}
+    scripts["eve"] = ScriptedModel([call("reset_equipped_tools", math=True)], [call("hang")])
+
+    def source(context: Any) -> Session:
+        if host.user_of(context) == "bob":
+            raise LookupError("bob has no session")
+        return world.session(host.user_of(context))
+
+    agent = host.make(source, lambda context: scripts[host.user_of(context)], "", (host.own_tool,))
+    runs = {user: asyncio.ensure_future(host.run(agent, user, scripts[user])) for user in users}
+    await asyncio.to_thread(world.started.wait, PATIENCE)
+    runs["eve"].cancel()
+    await asyncio.wait([runs["ada"], runs["bob"]], timeout=PATIENCE)
+    world.is_over.set()
+    await asyncio.gather(*runs.values(), return_exceptions=True)
+    runs["ada"].result()
+    assert all("version_after_the_edit" not in item.tools for item in scripts["ada"].requests)
+    assert len(scripts["ada"].requests) == len([again, again, "done"]), scripts["ada"].requests
+    for request in scripts["bob"].requests:
+        assert {*request.tools} <= {host.own_tool}, request
+    assert world.sessions.keys() == {"ada", "eve"}
+
+
 async def a_plan_is_judged_once(host: AgentHost, world: World) -> None:
     """A rule over all calls of a message sees all of them, though each runs alone."""
     seen: list[list[str]] = []
@@ -475,14 +544,38 @@ async def the_framework_asks_for_approval(host: AgentHost, world: World) -> None
 
     A rule about the whole message sees all of it, before the answer and after a yes.
     """
-    assert hasattr(host, "run_asking"), "the host has no such run"
     world.app.register_middleware(approve(needs=lambda item: item.name == "add"))
+    await _ask_and_answer(host, world.session)
+
+
+async def an_approval_survives_a_restart(host: AgentHost, world: World) -> None:
+    """The same in another process, which loads what the framework and the session saved."""
+    if not hasattr(host, "run_asking"):
+        return  # the check above says so
+
+    def restarted(user: str) -> Session:
+        saved = world.session(user).state_dict()
+        world.app = make_world(world.folder).app
+        world.app.register_middleware(approve(needs=lambda item: item.name == "add"))
+        session = world.sessions[user] = world.app.session()
+        session.load_state_dict(saved)
+        return session
+
+    await _ask_and_answer(host, restarted)
+
+
+async def _ask_and_answer(host: AgentHost, session_of: Callable[[str], Session]) -> None:
+    assert hasattr(host, "run_asking"), "the host has no such run"
     seen: list[list[str]] = []
-    world.session("yes").plan_policy = lambda plan, _state: seen.append([c.name for c in plan])
-    for answer in (True, False):
+
+    def session(user: str) -> Session:
+        found = session_of(user)
+        found.plan_policy = lambda plan, _state: seen.append([item.name for item in plan])
+        return found
+
+    for user, answer in (("yes", True), ("no", False)):
         model = ScriptedModel([call("add", "a", a=1, b=2), call("nap", "n", seconds=0.01)])
-        user = world.session("yes" if answer else "no")
-        asked = await host.run_asking(user, model, answer=answer)
+        asked = await host.run_asking(partial(session, user), model, answer=answer)
         assert asked == 1, asked
         assert ("3" in model.answers["a"].text) is answer, model.answers
         assert "slept" in model.answers["n"].text, model.answers
@@ -680,9 +773,11 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
             calls_of_a_message_run_together,
             cancelling_reaches_the_tool,
             two_users_do_not_share_a_session,
+            trouble_of_one_user_stays_there,
             a_plan_is_judged_once,
             approval_is_asked_for,
             the_framework_asks_for_approval,
+            an_approval_survives_a_restart,
             an_agent_without_own_tools_runs,
             a_tool_of_the_provider_stays,
             parallel_agents_do_not_mix,

@@ -5,11 +5,13 @@ from types import MappingProxyType
 
 from agent_framework import (
     Agent,
+    AgentSession,
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatResponse,
     Content,
     FunctionInvocationLayer,
+    InMemoryHistoryProvider,
     Message,
     tool,
 )
@@ -87,13 +89,16 @@ class Host:
     async def run_asking(self, session, model, *, answer):
         client = Scripted()
         client.script_of = lambda _: model
-        agent = Agent(
-            client=client, name="x", context_providers=[provider(session, approvals=True)]
-        )
-        talk = agent.create_session()
-        asked = (await agent.run("go", session=talk)).user_input_requests
+
+        def agent():
+            providers = [InMemoryHistoryProvider(), provider(session(), approvals=True)]
+            return Agent(client=client, name="x", context_providers=providers)
+
+        talk = AgentSession()
+        asked = (await agent().run("go", session=talk)).user_input_requests
         answers = [item.to_function_approval_response(answer) for item in asked]
-        done = await agent.run(Message(role="user", contents=answers), session=talk)
+        talk = AgentSession.from_dict(talk.to_dict())
+        done = await agent().run(Message(role="user", contents=answers), session=talk)
         read(done.messages, model)
         return len(asked)
 

@@ -12,6 +12,7 @@ from agentscope.event import (
 from agentscope.message import TextBlock, ToolCallBlock, UserMsg
 from agentscope.model import ChatModelBase, ChatResponse
 from agentscope.permission import PermissionBehavior, PermissionDecision
+from agentscope.state import AgentState
 from agentscope.tool import ToolBase, ToolChunk, Toolkit
 
 from satchel.adapters.agentscope import middleware
@@ -69,9 +70,10 @@ class Host:
         return middleware(source), prompt, Toolkit(tools=[tool] if tools else [])
 
     async def run_asking(self, session, model, *, answer):
-        agent = self._agent(middleware(session, approvals=True), "ada", model)
-        said, asked = UserMsg(name="user", content="go"), []
+        said, asked, state = UserMsg(name="user", content="go"), [], AgentState()
         while said:
+            state = AgentState.model_validate_json(state.model_dump_json())
+            agent = self._agent(middleware(session(), approvals=True), "ada", model, state=state)
             questions = [
                 event
                 async for event in agent.reply_stream(said)
@@ -91,18 +93,19 @@ class Host:
 
     async def run(self, agent, user, model):
         shared, prompt, toolkit = agent
-        agent = self._agent(shared, user, model, prompt, toolkit)
+        agent = self._agent(shared, user, model, prompt=prompt, toolkit=toolkit)
         async for event in agent.reply_stream(UserMsg(name="user", content="go")):
             if "ToolResult" in type(event).__name__ and hasattr(event, "delta"):
                 model.chunks.append(str(event.delta))
         read(agent.state.context, model)
 
-    def _agent(self, shared, user, model, prompt="", toolkit=None):
+    def _agent(self, shared, user, model, *, prompt="", toolkit=None, state=None):
         return Agent(
             name=user,
             system_prompt=prompt,
             model=Scripted(model),
             toolkit=toolkit,
+            state=state,
             middlewares=[shared],
             react_config=ReActConfig(max_iters=10_000),
         )

@@ -5,7 +5,8 @@ from typing import Any
 
 from google.adk.agents import LlmAgent, RunConfig
 from google.adk.models import BaseLlm, LlmResponse
-from google.adk.runners import InMemoryRunner
+from google.adk.runners import InMemoryRunner, Runner
+from google.adk.sessions import InMemorySessionService
 from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
@@ -89,16 +90,17 @@ class Host:
             read([event.content] if event.content else [], model)
 
     async def run_asking(self, session, model, *, answer):
-        agent = LlmAgent(
-            name="x",
-            model=Scripted(script_of=lambda _: model),
-            tools=[toolset(session, approvals=True)],
-        )
-        runner = InMemoryRunner(agent=agent, app_name="app")
-        talk = await runner.session_service.create_session(app_name="app", user_id="ada")
+        sessions = InMemorySessionService()
+        talk = await sessions.create_session(app_name="app", user_id="ada")
         asked = []
 
         async def send(part):
+            agent = LlmAgent(
+                name="x",
+                model=Scripted(script_of=lambda _: model),
+                tools=[toolset(session(), approvals=True)],
+            )
+            runner = Runner(agent=agent, app_name="app", session_service=sessions)
             said = types.Content(role="user", parts=[part])
             async for event in runner.run_async(
                 user_id="ada", session_id=talk.id, new_message=said

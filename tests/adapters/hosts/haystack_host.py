@@ -87,7 +87,7 @@ class Host:
             confirmation_policy=AlwaysAskPolicy(), confirmation_ui=ui
         )
         generator = Scripted(lambda _: model)
-        agent = Agent(chat_generator=generator, tools=[toolset(session)], hooks=hooks(strategy))
+        agent = Agent(chat_generator=generator, tools=[toolset(session())], hooks=hooks(strategy))
         await self.run(agent, "ada", model)
         return len(ui.asked)
 

@@ -67,17 +67,22 @@ class Host:
         )
 
     async def run_asking(self, session, model, *, answer):
-        agent = create_agent(
-            Scripted(script_of=lambda _: model),
-            middleware=[middleware(session, approvals=True)],
-            checkpointer=InMemorySaver(),
-        )
+        saver = InMemorySaver()
+
+        def agent():
+            return create_agent(
+                Scripted(script_of=lambda _: model),
+                middleware=[middleware(session(), approvals=True)],
+                checkpointer=saver,
+            )
+
         config = {"configurable": {"thread_id": "one"}}
-        done = await self._invoke(agent, {"messages": [{"role": "user", "content": "go"}]}, config)
+        said = {"messages": [{"role": "user", "content": "go"}]}
+        done = await self._invoke(agent(), said, config)
         (asked,) = done["__interrupt__"]
         assert asked.value["type"] == "tool_approval"
         decision = Command(resume={"type": "approve" if answer else "reject"})
-        read((await self._invoke(agent, decision, config))["messages"], model)
+        read((await self._invoke(agent(), decision, config))["messages"], model)
         return 1
 
     async def _invoke(self, agent, given, config):

@@ -10,6 +10,7 @@ from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
 
+from satchel import ToolCall
 from satchel.adapters.llama_index import agent
 from satchel.testing.adapter_checks import Answered, Cannot
 
@@ -34,13 +35,13 @@ class Scripted(FunctionCallingLLM):
         prompt = first.content if first.role.value == "system" else ""
         calls = script.answer([tool.metadata.name for tool in tools], prompt)
         message = ChatMessage(role="assistant", content="" if calls else "done")
-        message.additional_kwargs["calls"] = calls
+        message.additional_kwargs["calls"] = [call.to_dict() for call in calls]
         return ChatResponse(message=message)
 
     def get_tool_calls_from_response(self, response, error_on_no_tool_call=True, **_):
         return [
             ToolSelection(tool_id=call.id, tool_name=call.name, tool_kwargs=dict(call.arguments))
-            for call in response.message.additional_kwargs.get("calls", [])
+            for call in map(ToolCall.from_dict, response.message.additional_kwargs["calls"])
         ]
 
     def _unused(self, *_, **__):
@@ -87,21 +88,30 @@ class Host:
         )
 
     async def run_asking(self, session, model, *, answer):
-        made = agent(
-            session,
-            llm=Scripted(script_of=lambda _: model),
-            streaming=False,
-            allow_parallel_tool_calls=True,
-            approvals=True,
-        )
-        handler, asked = made.run("go"), 0
+        def made():
+            return agent(
+                session(),
+                llm=Scripted(script_of=lambda _: model),
+                streaming=False,
+                allow_parallel_tool_calls=True,
+                approvals=True,
+            )
+
+        handler, asked = made().run("go"), []
         async for event in handler.stream_events():
             if isinstance(event, InputRequiredEvent):
-                asked += 1
-                said = "yes" if answer else "no"
-                handler.ctx.send_event(HumanResponseEvent(response=said, tool_id=event.tool_id))
+                asked.append(event.tool_id)
+                break
+        saved = handler.ctx.to_dict()
+        await handler.cancel_run()
+        later = made()
+        ctx = Context.from_dict(later, saved)
+        handler = later.run(ctx=ctx)
+        for tool_id in asked:
+            said = "yes" if answer else "no"
+            handler.ctx.send_event(HumanResponseEvent(response=said, tool_id=tool_id))
         await handler
-        return asked
+        return len(asked)
 
     async def run(self, agent, user, model):
         ctx = Context(agent)

@@ -3,7 +3,16 @@
 import json
 from types import MappingProxyType
 
-from agents import Model, ModelResponse, RunConfig, Runner, Usage, WebSearchTool, function_tool
+from agents import (
+    Model,
+    ModelResponse,
+    RunConfig,
+    Runner,
+    RunState,
+    Usage,
+    WebSearchTool,
+    function_tool,
+)
 from agents.testing import assistant_message, function_call
 
 from satchel.adapters.openai_agents import agent
@@ -43,6 +52,12 @@ class Host:
             "errors_are_marked": Cannot(
                 "an output has no error flag", "agents.tool", "class ToolOutputText(BaseModel):"
             ),
+            "an_approval_survives_a_restart": Cannot(
+                "the call runs, but a rule sees it alone: the agent is not given the answer it "
+                "is in",
+                "agents.run_internal.turn_resolution",
+                "current_tool_inventory = await execution_agent.get_all_tools(context_wrapper)",
+            ),
             "chunks_reach_the_host": Cannot(
                 "a tool returns once",
                 "agents.tool",
@@ -61,9 +76,13 @@ class Host:
 
     async def run_asking(self, session, model, *, answer):
         config = RunConfig(model=Scripted(model), tracing_disabled=True)
-        ours = agent(session, name="x", approvals=True)
+        first = session()
+        ours = agent(first, name="x", approvals=True)
         done = await Runner.run(ours, "go", run_config=config)
-        asked, state = done.interruptions, done.to_state()
+        if (later := session()) is not first:
+            ours = agent(later, name="x", approvals=True)
+        state = await RunState.from_json(ours, done.to_state().to_json())
+        asked = state.get_interruptions()
         for item in asked:
             (state.approve if answer else state.reject)(item)
         done = await Runner.run(ours, state, run_config=config)

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, UsageLimits, WebSearchTool
 from pydantic_ai.capabilities import NativeTool
+from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.profiles import ModelProfile
 
@@ -38,17 +39,20 @@ class Host:
         await self._run(agent, scripts(user), user, user_prompt="go")
 
     async def run_asking(self, session, model, *, answer):
-        agent = Agent(
-            toolsets=[toolset(session, approvals=True)], output_type=[str, DeferredToolRequests]
-        )
-        result = await self._run(agent, model, None, user_prompt="go")
+        def agent():
+            return Agent(
+                toolsets=[toolset(session(), approvals=True)],
+                output_type=[str, DeferredToolRequests],
+            )
+
+        result = await self._run(agent(), model, None, user_prompt="go")
         asked = result.output.approvals
         answers = {item.tool_call_id: answer for item in asked}
         await self._run(
-            agent,
+            agent(),
             model,
             None,
-            message_history=result.all_messages(),
+            message_history=ModelMessagesTypeAdapter.validate_json(result.all_messages_json()),
             deferred_tool_results=DeferredToolResults(approvals=answers),
         )
         return len(asked)

@@ -55,8 +55,11 @@ def openai_answer(body, script):
             script.answers[message["tool_call_id"]] = Answered(message["content"])
         elif isinstance(message["content"], list):
             for part in message["content"]:
-                if part["type"] == "image_url":
-                    script.answers["p"] = Answered(script.answers["p"].text, None, 1)
+                if part["type"] == "text":
+                    call_id = part["text"].rpartition("(")[2].removesuffix("):")
+                elif part["type"] in {"image_url", "file"}:
+                    before = script.answers[call_id]
+                    script.answers[call_id] = Answered(before.text, None, before.media + 1)
     first = body["messages"][0]
     prompt = first["content"] if first["role"] == "system" else ""
     return script.answer(
@@ -106,7 +109,7 @@ def anthropic_answer(body, script):
                 if isinstance(content, str):
                     content = [{"type": "text", "text": content}]
                 text = " ".join(item.get("text", "") for item in content)
-                media = sum(item["type"] == "image" for item in content)
+                media = sum(item["type"] in {"image", "document"} for item in content)
                 is_error = part.get("is_error", False)
                 script.answers[part["tool_use_id"]] = Answered(text, is_error, media)
     return script.answer([tool["name"] for tool in body.get("tools", [])], body.get("system", ""))

@@ -1,10 +1,12 @@
 """Strands Agents with a scripted model."""
 
 import json
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 from strands import Agent, tool
 from strands.models.model import Model
+from strands.session import FileSessionManager
 
 from satchel.adapters.strands import plugin
 from satchel.testing.adapter_checks import Answered, Cannot
@@ -79,18 +81,27 @@ class Host:
         read(agent.messages, model)
 
     async def run_asking(self, session, model, *, answer):
-        agent = Agent(
-            model=Scripted(model),
-            plugins=[plugin(session, approvals=True)],
-            callback_handler=None,
-        )
-        done = await agent.invoke_async("go")
+        def agent():
+            return Agent(
+                agent_id="x",
+                model=Scripted(model),
+                plugins=[plugin(session(), approvals=True)],
+                callback_handler=None,
+                session_manager=FileSessionManager("one", storage_dir=folder),
+            )
+
+        with TemporaryDirectory() as folder:
+            return await self._ask(agent, model, answer)
+
+    async def _ask(self, agent, model, answer):
+        done = await agent().invoke_async("go")
         answers = [
             {"interruptResponse": {"interruptId": item.id, "response": answer}}
             for item in done.interrupts
         ]
-        await agent.invoke_async(answers)
-        read(agent.messages, model)
+        later = agent()
+        await later.invoke_async(answers)
+        read(later.messages, model)
         return len(answers)
 
     def user_of(self, context):
