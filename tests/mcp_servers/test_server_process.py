@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from satchel.mcp_servers.server_addresses import is_nested, nesting
 from satchel.mcp_servers.server_process import run_process
 
 
@@ -28,3 +29,19 @@ async def test_a_process_ends_though_whoever_ends_it_is_cancelled(plain, tmp_pat
             await task
         ended = asyncio.to_thread(told.read)
         assert await asyncio.wait_for(ended, 20) == ""
+
+
+def test_a_satchel_starts_servers_unless_one_above_it_has_its_configuration(monkeypatch, tmp_path):
+    above, own = str(tmp_path / "above"), str(tmp_path / "own")
+    monkeypatch.setenv("SATCHEL_CONFIG_DIR", above)
+    assert not is_nested()
+    for name, value in nesting().items():
+        monkeypatch.setenv(name, value)
+    assert is_nested()
+    monkeypatch.setenv("SATCHEL_CONFIG_DIR", own)
+    assert not is_nested()
+    for name, value in nesting().items():
+        monkeypatch.setenv(name, value)
+    for folder in (above, own):
+        monkeypatch.setenv("SATCHEL_CONFIG_DIR", folder)
+        assert is_nested()
