@@ -3,7 +3,9 @@ import os
 import subprocess
 
 import pytest
+from mcp.client import stdio
 
+from satchel.mcp_servers import server_process
 from satchel.mcp_servers.server_addresses import is_nested, nesting
 from satchel.mcp_servers.server_process import run_process
 
@@ -45,3 +47,7 @@ def test_a_satchel_starts_servers_unless_one_above_it_has_its_configuration(monk
     for folder in (above, own):
         monkeypatch.setenv("SATCHEL_CONFIG_DIR", folder)
         assert is_nested()
+
+
+def test_a_server_that_ignores_its_end_does_not_delay_ours_beyond_what_clients_wait():
+    assert server_process._PATIENCE < stdio.PROCESS_TERMINATION_TIMEOUT

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 OnPrinted = Callable[[bytes | None], None]
 
-_PATIENCE = 2.0
-"""Seconds in which a process must exit after its stdin closes, and again after a signal."""
+_PATIENCE = 1.5
+"""Seconds in which a process must exit after its stdin closes, and again after a signal.
+
+Clients give `satchel serve`, which ends its servers, two seconds.
+"""
 
 _POLL_INTERVAL = 0.1
 """Seconds between two checks whether a process still runs."""
