@@ -154,6 +154,40 @@ def test_questions_go_to_the_client_that_called(app, behind, era):
     assert json.loads(looked)["roots"][0]["uri"] == "file:///work"
 
 
+@pytest.fixture
+def two_deep(tmp_path, behind):
+    """A satchel that has another `satchel serve` as its server, which has one of its own."""
+    table = f"command = {json.dumps(sys.executable)}\nargs = [{json.dumps(GIFTED)}]\n"
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "satchel.toml").write_text(f"[mcp.box]\nactive = true\n{table}")
+    folders = dict.fromkeys(("SATCHEL_CONFIG_DIR", "SATCHEL_DATA_DIR", "HOME"), str(inner))
+    line = ("-P", "-m", "satchel", "serve", "--group", "all")
+    settings = Settings(
+        limits=Limits(mcp_startup=PATIENCE),
+        state_folder=str(tmp_path / "state"),
+        ask_mcp_clients=True,
+    )
+    with Satchel(settings=settings) as app:
+        server = StdioServer(command=sys.executable, args=line, env=folders, cwd=str(inner))
+        # Not pinned: tools of the inner server may come after the first list.
+        app.register_mcp_server(server, name="mid", pin="off")
+        yield app
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_questions_go_through_two_satchels_to_the_client(two_deep, era):
+    async def work(client, told):
+        async with asyncio.timeout(PATIENCE):
+            while "pick" not in {tool.name for tool in (await client.list_tools()).tools}:
+                await asyncio.sleep(0.05)  # the inner server may start late
+        texts = [(await client.call_tool(name)).content[0].text for name in ("pick", "think")]
+        return [json.loads(text)["content"] for text in texts]
+
+    picked, thought = serving(two_deep, work, era, **ABLE)
+    assert (picked, thought["text"]) == ({"colour": "blue"}, "Well.")
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_a_client_that_cannot_answer_is_not_asked(app, behind, era):
     assert json.loads(serving(app, calling("pick"), era)[0]) == {"action": "cancel"}

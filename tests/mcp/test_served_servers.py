@@ -338,7 +338,7 @@ def test_lists_name_the_servers_that_are_still_starting(tmp_path):
         assert run(main()) == {"dev.satchel/starting": ["slow"]}
 
 
-def test_a_list_waits_less_long_than_a_call_for_a_server_that_hangs(tmp_path):
+def test_a_list_waits_less_long_than_a_call_for_a_server_that_hangs_unless_it_asks(tmp_path):
     (tmp_path / "satchel.toml").write_text('[mcp.slow]\ncommand = "sleep"\nargs = ["600"]\n')
     settings = Settings(config_folder=str(tmp_path), state_folder=str(tmp_path / "state"))
     with Satchel(settings=settings) as app:
@@ -346,11 +346,13 @@ def test_a_list_waits_less_long_than_a_call_for_a_server_that_hangs(tmp_path):
 
         async def main():
             async with client_of(serving.server, HANDSHAKE) as (client, _):
-                call = asyncio.create_task(client.call_tool("echo", {}))
+                asked = client.list_tools(meta={"dev.satchel/wait": PATIENCE})
+                waiting = [asyncio.create_task(it) for it in (client.call_tool("echo", {}), asked)]
                 await client.list_tools()
-                is_waiting = not call.done()
-                call.cancel()
-                return is_waiting
+                are_waiting = not any(task.done() for task in waiting)
+                for task in waiting:
+                    task.cancel()
+                return are_waiting
 
         assert run(main())
 

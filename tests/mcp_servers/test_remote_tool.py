@@ -22,3 +22,19 @@ async def test_news_without_progress_is_no_chunk():
     *chunks, result = [item async for item in items]
     assert [chunk.metadata["progress"] for chunk in chunks] == [{"progress": 1}]
     assert isinstance(result, ToolResult)
+
+
+async def test_progress_that_comes_together_with_the_result_is_not_lost():
+    answer = Future()
+    answer.set_result(ToolResult(content=()))
+
+    def begin(definition, arguments, on_progress, caller):
+        for number in range(20):
+            on_progress({"progress": number})
+        return answer
+
+    tool = RemoteTool(ToolDefinition(name="a"), begin)
+    *chunks, result = [item async for item in await tool.start({}, ToolContext(tool="a"))]
+    # The newest: a server may send any number.
+    assert [chunk.metadata["progress"]["progress"] for chunk in chunks] == [*range(4, 20)]
+    assert isinstance(result, ToolResult)

@@ -3,7 +3,10 @@ import os
 import subprocess
 
 import pytest
+from mcp.client import stdio
 
+from satchel.mcp_servers import server_process
+from satchel.mcp_servers.server_addresses import is_nested, nesting
 from satchel.mcp_servers.server_process import run_process
 
 
@@ -28,3 +31,23 @@ async def test_a_process_ends_though_whoever_ends_it_is_cancelled(plain, tmp_pat
             await task
         ended = asyncio.to_thread(told.read)
         assert await asyncio.wait_for(ended, 20) == ""
+
+
+def test_a_satchel_starts_servers_unless_one_above_it_has_its_configuration(monkeypatch, tmp_path):
+    above, own = str(tmp_path / "above"), str(tmp_path / "own")
+    monkeypatch.setenv("SATCHEL_CONFIG_DIR", above)
+    assert not is_nested()
+    for name, value in nesting().items():
+        monkeypatch.setenv(name, value)
+    assert is_nested()
+    monkeypatch.setenv("SATCHEL_CONFIG_DIR", own)
+    assert not is_nested()
+    for name, value in nesting().items():
+        monkeypatch.setenv(name, value)
+    for folder in (above, own):
+        monkeypatch.setenv("SATCHEL_CONFIG_DIR", folder)
+        assert is_nested()
+
+
+def test_a_server_that_ignores_its_end_does_not_delay_ours_beyond_what_clients_wait():
+    assert server_process._PATIENCE < stdio.PROCESS_TERMINATION_TIMEOUT

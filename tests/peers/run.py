@@ -107,8 +107,11 @@ def is_good(found: dict) -> bool:
 
 def run_client(program: list, transport: str) -> dict:
     """Run a client against `satchel serve`; return what it reports."""
-    with target_of(transport) as target:
-        return reported([*program, transport, *target])
+    try:
+        with target_of(transport) as target:
+            return reported([*program, transport, *target])
+    except RuntimeError as problem:
+        return {"left": str(problem)}
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """What `satchel serve` serves, what it does not, and the option that would serve it."""
 
-import os
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -8,7 +7,7 @@ from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.served_selection import ServedSelection
-from satchel.mcp_servers.server_addresses import NESTED
+from satchel.mcp_servers.server_addresses import is_nested
 from satchel.mcp_servers.server_contributions import starting_servers
 from satchel.names import BASIC_GROUP, SESSION_TOOLS, fits
 from satchel.reports.short_texts import count
@@ -81,9 +80,12 @@ def _missing_names(catalog: "Catalog", selection: ServedSelection) -> Iterator[s
 
 def _missing_servers(catalog: "Catalog", declared: Collection[str]) -> Iterator[str]:
     """Yield the declared servers that are not connected and not known to be down."""
-    if NESTED in os.environ:
+    if is_nested():
         if declared:
-            yield "another satchel connects to this one, so it connects to no servers itself"
+            yield (
+                "the satchel that started this one has the same configuration, so this one starts "
+                "no servers; SATCHEL_CONFIG_DIR gives it another"
+            )
         return
     for name in starting_servers(catalog):
         yield f"MCP server {name!r} is still starting; it is served once it is up"

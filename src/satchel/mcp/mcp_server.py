@@ -44,6 +44,7 @@ from satchel.mcp.tool_client import Context, ToolClient, is_stateless, returning
 from satchel.mcp.view_cache import ClientMode, ClientView, ViewCache
 from satchel.mcp_servers.listed_skills import EXTENSION
 from satchel.mcp_servers.server_contributions import starting_servers
+from satchel.mcp_servers.tool_lister import WAIT
 from satchel.satchel import Satchel
 from satchel.settings import Limits
 from satchel.tools import Tool, ToolResult
@@ -231,9 +232,13 @@ class SatchelServer:
 
         A list names the servers that are not there yet.
         """
-        is_list = ctx.method in LISTED
+        is_list, until = ctx.method in LISTED, self._start_wait.calls
+        if is_list:
+            asked = ((ctx.params or {}).get("_meta") or {}).get(WAIT)
+            longer = time.monotonic() + asked if isinstance(asked, int | float) else 0.0
+            until = min(until, max(self._start_wait.lists, longer))
         while (  # noqa: ASYNC110 - they end in threads, seldom while a client asks
-            time.monotonic() < (self._start_wait.lists if is_list else self._start_wait.calls)
+            time.monotonic() < until
             and (self._app.is_importing or starting_servers(self._app.catalog))
             and (is_list or self._is_unknown_tool(ctx))
         ):

@@ -1,6 +1,7 @@
 """A tool that an MCP server runs."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -20,6 +21,9 @@ from satchel.tools.runner import LOOP
 
 BeginCall = Callable[..., "Future[ToolResult]"]
 """Starts a call of a tool at its server, with its arguments, for progress, and by its caller."""
+
+_MOST_PROGRESS = 16
+"""Progress of a call that is kept until the caller reads it."""
 
 _HEADERS, _CLIENT = "headers", "mcp"
 """Keys in the metadata of a context: the caller's HTTP headers, and the MCP client with them."""
@@ -130,21 +134,21 @@ class RunningCall:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._wakeup = asyncio.Event()
-        self._progress: Mapping[str, Any] | None = None
+        # The oldest go: a server may send more than the caller reads.
+        self._progress = deque[Mapping[str, Any]](maxlen=_MOST_PROGRESS)
         by = () if caller is None else (caller,)
         self._result = asyncio.wrap_future(begin(definition, arguments, self._progressed, *by))
         self._result.add_done_callback(lambda _: self._wakeup.set())
 
     async def next(self) -> ToolChunk | ToolResult:
-        """Return the newest progress, or the result."""
+        """Return the next progress, or the result after all progress."""
         while True:
-            await self._wakeup.wait()
             self._wakeup.clear()
+            if self._progress:
+                return ToolChunk(metadata={"progress": dict(self._progress.popleft())})
             if self._result.done():
                 return self._result.result()
-            progress, self._progress = self._progress, None
-            if progress is not None:  # `None` if an earlier wake-up returned it
-                return ToolChunk(metadata={"progress": dict(progress)})
+            await self._wakeup.wait()
 
     async def outcome(self) -> ToolResult | AsyncIterator[ToolChunk | ToolResult]:
         """Return the result if it comes first, otherwise a stream of progress and result."""
@@ -166,8 +170,7 @@ class RunningCall:
             self._result.cancel()
 
     def _progressed(self, progress: Mapping[str, Any]) -> None:
-        # Only the newest is kept: a server may send more than the caller reads.
-        self._progress = progress
+        self._progress.append(progress)
         with suppress(RuntimeError):  # the caller's event loop is closed
             self._loop.call_soon_threadsafe(self._wakeup.set)
 

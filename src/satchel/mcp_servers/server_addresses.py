@@ -13,11 +13,23 @@ from satchel.errors import DefinitionError
 from satchel.formats import is_header
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.oauth_client import OAuthClient, may_carry_tokens
+from satchel.sources.configuration import config_folder
+from satchel.sources.file_reader import real_path
 from satchel.text import one_line
 from satchel.tools.empty_mapping import NOTHING
 
-NESTED = "SATCHEL_NESTED"
-"""Set in the environment of servers: a satchel that is such a server starts none itself."""
+_NESTED = "SATCHEL_NESTED"
+
+
+def nesting() -> dict[str, str]:
+    """Return the variable that tells servers the configuration folders of the satchels above."""
+    above = os.environ.get(_NESTED)
+    return {_NESTED: os.pathsep.join(filter(None, [above, real_path(config_folder())]))}
+
+
+def is_nested() -> bool:
+    """Return whether a satchel above has this configuration, whose servers would start again."""
+    return real_path(config_folder()) in os.environ.get(_NESTED, "").split(os.pathsep)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

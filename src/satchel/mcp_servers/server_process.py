@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
 from satchel.mcp_servers.connection_errors import HeldProgramError
-from satchel.mcp_servers.server_addresses import NESTED, StdioServer, WorkerServer
+from satchel.mcp_servers.server_addresses import StdioServer, WorkerServer, nesting
 from satchel.mcp_servers.tame_json import bytes_of, tamed
 from satchel.runtime.process_group import ProcessGroup
 from satchel.settings import KIB
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 OnPrinted = Callable[[bytes | None], None]
 
-_PATIENCE = 2.0
-"""Seconds in which a process must exit after its stdin closes, and again after a signal."""
+_PATIENCE = 1.5
+"""Seconds in which a process must exit after its stdin closes, and again after a signal.
+
+Clients give `satchel serve`, which ends its servers, two seconds.
+"""
 
 _POLL_INTERVAL = 0.1
 """Seconds between two checks whether a process still runs."""
@@ -44,7 +47,7 @@ async def run_process(
     import anyio
     from mcp.client.stdio import get_default_environment
 
-    own, greeting, patience = {NESTED: "1", **own_compiled()}, b"", _PATIENCE
+    own, greeting, patience = {**nesting(), **own_compiled()}, b"", _PATIENCE
     if isinstance(server, WorkerServer):
         own, greeting, patience = {}, server.greeting, server.patience
     if server.check is not None and (held := await in_thread(server.check)) is not None:

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 ABOUT = "dev.satchel/plugin"
 """The `_meta` key of a tool list in which a plugin's process describes the plugin."""
 
+WAIT = "dev.satchel/wait"
+"""The `_meta` key of a list request: the seconds that it may wait for what is still starting.
+
+A satchel that connects to a satchel asks for it, because the first list is what is pinned.
+"""
+
 _FAULT = "dev.satchel/fault"
 """The `_meta` key that marks an invalid tool, with the reason."""
 
@@ -65,8 +71,9 @@ class ToolLister:
         """Read all pages. Return the `ttl` in seconds, and what a plugin's process sends."""
         cursor, cursors, ttl = None, set[str](), math.inf
         about: Mapping[str, Any] = NOTHING
+        meta: Any = {WAIT: self._limits.mcp_connect / 2}
         for _ in range(_MAX_PAGES):
-            page = await self._client.list_tools(cursor=cursor)
+            page = await self._client.list_tools(cursor=cursor, meta=meta)
             ttl = min(ttl, page.ttl_ms / 1000 or math.inf)
             if isinstance(self._server, WorkerServer):
                 about = (page.meta or {}).get(ABOUT, NOTHING)

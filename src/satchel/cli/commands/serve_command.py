@@ -33,7 +33,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp.bearer_tokens import BearerTokens
 from satchel.mcp.sdk_check import require_sdk
 from satchel.mcp.served_selection import ServedSelection
-from satchel.mcp_servers.server_addresses import NESTED
+from satchel.mcp_servers.server_addresses import is_nested
 from satchel.reports.doctor_cases import known_problems
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class _Start:
         limits = {} if self.import_limit is None else {"plugin_import": self.import_limit}
         app = self.sources.open(
             run_code=True,
-            servers=NESTED not in os.environ,
+            servers=not is_nested(),
             serves=True,
             patience=patience,
             plugins_too=True,
