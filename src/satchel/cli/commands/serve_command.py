@@ -1,7 +1,6 @@
 """`satchel serve`: serve tools and skills over MCP until the client disconnects or Ctrl-C."""
 
 import gc
-import os
 import re
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
