@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING
 from satchel.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, Change, Event, Group, Status
-    from satchel.contracts import (
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_changes import Change, Event
+    from satchel.catalog.catalog_entries import Group, Status
+    from satchel.contracts.contract_errors import ContractError
+    from satchel.contracts.contract_parts import (
         DROP_STEP,
-        ContractError,
-        Contracts,
-        Filled,
-        Plan,
-        PlanPolicy,
         ToolConfigParam,
-        ToolContract,
         ToolInvariant,
         ToolStateEffect,
         ToolStateRead,
-        Validation,
-        Verdict,
     )
+    from satchel.contracts.contract_set import Contracts
+    from satchel.contracts.plan import Plan, PlanPolicy, Validation, Verdict
+    from satchel.contracts.prompt_variables import Filled
+    from satchel.contracts.tool_contract import ToolContract
     from satchel.diagnostics import Diagnostic, Severity
     from satchel.errors import (
         ConflictError,
@@ -32,35 +31,31 @@ if TYPE_CHECKING:
         SatchelError,
         ToolError,
     )
-    from satchel.formats import ConfigField
+    from satchel.formats.config_fields import ConfigField
     from satchel.formats.skill_handler import SkillHandler
-    from satchel.mcp_servers import (
-        HttpServer,
-        OAuthClient,
-        RemoteClient,
-        ServerOptions,
-        SseServer,
-        StdioServer,
-    )
-    from satchel.plugins import hookimpl
-    from satchel.prompt import ListingForm, PromptListing, SkillPrompt, about_tokens
-    from satchel.provider_messages import calls_in, result_messages
-    from satchel.providers import Contribution, Provider, Skill
-    from satchel.runtime import ScopedMiddleware
+    from satchel.mcp_servers.oauth_client import OAuthClient
+    from satchel.mcp_servers.remote_client import RemoteClient
+    from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
+    from satchel.mcp_servers.server_options import ServerOptions
+    from satchel.plugins.hookspecs import hookimpl
+    from satchel.prompt.listing_words import ListingForm
+    from satchel.prompt.skill_listing import PromptListing
+    from satchel.prompt.skill_prompt import SkillPrompt
+    from satchel.prompt.token_estimate import about_tokens
+    from satchel.provider_messages.message_formats import calls_in, result_messages
+    from satchel.providers.provider import Contribution, Provider
+    from satchel.providers.skill import Skill
+    from satchel.runtime.middleware_chain import ScopedMiddleware
     from satchel.runtime.program_runner import Program, ProgramRunner
     from satchel.satchel import Satchel
-    from satchel.session import (
-        Recording,
-        ReplayDifference,
-        Session,
-        SkillContent,
-        Step,
-        StepChanges,
-        replay,
-    )
+    from satchel.session.conversation_replay import ReplayDifference, replay
+    from satchel.session.recording import Recording
+    from satchel.session.session import Session
+    from satchel.session.session_state import SkillContent
+    from satchel.session.step import Step, StepChanges
     from satchel.settings import Limits, Sandbox, Settings, WatchTimings
-    from satchel.sources import Precedence, SearchRoot, conventional_roots
     from satchel.sources.projects import Project
+    from satchel.sources.search_roots import Precedence, SearchRoot, conventional_roots
     from satchel.tool_registry import ToolRegistry
     from satchel.tools import (
         Audio,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from satchel.formats import read_claude_servers
+from satchel.formats.server_entries import read_claude_servers
 from satchel.settings import Limits
 
 LOCAL = {"command": "run"}

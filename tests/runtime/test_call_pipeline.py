@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from runs import Scope, a_run, a_tool, play
 
-from satchel.runtime import BackgroundTasks, run_call
 from satchel.runtime.answer_memory import AnswerMemory
-from satchel.runtime.call_pipeline import start_call
+from satchel.runtime.background_tasks import BackgroundTasks
+from satchel.runtime.call_pipeline import run_call, start_call
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.settings import Limits
 from satchel.tools import ToolCall

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.formats import read_skill
-from satchel.search import SearchDocument, SearchHit, SearchIndex
+from satchel.formats.skill_manifest import read_skill
+from satchel.search.search_index import SearchDocument, SearchHit, SearchIndex
 from satchel.settings import Limits
 
 

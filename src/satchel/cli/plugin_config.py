@@ -21,7 +21,7 @@ from satchel.text import one_line
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution
-    from satchel.formats import ConfigField
+    from satchel.formats.config_fields import ConfigField
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from satchel.names import BASIC_GROUP, SESSION_TOOLS, fits
 from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, GroupEntry
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import GroupEntry
     from satchel.diagnostics import Diagnostic
 
 _LEFT_OUT = frozenset(

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from satchel.runtime import Handler, Middleware, middleware_for
+from satchel.runtime.middleware_chain import Handler, Middleware, middleware_for
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.stream_opening import opened
 from satchel.session.session_state import SessionState

@@ -8,10 +8,12 @@ from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
 
-from satchel.contracts import ToolContract, Validation
-from satchel.runtime import BackgroundTasks, CallTask
+from satchel.contracts.plan import Validation
+from satchel.contracts.tool_contract import ToolContract
 from satchel.runtime.answer_memory import AnswerMemory, forget_turn
+from satchel.runtime.background_tasks import BackgroundTasks
 from satchel.runtime.call_pipeline import CallScope, start_call
+from satchel.runtime.call_task import CallTask
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
 from satchel.runtime.prepared_tool import PreparedTool

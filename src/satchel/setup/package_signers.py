@@ -8,9 +8,9 @@ from satchel.errors import SatchelError
 from satchel.formats.toml_tables import toml_table
 from satchel.settings import MIB
 from satchel.setup.artefact_signatures import digest_of_file
-from satchel.sources import own_plugins
 from satchel.sources.atomic_write import file_lock, write_atomic
 from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.search_roots import own_plugins
 
 _HEAD = "# Written by 'satchel install': who signed the packages that it installed.\n"
 _FIELDS = ("path", "record", "source", "signer")

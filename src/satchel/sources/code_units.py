@@ -36,7 +36,7 @@ from satchel.sources.secret_files import leads_to_secret
 from satchel.sources.selection import SELECTION_FILE
 
 if TYPE_CHECKING:
-    from satchel.formats import McpServerManifest
+    from satchel.formats.mcp_json import McpServerManifest
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.selection import SelectionFile
     from satchel.sources.skill_scan import SkillFinding
