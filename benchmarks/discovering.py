@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from satchel.settings import Limits
-from satchel.sources import DistributionScan, scan_distributions, scan_packages
+from satchel.sources.distributions import DistributionScan, scan_distributions
+from satchel.sources.package_scan import scan_packages
 
 ROUNDS = 7
 PLUGINS = 3

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from satchel import Satchel
-from satchel.search import SearchDocument, SearchIndex, documents_of
+from satchel.search.search_documents import documents_of
+from satchel.search.search_index import SearchDocument, SearchIndex
 
 REQUESTS = Path(__file__).with_name("search_requests.tsv")
 COUNT = 10_000

@@ -11,7 +11,8 @@ import pytest
 
 from satchel import Satchel
 from satchel.diagnostics import strictly
-from satchel.formats import read_plugin, read_skill
+from satchel.formats.skill_manifest import read_skill
+from satchel.formats.toolkit_manifest import read_plugin
 from satchel.settings import Limits
 
 ROOT = Path(__file__).parents[1]

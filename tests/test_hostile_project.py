@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from satchel import Precedence, Project, Satchel, Settings, Status, conventional_roots
 from satchel.cli.main import cli
-from satchel.mcp_servers import ServerPool
+from satchel.mcp_servers.server_pool import ServerPool
 from satchel.settings import Limits
 from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.projects import TrustLevel

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from satchel import Project, Satchel, SkillPrompt
-from satchel.prompt import DEFAULT_BUDGET
+from satchel.prompt.skill_prompt import DEFAULT_BUDGET
 from satchel.text import has_hidden
 
 CASES = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from satchel import Limits, Project, Satchel, Settings
-from satchel.formats import read_marketplace
+from satchel.formats.marketplace_manifest import read_marketplace
 
 
 @pytest.fixture

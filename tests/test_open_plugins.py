@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 from satchel import Satchel, Settings
 from satchel.cli.main import cli
 from satchel.settings import Limits
-from satchel.sources import NAMESPACE, RootKind, scan_plugins, search_root
+from satchel.sources.plugin_formats import NAMESPACE
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.search_roots import RootKind, search_root
 
 PLUGIN_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"

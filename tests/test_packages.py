@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from satchel import Satchel
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 
 MANIFEST = "notes: Mind it.\nactive: true\ngroups: {maps: {}}\nconfig: {key: {default: a}}\n"
 TOOLS = """

@@ -5,9 +5,10 @@ import threading
 import pytest
 
 from satchel.provider_registry import ProviderRegistry
-from satchel.providers import Contribution, Skill
+from satchel.providers.provider import Contribution
+from satchel.providers.skill import Skill
 from satchel.settings import Limits
-from satchel.sources import Stamp
+from satchel.sources.file_reader import Stamp
 
 EVERYTHING = None
 NOTHING = frozenset()

@@ -9,9 +9,10 @@ from weakref import ref
 import pytest
 
 from satchel import FunctionTool, Satchel, Tool
-from satchel.catalog import Catalog, EntryFilter
-from satchel.groups import Activation, view_of
-from satchel.prompt import SkillPrompt
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.entry_filter import EntryFilter
+from satchel.groups.group_activation import Activation, view_of
+from satchel.prompt.skill_prompt import SkillPrompt
 from satchel.settings import Limits
 from satchel.shared import Memo, PackedValue, SharedState
 

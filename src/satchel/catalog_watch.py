@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from satchel.reconciler import Reconciler
-    from satchel.sources import ChangeEvent, WatchTargets
+    from satchel.sources.watch_targets import WatchTargets
+    from satchel.sources.watcher import ChangeEvent
     from satchel.watch_thread import WatchThread
 
 
@@ -51,7 +52,7 @@ class CatalogWatch:
 
     def events(self, stop: threading.Event) -> Iterable[ChangeEvent]:
         """Yield an event for each change, until `stop` is set."""
-        from satchel.sources import change_events  # lazy: needed only by a watch
+        from satchel.sources.watcher import change_events  # lazy: needed only by a watch
 
         lock, settings = self._reconciler.config.lock, self._reconciler.settings
         if lock is not None and lock.is_frozen:

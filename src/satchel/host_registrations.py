@@ -7,20 +7,25 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
-from satchel.catalog import HOST, Group, PluginContribution, ToolContribution
+from satchel.catalog.catalog_entries import HOST, Group, PluginContribution, ToolContribution
 from satchel.diagnostics import Severity
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.names import BASIC_GROUP, group_names, require_known
-from satchel.plugins import HostContract
-from satchel.sources import Precedence, RootKind, SearchRoot, search_root
-from satchel.sources.search_roots import distinct_roots
+from satchel.plugins.bound_plugin import HostContract
+from satchel.sources.search_roots import (
+    Precedence,
+    RootKind,
+    SearchRoot,
+    distinct_roots,
+    search_root,
+)
 from satchel.tool_registration import host_contribution, make_tool, registered, with_unique_name
 
 if TYPE_CHECKING:
     import os
 
-    from satchel.contracts import ToolContract
-    from satchel.providers import Skill
+    from satchel.contracts.tool_contract import ToolContract
+    from satchel.providers.skill import Skill
     from satchel.reconciler import Reconciler
     from satchel.tool_registration import OnConflict
     from satchel.tools import Tool, ToolOptions
@@ -115,7 +120,7 @@ class HostRegistrations:
             return tuple(self.add_tool(tool, **options) for tool in tools)
 
     def _with_state(self, tool: Tool) -> Tool:
-        from satchel.plugins import bind_state  # lazy: needed only with tools
+        from satchel.plugins.config_binding import bind_state  # lazy: needed only with tools
         from satchel.tools import FunctionTool
 
         if not isinstance(tool, FunctionTool) or not tool.state:
@@ -174,7 +179,8 @@ class HostRegistrations:
             self._reconciler.update(contracts=added)
 
     def _require_fitting(self, contract: ToolContract, added: Mapping[str, HostContract]) -> None:
-        from satchel.contracts import ToolContract, bind_contract  # lazy: only with contracts
+        from satchel.contracts.contract_binding import bind_contract  # lazy: only with contracts
+        from satchel.contracts.tool_contract import ToolContract
 
         if not isinstance(contract, ToolContract):
             raise DefinitionError(
@@ -230,7 +236,7 @@ class HostRegistrations:
         self, skill: str | os.PathLike[str] | Skill, group: str | Iterable[str] | None
     ) -> None:
         """Add a skill folder, a folder of them, or a skill that is given in code."""
-        from satchel.providers import Skill  # lazy: needed only with skills
+        from satchel.providers.skill import Skill  # lazy: needed only with skills
 
         with self._reconciler.lock:
             groups = group_names(group)
@@ -247,7 +253,7 @@ class HostRegistrations:
             self._reconciler.update(roots=distinct_roots((*others, added)))
 
     def _add_given_skill(self, skill: Skill) -> None:
-        from satchel.providers import find_skill  # lazy: needed only with skills in code
+        from satchel.providers.skill import find_skill  # lazy: needed only with skills in code
 
         limits = self._reconciler.settings.limits
         finding = find_skill(skill, HOST, Precedence.EXPLICIT, limits)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from satchel.catalog import HOST
+from satchel.catalog.catalog_entries import HOST
 from satchel.errors import ConflictError, DefinitionError, SatchelError
 from satchel.names import require_known
 from satchel.settings import Limits
@@ -19,7 +19,8 @@ from satchel.sources.search_roots import full_path
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
-    from satchel.providers import Contribution, Provided, Provider
+    from satchel.providers.provided import Provided
+    from satchel.providers.provider import Contribution, Provider
 
 _RANK = 500_000_000
 """The rank of the first provider: after the host and all folders of equal precedence."""
@@ -43,7 +44,7 @@ class ProviderRegistry:
 
         Raises `DefinitionError` if it is invalid, and `ConflictError` for a name that is taken.
         """
-        from satchel.providers import provider_fault  # lazy: needed only with providers
+        from satchel.providers.provider import provider_fault  # lazy: needed only with providers
 
         if fault := provider_fault(provider):
             raise DefinitionError(f"this is not a provider: {fault}")

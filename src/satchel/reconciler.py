@@ -9,18 +9,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import Catalog, diff
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_changes import diff
 from satchel.errors import ConflictError
-from satchel.loader import LoaderConfig, ReconcileOptions, ScanCache, reconcile
+from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
 from satchel.loader.name_choices import served_names, with_owned_names
-from satchel.plugins import notify_catalog_built
+from satchel.loader.reconcile_pass import reconcile
+from satchel.loader.scan_cache import ScanCache
+from satchel.plugins.catalog_listeners import notify_catalog_built
 from satchel.provider_registry import ProviderRegistry
-from satchel.workers import WorkerPool
+from satchel.workers.worker_processes import WorkerPool
 
 if TYPE_CHECKING:
-    from satchel.catalog import Change
+    from satchel.catalog.catalog_changes import Change
     from satchel.mcp_servers.client_callbacks import AskHost
-    from satchel.providers import Provider
+    from satchel.providers.provider import Provider
     from satchel.server_registry import ServerRegistry
     from satchel.shared import SharedState
     from satchel.watch_thread import ImportRetry

@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from satchel.catalog import Catalog, EntryFilter, Group, unmatched_patterns
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import Group
+from satchel.catalog.entry_filter import EntryFilter, unmatched_patterns
 from satchel.catalog_watch import CatalogWatch
 from satchel.errors import ConflictError, DefinitionError
 from satchel.host_arguments import (
@@ -21,37 +23,35 @@ from satchel.host_arguments import (
     plugin_values,
 )
 from satchel.host_registrations import HostRegistrations, empty_host
-from satchel.loader import LoaderConfig, ReconcileOptions
+from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
 from satchel.names import group_names, plugin_name_fault
-from satchel.prompt import SkillPrompt
+from satchel.prompt.skill_prompt import SkillPrompt
 from satchel.reconciler import Reconciler
 from satchel.settings import Settings
 from satchel.shared import SharedState
-from satchel.sources import RootKind, SearchRoot, search_root
 from satchel.sources.configuration import fixed_folder
 from satchel.sources.name_owners import NameOwners
-from satchel.sources.search_roots import distinct_roots
+from satchel.sources.search_roots import RootKind, SearchRoot, distinct_roots, search_root
 
 if TYPE_CHECKING:
-    from satchel.catalog import Change
-    from satchel.contracts import PlanPolicy, ToolContract
+    from satchel.catalog.catalog_changes import Change
+    from satchel.contracts.plan import PlanPolicy
+    from satchel.contracts.tool_contract import ToolContract
     from satchel.formats.lock_file import Lock
     from satchel.host_arguments import PathLike
-    from satchel.mcp_servers import (
-        Pin,
-        RemoteClient,
-        RemoteServer,
-        ServerConfig,
-        ServerOptions,
-    )
     from satchel.mcp_servers.client_callbacks import AskHost
     from satchel.mcp_servers.pin_store import ToolDrift
-    from satchel.providers import Provider, Skill
-    from satchel.runtime import Middleware
+    from satchel.mcp_servers.remote_client import RemoteClient
+    from satchel.mcp_servers.server_addresses import RemoteServer
+    from satchel.mcp_servers.server_contributions import Pin, ServerConfig
+    from satchel.mcp_servers.server_options import ServerOptions
+    from satchel.providers.provider import Provider
+    from satchel.providers.skill import Skill
     from satchel.runtime.error_results import ErrorText
+    from satchel.runtime.middleware_chain import Middleware
     from satchel.runtime.program_runner import ProgramRunner
     from satchel.server_registry import ServerState
-    from satchel.session import Session
+    from satchel.session.session import Session
     from satchel.shared import CatalogCache
     from satchel.sources.projects import Project
     from satchel.tool_registration import OnConflict
@@ -200,7 +200,8 @@ class Satchel:
         everything.
         `plan_policy` sets `Session.plan_policy`.
         """
-        from satchel.session import Session, SessionOptions  # lazy: needed only with a session
+        from satchel.session.session import Session  # lazy: needed only with a session
+        from satchel.session.session_options import SessionOptions
 
         enabled = as_patterns("enable", enable)
         options = SessionOptions(
@@ -277,7 +278,9 @@ class Satchel:
         The widest scope is outermost; in one scope, the first added. Raises `DefinitionError` if
         it is not middleware.
         """
-        from satchel.runtime import ScopedMiddleware  # lazy: needed only with middleware
+        from satchel.runtime.middleware_chain import (
+            ScopedMiddleware,  # lazy: needed only with middleware
+        )
 
         return self._host.add_scoped("middleware", ScopedMiddleware(middleware, group, tool))
 

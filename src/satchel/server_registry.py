@@ -10,12 +10,6 @@ from typing import Any
 from satchel.diagnostics import Diagnostic
 from satchel.errors import ConflictError, DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.mcp_servers import (
-    RemoteClient,
-    RemoteServer,
-    ServerHandle,
-    ServerPool,
-)
 from satchel.mcp_servers.client_callbacks import ClientCallbacks
 from satchel.mcp_servers.pin_store import (
     PinStore,
@@ -23,7 +17,8 @@ from satchel.mcp_servers.pin_store import (
     ToolDrift,
     origin_in_code,
 )
-from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
+from satchel.mcp_servers.remote_client import RemoteClient
+from satchel.mcp_servers.server_addresses import HttpServer, RemoteServer, SseServer, StdioServer
 from satchel.mcp_servers.server_contributions import SOURCE, Pin, ServerConfig, ServerOffer
 from satchel.mcp_servers.server_declarations import (
     required_pin,
@@ -32,6 +27,7 @@ from satchel.mcp_servers.server_declarations import (
 )
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.mcp_servers.server_options import ServerOptions
+from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
 from satchel.mcp_servers.tool_definitions import ToolDefinition, check_definition
 from satchel.names import plugin_name_fault, require_known
 from satchel.settings import Limits, Settings

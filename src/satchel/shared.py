@@ -7,26 +7,21 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from satchel.background_loop import LazyEventLoop
-from satchel.catalog import Catalog
-from satchel.groups import (
-    active_in,
-    digest_catalog,
-    view_of,
-    visible_skills,
-)
+from satchel.catalog.catalog import Catalog
+from satchel.groups.group_activation import active_in, view_of, visible_skills
+from satchel.groups.view_digest import digest_catalog
 
 if TYPE_CHECKING:
-    from satchel.catalog import EntryFilter, SkillEntry
-    from satchel.groups import (
-        Activation,
-        CatalogDigest,
-        View,
-    )
-    from satchel.prompt import PromptListing, SkillPrompt, SkillTexts
-    from satchel.runtime import ScopedMiddleware
+    from satchel.catalog.catalog_entries import SkillEntry
+    from satchel.catalog.entry_filter import EntryFilter
+    from satchel.groups.group_activation import Activation, View
+    from satchel.groups.view_digest import CatalogDigest
+    from satchel.prompt.skill_listing import PromptListing, SkillTexts
+    from satchel.prompt.skill_prompt import SkillPrompt
     from satchel.runtime.error_results import ErrorText
+    from satchel.runtime.middleware_chain import ScopedMiddleware
     from satchel.runtime.scoped_runner import ScopedRunner
-    from satchel.search import SearchHit, SearchIndex
+    from satchel.search.search_index import SearchHit, SearchIndex
     from satchel.settings import Limits
     from satchel.tools import Tool
 
@@ -126,7 +121,7 @@ class CatalogCache(Memo):
         """The sections that plugins add to the end of every prompt, or `""`."""
         plugins = self.catalog.plugins.values()
         texts = (text for plugin in plugins for text in plugin.contribution.sections)
-        from satchel.prompt import render_sections  # lazy: needed only with a session
+        from satchel.prompt.group_notes import render_sections  # lazy: needed only with a session
 
         return self.get_or_make("sections", lambda: render_sections(texts))
 
@@ -227,7 +222,8 @@ class SharedState:
 
     def search(self, words: str, kind: str, limit: int) -> list[SearchHit]:
         """Find tools or skills of the newest catalog, the best match first."""
-        from satchel.search import SearchIndex, documents_of  # lazy: needed only by a search
+        from satchel.search.search_documents import documents_of  # lazy: needed only by a search
+        from satchel.search.search_index import SearchIndex
 
         index, newest = self._index or SearchIndex(), self.newest
         self._index = index

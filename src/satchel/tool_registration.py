@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from satchel.catalog import HOST, ToolContribution
+from satchel.catalog.catalog_entries import HOST, ToolContribution
 from satchel.errors import ConflictError, DefinitionError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from satchel.names import near_misses
 from satchel.tools import Tool
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog
+    from satchel.catalog.catalog import Catalog
 
 RegisterAll = Callable[[Iterable[Tool | Callable[..., Any]], Mapping[str, Any]], tuple[Tool, ...]]
 """Adds several tools, with the options of `Satchel.register_tool`."""

@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from satchel.catalog import Change
-    from satchel.sources import ChangeEvent
+    from satchel.catalog.catalog_changes import Change
+    from satchel.sources.watcher import ChangeEvent
 
 _log = logging.getLogger("satchel.watch_thread")
 

@@ -7,7 +7,7 @@ import pytest
 
 from satchel import FunctionTool, Limits, Satchel, ToolCall, builtin
 from satchel.plugins.hook_host import call_hooks
-from satchel.runtime import run_call
+from satchel.runtime.call_pipeline import run_call
 from satchel.tools import as_tool
 
 NAMES = [

@@ -2,7 +2,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from satchel.catalog import Catalog, Status
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import NotFoundError
 

@@ -5,11 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import HOST, Catalog, Group, Status, build, build_plugins
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_builder import build
+from satchel.catalog.catalog_entries import HOST, Group, Status
+from satchel.catalog.unit_entries import build_plugins
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.names import BASIC_GROUP
-from satchel.sources import Precedence
 from satchel.sources.plugin_formats import TOOLKIT
+from satchel.sources.search_roots import Precedence
 
 NAMES = st.sampled_from(["alpha", "beta", "gamma"])
 SCOPES = st.sampled_from(list(Precedence))

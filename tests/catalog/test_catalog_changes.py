@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import Catalog, Event, Status, diff, entry_kind, loaded_events
-from satchel.sources import Precedence
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_changes import Event, diff, entry_kind, loaded_events
+from satchel.catalog.catalog_entries import Status
+from satchel.sources.search_roots import Precedence
 
 STATES = st.sampled_from(["absent", "good", "other", "broken", "renamed"])
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 
 
 @pytest.mark.parametrize("state", list(Status))

@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import Catalog, Group, Status, ToolContribution, build, build_plugins
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_builder import build
+from satchel.catalog.catalog_entries import Group, Status, ToolContribution
+from satchel.catalog.unit_entries import build_plugins
 from satchel.diagnostics import Where, make_diagnostic
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 
-from satchel.catalog import Catalog, EntryFilter, SkillEntry, ToolEntry
-from satchel.sources import Precedence
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import SkillEntry, ToolEntry
+from satchel.catalog.entry_filter import EntryFilter
+from satchel.sources.search_roots import Precedence
 
 
 def entry(kind, name, source):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import SkillEntry, Status
+from satchel.catalog.catalog_entries import SkillEntry, Status
 from satchel.catalog.name_conflicts import resolve_plugins, resolve_skills, resolve_tools
-from satchel.sources import Precedence
+from satchel.sources.search_roots import Precedence
 
 
 def skill(name="a", *, source="s", key="", rank=(0,), digest="x", **parts):

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import Group, edit_skills
+from satchel.catalog.catalog_entries import Group
+from satchel.catalog.skill_edits import edit_skills
 from satchel.diagnostics import Where, make_diagnostic
 
 NAMES = ("alpha", "beta", "gamma", "delta")

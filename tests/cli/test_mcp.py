@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from satchel import Limits, Satchel, Settings
-from satchel.mcp_servers import StdioServer
+from satchel.mcp_servers.server_addresses import StdioServer
 from satchel.mcp_servers.server_declarations import user_server
 from satchel.reports.serializer import server_json
 

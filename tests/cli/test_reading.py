@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from satchel import Satchel
-from satchel.catalog import Status
-from satchel.prompt import about_tokens
+from satchel.catalog.catalog_entries import Status
+from satchel.prompt.token_estimate import about_tokens
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from satchel import Event, HttpServer, Image, Limits, ResourceLink, Satchel, Settings, StdioServer
-from satchel.mcp_servers import RemoteServer
+from satchel.mcp_servers.server_addresses import RemoteServer
 
 VERSION = "2026.8.31"
 COMMAND = f"npx --yes @modelcontextprotocol/server-everything@{VERSION}"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from satchel.contracts import ToolContract, ToolInvariant
+from satchel.contracts.contract_parts import ToolInvariant
+from satchel.contracts.tool_contract import ToolContract
 from satchel.tools import ToolCall
 
 

@@ -3,15 +3,11 @@ import asyncio
 import pytest
 from pydantic import BaseModel, Field
 
-from satchel.contracts import (
-    ContractError,
-    ToolConfigParam,
-    ToolContract,
-    ToolStateRead,
-    bind_contract,
-    resolve_config,
-)
-from satchel.contracts.contract_binding import injected_arguments
+from satchel.contracts.contract_binding import bind_contract, injected_arguments
+from satchel.contracts.contract_config import resolve_config
+from satchel.contracts.contract_errors import ContractError
+from satchel.contracts.contract_parts import ToolConfigParam, ToolStateRead
+from satchel.contracts.tool_contract import ToolContract
 from satchel.errors import DefinitionError
 from satchel.tools import ArgumentError, FunctionTool, Tool, ToolCall, ToolContext, tool
 

@@ -2,7 +2,9 @@ import sys
 
 import pytest
 
-from satchel.contracts import ContractError, ResolvedConfig, ToolConfigParam, resolve_config
+from satchel.contracts.contract_config import ResolvedConfig, resolve_config
+from satchel.contracts.contract_errors import ContractError
+from satchel.contracts.contract_parts import ToolConfigParam
 
 
 @pytest.fixture

@@ -4,15 +4,14 @@ from types import MappingProxyType
 import pytest
 from pydantic import BaseModel
 
-from satchel.contracts import (
+from satchel.contracts.contract_description import contract_json, fingerprint_of
+from satchel.contracts.contract_parts import (
     ToolConfigParam,
-    ToolContract,
     ToolInvariant,
     ToolStateEffect,
     ToolStateRead,
-    contract_json,
-    fingerprint_of,
 )
+from satchel.contracts.tool_contract import ToolContract
 
 CONTRACT = ToolContract(
     name="search",

@@ -1,4 +1,4 @@
-from satchel.contracts import ContractError
+from satchel.contracts.contract_errors import ContractError
 from satchel.errors import ToolError
 
 

@@ -8,16 +8,16 @@ from functools import partial
 
 import pytest
 
-from satchel.contracts import (
+from satchel.contracts.contract_parts import (
     DROP_STEP,
-    Contracts,
-    Plan,
     ToolConfigParam,
-    ToolContract,
     ToolInvariant,
     ToolStateEffect,
     ToolStateRead,
 )
+from satchel.contracts.contract_set import Contracts
+from satchel.contracts.plan import Plan
+from satchel.contracts.tool_contract import ToolContract
 from satchel.errors import DefinitionError
 from satchel.tools import ToolCall
 

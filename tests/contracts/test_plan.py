@@ -1,6 +1,6 @@
 import pytest
 
-from satchel.contracts import Plan, Validation, Verdict
+from satchel.contracts.plan import Plan, Validation, Verdict
 from satchel.tools import ToolCall
 
 A, B, C = (ToolCall(name=name) for name in "abc")

@@ -5,15 +5,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from satchel.contracts import (
-    ToolContract,
-    ToolStateEffect,
-    fill_variables,
-    unknown_variable,
-    values_of,
-    variables_in,
-)
-from satchel.contracts.prompt_variables import as_prompt_text, keys_of
+from satchel.contracts.contract_parts import ToolStateEffect
+from satchel.contracts.prompt_variables import as_prompt_text, keys_of, unknown_variable, values_of
+from satchel.contracts.tool_contract import ToolContract
+from satchel.contracts.variable_places import fill_variables, variables_in
 from satchel.text import has_hidden
 
 UNFIT = "(a value that cannot be written as JSON)"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from satchel.contracts import ToolContract
 from satchel.contracts.short_schema import read_short_form
+from satchel.contracts.tool_contract import ToolContract
 from satchel.errors import DefinitionError
 from satchel.tools.schema_validator import SchemaValidator
 

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from satchel.contracts import (
+from satchel.contracts.contract_parts import (
     ToolConfigParam,
-    ToolContract,
     ToolInvariant,
     ToolStateEffect,
     ToolStateRead,
 )
+from satchel.contracts.tool_contract import ToolContract
 from satchel.errors import DefinitionError
 from satchel.tools import ArgumentError, ToolCall
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from satchel.formats import ReadResult
+from satchel.formats.read_result import ReadResult
 from satchel.settings import Limits
 
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.errors import DefinitionError
-from satchel.formats import ConfigField, read_plugin
+from satchel.formats.config_fields import ConfigField
+from satchel.formats.toolkit_manifest import read_plugin
 from satchel.settings import Limits
 
 CANARY = "s3cr3t-canary"

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.formats import DeclaredTool, defines_setup
-from satchel.formats.declared_tools import declared_tools
+from satchel.formats.declared_tools import DeclaredTool, declared_tools, defines_setup
 
 
 def names(source):

@@ -1,6 +1,6 @@
 import pytest
 
-from satchel.formats import mapped_modules
+from satchel.formats.editable_finders import mapped_modules
 
 SETUPTOOLS = b"""
 from __future__ import annotations

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from satchel.formats import FrontMatter, split_front_matter
+from satchel.formats.front_matter import FrontMatter, split_front_matter
 
 
 def split(data, limits):

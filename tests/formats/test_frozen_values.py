@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.formats import SkillManifest, read_skill, to_plain
-from satchel.formats.frozen_values import frozen
+from satchel.formats.frozen_values import frozen, to_plain
+from satchel.formats.skill_manifest import SkillManifest, read_skill
 
 VALUES = st.recursive(
     st.none() | st.text(),

@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 
 from satchel.diagnostics import Severity
 from satchel.errors import DefinitionError
-from satchel.formats import config_fields, open_plugin_manifest, read_mcp, read_plugin
+from satchel.formats import config_fields, open_plugin_manifest
 from satchel.formats import toolkit_manifest as reader
 from satchel.formats.manifest_schemas import MANIFEST_SCHEMAS
 from satchel.formats.mcp_json import MCP_SCHEMAS
+from satchel.formats.mcp_json_reader import read_mcp
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
+from satchel.formats.toolkit_manifest import read_plugin
 from satchel.mcp_servers import server_declarations
 from satchel.settings import Limits
-from satchel.sources import Precedence
+from satchel.sources.search_roots import Precedence
 from satchel.sources.selection import parse_selection
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.diagnostics import Severity, strictly
-from satchel.formats import MCP_SCHEMAS, McpServerManifest, read_mcp
 from satchel.formats import mcp_json_reader as module
+from satchel.formats.mcp_json import MCP_SCHEMAS, McpServerManifest
+from satchel.formats.mcp_json_reader import read_mcp
 from satchel.settings import Limits
 
 SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
@@ -123,7 +124,7 @@ def test_10_1_a_version_other_than_that_of_the_manifest_disables_the_servers(mon
 
 
 def test_5_2_and_7_2_1_each_version_has_both_schemas():
-    from satchel.formats import PLUGIN_SCHEMAS
+    from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
 
     assert sorted(MCP_SCHEMAS.values()) == sorted(PLUGIN_SCHEMAS.values())
 

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.diagnostics import Severity, has_error, strictly
-from satchel.formats import PLUGIN_SCHEMAS, Author, OpenManifest, read_open_plugin
+from satchel.formats.open_plugin_manifest import (
+    PLUGIN_SCHEMAS,
+    Author,
+    OpenManifest,
+    read_open_plugin,
+)
 from satchel.settings import Limits
 
 SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from satchel.diagnostics import Severity, has_error
-from satchel.formats import read_skill
+from satchel.formats.skill_manifest import read_skill
 from satchel.settings import Limits
 
 LIMITS = Limits()

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.formats import McpServerManifest, fill_placeholders
+from satchel.formats.mcp_json import McpServerManifest
+from satchel.formats.server_placeholders import fill_placeholders
 
 ROOT, DATA = "/plugins/demo", "/data/demo"
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel import SkillHandler
-from satchel.formats import split_front_matter
-from satchel.formats.front_matter import FrontmatterError, load_frontmatter
+from satchel.formats.front_matter import FrontmatterError, load_frontmatter, split_front_matter
 from satchel.settings import Limits
 
 LIMITS = Limits()

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from satchel.diagnostics import Severity, strictly
-from satchel.formats import SkillManifest, read_skill
+from satchel.formats.skill_manifest import SkillManifest, read_skill
 from satchel.settings import Limits
 
 AWKWARD = Path(__file__).parents[1] / "data" / "skills"

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.diagnostics import has_error
-from satchel.formats import ContractReference, GroupManifest, PluginManifest, read_plugin
+from satchel.formats.code_references import ContractReference
+from satchel.formats.toolkit_manifest import GroupManifest, PluginManifest, read_plugin
 from satchel.settings import Limits
 
 

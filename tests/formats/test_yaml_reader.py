@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.formats import read_yaml
+from satchel.formats.yaml_reader import read_yaml
 from satchel.settings import Limits
 
 YAMLISH = st.text(st.sampled_from("ab:-?[]{},&*!|>'\"%@`#~<\\ \t\n\x85\u2028\ud800\x00é"))

@@ -2,15 +2,11 @@
 
 import pytest
 
-from satchel.catalog import (
-    Catalog,
-    Group,
-    PluginContribution,
-    ToolContribution,
-    build,
-    build_plugins,
-)
-from satchel.sources import Precedence
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_builder import build
+from satchel.catalog.catalog_entries import Group, PluginContribution, ToolContribution
+from satchel.catalog.unit_entries import build_plugins
+from satchel.sources.search_roots import Precedence
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import Catalog, SkillEntry, Status
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import SkillEntry, Status
 from satchel.errors import ConflictError
-from satchel.formats import SkillManifest
-from satchel.groups import Activation, stable_order, view_of
+from satchel.formats.skill_manifest import SkillManifest
+from satchel.groups.group_activation import Activation, stable_order, view_of
 from satchel.names import BASIC_GROUP
-from satchel.sources import Precedence
+from satchel.sources.search_roots import Precedence
 from satchel.tools import FunctionTool
 
 HIDES = "disable-model-invocation"

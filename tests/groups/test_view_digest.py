@@ -5,10 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel import Satchel
-from satchel.catalog import Change, Event, SkillEntry, Status
-from satchel.formats import SkillManifest
-from satchel.groups import Activation, changes_between, digest_view, view_of
-from satchel.sources import Precedence
+from satchel.catalog.catalog_changes import Change, Event
+from satchel.catalog.catalog_entries import SkillEntry, Status
+from satchel.formats.skill_manifest import SkillManifest
+from satchel.groups.group_activation import Activation, view_of
+from satchel.groups.view_digest import changes_between, digest_view
+from satchel.sources.search_roots import Precedence
 from satchel.tools import FunctionTool
 
 TOOL = FunctionTool(lambda: None, name="any")

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from satchel.catalog import HOST, PluginContribution
+from satchel.catalog.catalog_entries import HOST, PluginContribution
 from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
 from satchel.loader.scan_cache import PassInputs, ScanCache
 from satchel.settings import Settings
-from satchel.sources import Precedence
+from satchel.sources.search_roots import Precedence
 
 
 @pytest.fixture

@@ -2,19 +2,21 @@
 
 import pytest
 
-from satchel.catalog import (
-    Catalog,
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import (
     PluginContribution,
     PluginEntry,
     Status,
     ToolContribution,
-    build_plugins,
 )
+from satchel.catalog.unit_entries import build_plugins
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.loader.config_binder import bind
 from satchel.loader.loader_config import unit_of
 from satchel.loader.scan_cache import Bound, ScanCache
-from satchel.sources import Precedence, Selection, Stamp
+from satchel.sources.file_reader import Stamp
+from satchel.sources.search_roots import Precedence
+from satchel.sources.selection import Selection
 from satchel.tools import FunctionTool
 
 

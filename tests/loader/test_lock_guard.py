@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from satchel import DefinitionError, Satchel, SatchelError, Settings, ToolCall
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 
 
 @pytest.fixture

@@ -7,21 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.loader import builtin_providers, plugin_loader
 from satchel.loader.builtin_providers import _InstalledPackages, _PluginFolder
 from satchel.loader.pass_provider import ProviderAnswer
 from satchel.loader.scan_cache import Imported, ScanCache
 from satchel.settings import Limits
-from satchel.sources import (
-    DistributionFinding,
-    PackageFinding,
-    RootKind,
-    Selection,
-    scan_plugins,
-    search_root,
-)
+from satchel.sources.distributions import DistributionFinding
+from satchel.sources.package_scan import PackageFinding
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.search_roots import RootKind, search_root
+from satchel.sources.selection import Selection
 
 
 class Importer:
@@ -47,7 +44,7 @@ class Importer:
 @pytest.fixture
 def importer(monkeypatch):
     importer = Importer()
-    monkeypatch.setattr("satchel.plugins.load_folder", importer)
+    monkeypatch.setattr("satchel.plugins.folder_loading.load_folder", importer)
     yield importer
     importer.gate.set()
 
@@ -299,7 +296,7 @@ def packages(monkeypatch, importer):
         assert importer.gate.wait(10)
         return replace(builtin_providers.read_package(found, rank), code=object())
 
-    monkeypatch.setattr("satchel.plugins.load_package", load_package)
+    monkeypatch.setattr("satchel.plugins.package_loading.load_package", load_package)
     return importer
 
 
@@ -388,7 +385,7 @@ def test_a_version_with_a_life_is_started_with_its_configuration(
         seen.append((dict(config.values), alone))
         return supply
 
-    monkeypatch.setattr("satchel.plugins.started", start)
+    monkeypatch.setattr("satchel.plugins.folder_loading.started", start)
     values = {"demo": {"size": 3}}
     import_plugins(given(plugin_values=values), scan("near"))
     import_plugins(given(plugin_values=values, in_background=True), scan("near"))
@@ -403,7 +400,7 @@ def test_a_plugin_that_asks_for_a_process_gets_one(given, importer, write, scan,
         started.append(workers)
         return replace(supply, code=object())
 
-    monkeypatch.setattr("satchel.workers.load_worker", load_worker)
+    monkeypatch.setattr("satchel.workers.worker_loading.load_worker", load_worker)
     processes = object()
     import_plugins(given(workers=processes), scan("near"))
     assert (started, importer.imported) == ([processes], [])

@@ -7,24 +7,23 @@ from types import SimpleNamespace
 
 import pytest
 
-from satchel.catalog import HOST, Catalog, Status
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import HOST, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
-from satchel.loader import ScanCache, builtin_providers, reconcile, reconcile_pass
+from satchel.loader import builtin_providers, reconcile_pass
 from satchel.loader.builtin_providers import _McpServers
 from satchel.loader.loader_config import ReconcileOptions
-from satchel.loader.scan_cache import Bound
-from satchel.providers import Contribution, Skill, find_skill
+from satchel.loader.reconcile_pass import reconcile
+from satchel.loader.scan_cache import Bound, ScanCache
 from satchel.providers.provided import nothing_provided, take
+from satchel.providers.provider import Contribution
+from satchel.providers.skill import Skill, find_skill
 from satchel.settings import Limits, Settings, WatchTimings
-from satchel.sources import (
-    DistributionFinding,
-    PackageFinding,
-    Precedence,
-    RootKind,
-    search_root,
-)
+from satchel.sources.distributions import DistributionFinding
 from satchel.sources.module_paths import LocatedModule
+from satchel.sources.package_scan import PackageFinding
+from satchel.sources.search_roots import Precedence, RootKind, search_root
 
 OPEN = json.dumps({"$schema": next(iter(PLUGIN_SCHEMAS)), "name": "demo"})
 
@@ -272,7 +271,7 @@ def test_a_server_learns_which_names_are_taken_and_by_whom(given, monkeypatch):
 def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(given, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "satchel.mcp_servers.collect_server_skills",
+        "satchel.mcp_servers.server_skills.collect_server_skills",
         lambda servers, taken, _limits: asked.append((list(servers), taken)) or ((),),
     )
     up, down = SimpleNamespace(source="mcp:up"), SimpleNamespace(source="mcp:down")

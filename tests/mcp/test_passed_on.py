@@ -14,7 +14,8 @@ from mcp import MCPDeprecationWarning
 from satchel import Limits, Satchel, Settings, StdioServer
 from satchel.mcp.mcp_server import SatchelServer
 from satchel.mcp.served_selection import ServedSelection
-from satchel.mcp_servers import RemoteClient, server_supervisor
+from satchel.mcp_servers import server_supervisor
+from satchel.mcp_servers.remote_client import RemoteClient
 from satchel.mcp_servers.server_connection import connect
 
 GIFTED = str(Path(__file__).parents[1] / "mcp_servers" / "gifted.py")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from satchel import Satchel
-from satchel.groups import Activation, view_of
+from satchel.groups.group_activation import Activation, view_of
 from satchel.mcp.skill_resources import (
     SkillEntryCache,
     find_target,

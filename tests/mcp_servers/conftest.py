@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from satchel.mcp_servers import HttpServer, ServerPool, SseServer, StdioServer
+from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
+from satchel.mcp_servers.server_pool import ServerPool
 from satchel.settings import Limits
 
 OFFERING = str(Path(__file__).with_name("offering.py"))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from satchel import Satchel, Settings
-from satchel.mcp_servers import RemoteClient
+from satchel.mcp_servers.remote_client import RemoteClient
 from satchel.settings import Limits
 
 PLAIN = str(Path(__file__).with_name("plain.py"))

@@ -20,17 +20,11 @@ from satchel import (
     ToolError,
     tool,
 )
-from satchel.catalog import Event, Status
-from satchel.mcp_servers import (
-    HttpServer,
-    SseServer,
-    StdioServer,
-    server_connection,
-    server_supervisor,
-    server_transports,
-    tool_lister,
-)
+from satchel.catalog.catalog_changes import Event
+from satchel.catalog.catalog_entries import Status
+from satchel.mcp_servers import server_connection, server_supervisor, server_transports, tool_lister
 from satchel.mcp_servers.call_outcome import decode_response, is_small
+from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
 from satchel.mcp_servers.server_connection import connect
 from satchel.mcp_servers.tool_definitions import ToolDefinition, check_definition
 from satchel.settings import Limits

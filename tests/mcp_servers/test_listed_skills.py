@@ -22,10 +22,11 @@ from satchel import (
     Settings,
     ToolError,
 )
-from satchel.catalog import Status
-from satchel.groups import Activation, view_of
+from satchel.catalog.catalog_entries import Status
+from satchel.groups.group_activation import Activation, view_of
 from satchel.mcp.skill_resources import SkillEntryCache, find_target, read_target
-from satchel.mcp_servers import HttpServer, StdioServer, resource_reader
+from satchel.mcp_servers import resource_reader
+from satchel.mcp_servers.server_addresses import HttpServer, StdioServer
 from satchel.settings import Limits
 
 LYING = str(Path(__file__).with_name("lying.py"))

@@ -12,7 +12,8 @@ import pytest
 from described import described, satchel_of
 
 from satchel import RemoteClient
-from satchel.mcp_servers import HttpServer, SseServer, server_supervisor
+from satchel.mcp_servers import server_supervisor
+from satchel.mcp_servers.server_addresses import HttpServer, SseServer
 from satchel.mcp_servers.server_declarations import user_server
 
 ENOUGH = 120

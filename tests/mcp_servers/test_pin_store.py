@@ -10,9 +10,9 @@ import pytest
 from described import described, satchel_of
 
 from satchel import ConflictError, NotFoundError, Status
-from satchel.mcp_servers import HttpServer, StdioServer
 from satchel.mcp_servers.definition_diff import differences
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, origin_in_code, pin_files
+from satchel.mcp_servers.server_addresses import HttpServer, StdioServer
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.sources.file_reader import UnreadableFileError
 

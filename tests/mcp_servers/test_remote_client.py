@@ -8,7 +8,7 @@ import pytest
 from described import PATIENT, client_of, described
 
 from satchel.errors import NotFoundError, SatchelError, ToolError
-from satchel.mcp_servers import StdioServer
+from satchel.mcp_servers.server_addresses import StdioServer
 from satchel.settings import Limits
 from satchel.tools import ArgumentError, Audio, Image, Resource, ResourceLink, Text
 

@@ -22,7 +22,7 @@ from satchel import (
     StdioServer,
     ToolContext,
 )
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Severity
 from satchel.formats.server_table import OptionsTable
 from satchel.mcp_servers.server_declarations import user_server

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from satchel.errors import SatchelError
-from satchel.mcp_servers import HttpServer
+from satchel.mcp_servers.server_addresses import HttpServer
 from satchel.mcp_servers.tool_lister import ToolLister
 from satchel.settings import Limits
 

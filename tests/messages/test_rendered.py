@@ -15,13 +15,14 @@ from inputs import GOOD, PLUGINS, SKILLS
 
 from satchel import Contribution, Project, Satchel, Settings, Skill, ToolCall
 from satchel.diagnostics import RULES
-from satchel.mcp_servers import HttpServer, StdioServer
+from satchel.mcp_servers.server_addresses import HttpServer, StdioServer
 from satchel.settings import Limits, WatchTimings
-from satchel.sources import WatchTargets, change_events
 from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.open_folder import OpenFolder
 from satchel.sources.projects import TrustLevel
 from satchel.sources.trust_record import TrustStore, new_record
+from satchel.sources.watch_targets import WatchTargets
+from satchel.sources.watcher import change_events
 
 PATIENCE = 60
 REMOTE = Path(__file__).parents[1] / "mcp_servers"

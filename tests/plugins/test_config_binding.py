@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, BaseModel
 
-from satchel.catalog import Group, PluginContribution, Status, ToolContribution
+from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
 from satchel.errors import DefinitionError
-from satchel.formats import ConfigField
-from satchel.plugins import bind_config
-from satchel.plugins.config_binding import bind_state
-from satchel.sources import Configuration, Precedence, read_configuration
+from satchel.formats.config_fields import ConfigField
+from satchel.plugins.config_binding import bind_config, bind_state
+from satchel.sources.configuration import Configuration, read_configuration
+from satchel.sources.search_roots import Precedence
 from satchel.tools import FunctionTool
 
 CANARY = "s3cr3t-canary"

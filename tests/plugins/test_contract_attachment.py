@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from satchel import ToolCall, ToolContext
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 
 TOOLS = '''
 from satchel import tool

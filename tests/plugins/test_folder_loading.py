@@ -3,9 +3,9 @@ import sys
 
 import pytest
 
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 from satchel.settings import Limits
-from satchel.sources import Precedence
+from satchel.sources.search_roots import Precedence
 
 HOOKS = '''
 import satchel

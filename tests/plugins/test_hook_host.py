@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 import satchel
-from satchel.catalog import Group
+from satchel.catalog.catalog_entries import Group
 from satchel.plugins.hook_host import HookError, call_hooks
 from satchel.tools import FunctionTool
 

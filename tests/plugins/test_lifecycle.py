@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 import satchel
-from satchel.catalog import Catalog
+from satchel.catalog.catalog import Catalog
 from satchel.plugins.hook_host import call_hooks
 from satchel.plugins.lifecycle import Lifecycle
-from satchel.sources import PluginCodeError, PluginTimeoutError
+from satchel.sources.code_guard import PluginCodeError, PluginTimeoutError
 
 
 def life_of(limit=5.0, **hooks) -> Lifecycle:

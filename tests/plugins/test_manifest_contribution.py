@@ -5,10 +5,12 @@ from textwrap import dedent
 
 import pytest
 
-from satchel.catalog import Status
-from satchel.plugins import load_package, read_package
+from satchel.catalog.catalog_entries import Status
+from satchel.plugins.package_loading import load_package
+from satchel.plugins.plugin_reading import read_package
 from satchel.settings import Limits
-from satchel.sources import scan_distributions, scan_packages
+from satchel.sources.distributions import scan_distributions
+from satchel.sources.package_scan import scan_packages
 
 TOOLS = """
     from satchel import tool

@@ -1,4 +1,4 @@
-from satchel.plugins import fingerprint
+from satchel.plugins.value_fingerprint import fingerprint
 
 
 class Wordless:

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import Change, Event
-from satchel.prompt import render_changes
+from satchel.catalog.catalog_changes import Change, Event
+from satchel.prompt.change_summary import render_changes
 from satchel.text import has_hidden
 
 

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.contracts import fill_variables
-from satchel.prompt import SkillPrompt, render_notes, render_sections, render_skills
+from satchel.contracts.variable_places import fill_variables
+from satchel.prompt.group_notes import render_notes, render_sections
+from satchel.prompt.skill_listing import render_skills
+from satchel.prompt.skill_prompt import SkillPrompt
 
 OURS = re.compile(r"^## About Tool Group '", re.MULTILINE)
 FORGED = (

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.prompt import render_notes
+from satchel.prompt.group_notes import render_notes
 from satchel.text import has_hidden
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from satchel.prompt import render_content
+from satchel.prompt.skill_content import render_content
 from satchel.text import has_hidden, visible
 
 OURS = re.compile(r"<[\s/]*skill_(content|resources)", re.IGNORECASE)

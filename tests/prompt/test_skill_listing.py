@@ -10,16 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from satchel.errors import DefinitionError
-from satchel.prompt import (
-    DEFAULT_BUDGET,
-    ListingForm,
-    PromptListing,
-    SkillPrompt,
-    SkillTexts,
-    render_skills,
-    skill_listing,
-)
-from satchel.prompt.listing_words import ModelAbilities, instruction_for
+from satchel.prompt import skill_listing
+from satchel.prompt.listing_words import ListingForm, ModelAbilities, instruction_for
+from satchel.prompt.skill_listing import PromptListing, SkillTexts, render_skills
+from satchel.prompt.skill_prompt import DEFAULT_BUDGET, SkillPrompt
 from satchel.text import has_hidden, one_line, xml, xml_path
 
 READER = instruction_for(ListingForm.FULL, ModelAbilities(), is_cut=False)

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.prompt import SkillPrompt, about_tokens, render_skills
+from satchel.prompt.skill_listing import render_skills
+from satchel.prompt.skill_prompt import SkillPrompt
+from satchel.prompt.token_estimate import about_tokens
 
 PROSE = """\
 When a task matches the description of a skill, read the skill's SKILL.md first and follow it; \

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from satchel.prompt import ToolGuideEntry, render_guide
+from satchel.prompt.tool_guide import ToolGuideEntry, render_guide
 from satchel.text import has_hidden, one_line, visible
 
 SEARCH = ToolGuideEntry(

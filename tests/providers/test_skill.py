@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.errors import DefinitionError, ToolError
-from satchel.formats import read_skill
-from satchel.providers import Skill, find_skill
+from satchel.formats.skill_manifest import read_skill
+from satchel.providers.skill import Skill, find_skill
 from satchel.settings import Limits
-from satchel.sources import Precedence
+from satchel.sources.search_roots import Precedence
 
 LIMITS = Limits()
 

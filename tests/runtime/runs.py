@@ -6,7 +6,7 @@ import sys
 
 import stage
 
-from satchel.runtime import prepare_call
+from satchel.runtime.call_pipeline import prepare_call
 from satchel.settings import Limits
 from satchel.tools import FunctionTool, Tool, ToolCall, ToolResult
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from runs import a_run, a_tool, play
 
-from satchel.runtime import BackgroundTasks, prepare_call, run_call
 from satchel.runtime.answer_memory import AnswerMemory
+from satchel.runtime.background_tasks import BackgroundTasks
+from satchel.runtime.call_pipeline import prepare_call, run_call
 from satchel.runtime.middleware_chain import wrap
 from satchel.settings import Limits
 from satchel.tools import ToolCall

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from satchel.scan import SCAN_RULES, scan_path
-from satchel.scan.file_scanner import scan_text
+from satchel.scan.file_scanner import scan_path, scan_text
+from satchel.scan.scan_rules import SCAN_RULES
 
 CORPUS = Path(os.environ.get("SATCHEL_SHARED", "../shared")) / "corpus"
 HOSTILE = CORPUS.parent / "hostile" / "make.py"

@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 
 from satchel import Satchel
-from satchel.catalog import Catalog, GroupEntry, SkillEntry, Status, ToolEntry
-from satchel.formats import read_skill
-from satchel.search import SearchDocument, SearchIndex, documents_of
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import GroupEntry, SkillEntry, Status, ToolEntry
+from satchel.formats.skill_manifest import read_skill
+from satchel.search.search_documents import documents_of
+from satchel.search.search_index import SearchDocument, SearchIndex
 from satchel.settings import Limits
-from satchel.sources import Precedence
+from satchel.sources.search_roots import Precedence
 from satchel.tools import FunctionTool, Tool
 
 SOURCE = {"source": "here", "scope": Precedence.EXPLICIT, "path": "", "unit": "", "rank": ()}

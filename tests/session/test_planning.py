@@ -20,7 +20,7 @@ from satchel import (
     ToolStateEffect,
     ToolStateRead,
 )
-from satchel.contracts import Validation, Verdict
+from satchel.contracts.plan import Validation, Verdict
 from satchel.runtime.executors import CircuitBreaker, Concurrent, RateLimited, Sequential
 from satchel.session.planning import log_verdicts
 

@@ -6,12 +6,14 @@ import pytest
 from talk import META, answer, echo, maps_and_web, names, parameters, say
 
 from satchel import NotFoundError, Satchel, SkillPrompt
-from satchel.catalog import Catalog, GroupEntry, SkillEntry, ToolEntry
-from satchel.formats import SkillManifest
-from satchel.session import Session, SessionOptions
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import GroupEntry, SkillEntry, ToolEntry
+from satchel.formats.skill_manifest import SkillManifest
+from satchel.session.session import Session
+from satchel.session.session_options import SessionOptions
 from satchel.settings import Limits
 from satchel.shared import SharedState
-from satchel.sources import Precedence
+from satchel.sources.search_roots import Precedence
 from satchel.tools import FunctionTool
 from satchel.tools.dialects import DIALECTS
 

@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from satchel import DefinitionError, Satchel
-from satchel.session import SessionOptions
+from satchel.session.session_options import SessionOptions
 
 
 def test_by_default_the_model_chooses_groups_and_loads_skills_and_runs_nothing():

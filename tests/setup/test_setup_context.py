@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from satchel.errors import DefinitionError, SatchelError
-from satchel.formats import ConfigField
+from satchel.formats.config_fields import ConfigField
 from satchel.setup import SetupContext
 from satchel.sources.state_files import data_folder
 

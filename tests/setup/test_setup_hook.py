@@ -7,10 +7,11 @@ import sys
 import pytest
 
 from satchel.errors import SatchelError
-from satchel.formats import ConfigField
+from satchel.formats.config_fields import ConfigField
 from satchel.settings import Limits
 from satchel.setup.setup_hook import find_setup_hook
-from satchel.sources import RootKind, scan_plugins, search_root
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.search_roots import RootKind, search_root
 
 
 @pytest.fixture

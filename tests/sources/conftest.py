@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from satchel.settings import Limits
-from satchel.sources import Precedence, RootKind, SearchRoot, SkillScan, scan_skills, search_root
+from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
+from satchel.sources.skill_scan import SkillScan, scan_skills
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,7 @@ import types
 
 import pytest
 
-from satchel.sources import PluginCodeError, PluginTimeoutError, guarded
-from satchel.sources.code_guard import PRIVATE_PREFIX
+from satchel.sources.code_guard import PRIVATE_PREFIX, PluginCodeError, PluginTimeoutError, guarded
 from satchel.sources.guarded_work import GuardedWork
 
 

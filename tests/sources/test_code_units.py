@@ -5,10 +5,12 @@ import json
 import pytest
 
 from satchel.settings import Limits
-from satchel.sources import RootKind, code_units, scan_plugins, scan_skills, search_root
+from satchel.sources import code_units
 from satchel.sources.code_units import plugin_unit, requested_variables, settings_unit, skill_unit
-from satchel.sources.search_roots import Precedence
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.search_roots import Precedence, RootKind, search_root
 from satchel.sources.selection import parse_selection
+from satchel.sources.skill_scan import scan_skills
 
 
 def plugin(folder, **options):

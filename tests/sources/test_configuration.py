@@ -2,9 +2,14 @@ import os
 
 import pytest
 
-from satchel.formats import ConfigField
-from satchel.sources import ProjectLayer, read_configuration
-from satchel.sources.configuration import config_folder, configuration_path, fixed_folder
+from satchel.formats.config_fields import ConfigField
+from satchel.sources.configuration import (
+    ProjectLayer,
+    config_folder,
+    configuration_path,
+    fixed_folder,
+    read_configuration,
+)
 
 CANARY = "s3cr3t-canary"
 

@@ -3,9 +3,9 @@
 import pytest
 
 from satchel.settings import Limits
-from satchel.sources import scan_plugins
 from satchel.sources.distributions import scan_distributions
 from satchel.sources.package_scan import scan_packages
+from satchel.sources.plugin_scan import scan_plugins
 
 TOOLS = """
     raise SystemExit(3)

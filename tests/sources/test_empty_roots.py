@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from satchel import Satchel
-from satchel.sources import RootKind, search_root
 from satchel.sources.empty_roots import empty_root
+from satchel.sources.search_roots import RootKind, search_root
 
 
 def touch(root: Path, *names: str) -> None:

@@ -11,16 +11,10 @@ from textwrap import dedent
 
 import pytest
 
-from satchel.sources import (
-    DistributionFinding,
-    PluginCodeError,
-    PluginTimeoutError,
-    import_distribution,
-    import_folder,
-    scan_distributions,
-)
-from satchel.sources.code_guard import PRIVATE_PREFIX
+from satchel.sources.code_guard import PRIVATE_PREFIX, PluginCodeError, PluginTimeoutError
 from satchel.sources.code_snapshots import _finder
+from satchel.sources.distributions import DistributionFinding, scan_distributions
+from satchel.sources.importer import import_distribution, import_folder
 
 pytestmark = pytest.mark.usefixtures("untouched_modules")
 

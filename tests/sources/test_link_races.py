@@ -10,18 +10,18 @@ import pytest
 
 from satchel.errors import ToolError
 from satchel.settings import Limits
-from satchel.sources import (
+from satchel.sources.file_reader import UnreadableFileError, real_path
+from satchel.sources.open_folder import read_inside
+from satchel.sources.plugin_formats import PluginFormat, policy_of
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.search_roots import (
     Precedence,
     RootKind,
     SearchRoot,
     conventional_roots,
-    scan_plugins,
-    scan_skills,
     skills_of_plugin,
 )
-from satchel.sources.file_reader import UnreadableFileError, real_path
-from satchel.sources.open_folder import read_inside
-from satchel.sources.plugin_formats import PluginFormat, policy_of
+from satchel.sources.skill_scan import scan_skills
 
 SECRET = "stolen-text"
 TIMES = [300, pytest.param(20_000, marks=pytest.mark.slow)]

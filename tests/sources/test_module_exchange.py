@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from satchel.sources import PluginCodeError, import_distribution, scan_distributions
+from satchel.sources.code_guard import PluginCodeError
+from satchel.sources.distributions import scan_distributions
 from satchel.sources.editable_imports import entries_of
+from satchel.sources.importer import import_distribution
 from satchel.sources.module_paths import LocatedModule
 
 pytestmark = pytest.mark.usefixtures("untouched_modules")

@@ -2,7 +2,7 @@ from types import ModuleType
 
 import pytest
 
-from satchel.sources import DistributionFinding
+from satchel.sources.distributions import DistributionFinding
 from satchel.sources.module_ownership import VERSION, ModuleOwnership, lies_at, places
 from satchel.sources.module_paths import LocatedModule
 

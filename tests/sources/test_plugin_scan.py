@@ -3,7 +3,7 @@ import os
 import pytest
 
 from satchel.settings import Limits
-from satchel.sources import scan_plugins
+from satchel.sources.plugin_scan import scan_plugins
 
 TOOL = '''
 from satchel import tool
@@ -98,7 +98,7 @@ def test_a_missing_place_is_reported(look, tmp_path, codes):
 
 
 def test_a_place_that_may_be_missing_is_not_reported(tmp_path, limits):
-    from satchel.sources import Precedence, RootKind, SearchRoot
+    from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
 
     optional = SearchRoot(
         path=str(tmp_path / "x"),
@@ -229,7 +229,7 @@ def test_a_link_that_leaves_the_place_is_not_followed(plugins, look, write_plugi
 @pytest.fixture
 def linked(plugins, write_plugin, tmp_path, limits):
     """Look into a place whose links may lead out, at a plugin that is linked into it."""
-    from satchel.sources import Precedence, RootKind, SearchRoot
+    from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
 
     folder = write_plugin(tmp_path / "elsewhere", "a", tools=TOOL)
     (plugins / "a").symlink_to(folder)

@@ -4,7 +4,13 @@ from pathlib import Path
 import pytest
 
 from satchel.errors import DefinitionError
-from satchel.sources import Precedence, RootKind, conventional_roots, own_plugins, search_root
+from satchel.sources.search_roots import (
+    Precedence,
+    RootKind,
+    conventional_roots,
+    own_plugins,
+    search_root,
+)
 
 
 @pytest.fixture

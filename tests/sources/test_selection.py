@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.errors import DefinitionError
-from satchel.sources import Precedence, project_selection_path, read_selection, selection_path
-from satchel.sources.selection import SELECTION_LIMIT, Selection, parse_selection
+from satchel.sources.search_roots import Precedence
+from satchel.sources.selection import (
+    SELECTION_LIMIT,
+    Selection,
+    parse_selection,
+    project_selection_path,
+    read_selection,
+    selection_path,
+)
 
 
 @pytest.fixture

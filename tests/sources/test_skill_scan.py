@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.sources import scan_skills
+from satchel.sources.skill_scan import scan_skills
 
 GOOD = "---\nname: {}\ndescription: Does a thing.\n---\nDo it.\n"
 
@@ -78,7 +78,7 @@ def test_more_folders_than_the_limit_are_left_out_with_a_word(tmp_path, scan, wr
 
 
 def test_a_missing_place_is_reported_unless_it_may_be_missing(tmp_path, scan, limits):
-    from satchel.sources import Precedence, RootKind, SearchRoot
+    from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
 
     assert odd(scan(tmp_path / "absent")) == ["source-missing"]
     (tmp_path / "file").write_text("")

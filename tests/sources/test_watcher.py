@@ -9,8 +9,10 @@ from dataclasses import replace
 import pytest
 
 from satchel.settings import WatchTimings
-from satchel.sources import WatchTargets, change_events, watcher
+from satchel.sources import watcher
 from satchel.sources.file_reader import stamped
+from satchel.sources.watch_targets import WatchTargets
+from satchel.sources.watcher import change_events
 
 # Nothing happens by itself within a test, unless the test asks for it.
 CALM = WatchTimings(

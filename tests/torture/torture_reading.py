@@ -11,7 +11,7 @@ from torture_trial import SKILL, Tally, write_plugin, write_skill
 
 from satchel import Satchel, Settings, ToolCall
 from satchel.errors import ToolError
-from satchel.formats import read_skill
+from satchel.formats.skill_manifest import read_skill
 from satchel.settings import Limits
 from satchel.sources.skill_files import read_skill_file
 from satchel.text import has_hidden

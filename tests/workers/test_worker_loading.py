@@ -5,20 +5,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from satchel.catalog import PluginContribution, Status
+from satchel.catalog.catalog_entries import PluginContribution, Status
 from satchel.diagnostics import Where, make_diagnostic
-from satchel.formats import ConfigField
+from satchel.formats.config_fields import ConfigField
 from satchel.settings import Limits
-from satchel.sources import (
-    Configuration,
-    PluginFinding,
-    Precedence,
-    RootKind,
-    scan_plugins,
-    search_root,
-)
+from satchel.sources.configuration import Configuration
+from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_formats import PluginFormat, policy_of
-from satchel.workers import WorkerHandle, load_worker, with_health
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.search_roots import Precedence, RootKind, search_root
+from satchel.workers.worker_health import with_health
+from satchel.workers.worker_loading import load_worker
+from satchel.workers.worker_processes import WorkerHandle
 
 TOOL = {
     "call": "act", "name": "act", "description": "Act.", "parameters": {"type": "object"},

@@ -8,7 +8,8 @@ import pytest
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import ToolError
 from satchel.tools import Text, ToolResult
-from satchel.workers import WorkerHandle, worker_processes
+from satchel.workers import worker_processes
+from satchel.workers.worker_processes import WorkerHandle
 
 
 class Member:

@@ -17,9 +17,9 @@ from zipfile import ZipFile
 import pytest
 
 from satchel import Limits, Satchel, Settings, ToolCall, ToolContext
-from satchel.catalog import Status
-from satchel.contracts import contract_json
-from satchel.runtime import run_call
+from satchel.catalog.catalog_entries import Status
+from satchel.contracts.contract_description import contract_json
+from satchel.runtime.call_pipeline import run_call
 
 ENOUGH = 120
 """Seconds after which a test gives up; nothing waits that long that goes well."""

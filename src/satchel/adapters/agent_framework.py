@@ -20,7 +20,7 @@ from satchel.adapters.model_request import (
     session_of,
 )
 from satchel.provider_messages.message_parts import text_or_parts
-from satchel.session import Session
+from satchel.session.session import Session
 from satchel.tools import Audio, Image, ToolCall
 
 

@@ -14,9 +14,9 @@ from satchel.adapters.model_request import (
     SessionSource,
     report_clash,
 )
-from satchel.provider_messages import calls_in
+from satchel.provider_messages.message_formats import calls_in
 from satchel.provider_messages.message_parts import text_only, words_for
-from satchel.session import Session
+from satchel.session.session import Session
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 
 

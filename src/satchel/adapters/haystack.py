@@ -10,7 +10,7 @@ from haystack.tools import Tool, Toolset
 from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
 from satchel.errors import ToolError
 from satchel.provider_messages.message_parts import text_or_parts
-from satchel.session import Session
+from satchel.session.session import Session
 from satchel.tools import Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import base64_text
 

@@ -9,7 +9,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from satchel.lazy_dataclass import dataclass
-from satchel.session import Session, Step, StepPlan
+from satchel.session.session import Session
+from satchel.session.step import Step
+from satchel.session.step_plan import StepPlan
 from satchel.tools import ToolCall, ToolChunk, ToolContext, ToolResult
 
 _log = logging.getLogger("satchel.adapters")

@@ -9,7 +9,9 @@ from typing import Any
 
 from satchel.adapters.provider_loop import Event, Message, ProviderLibrary, ProviderLoop
 from satchel.provider_messages.message_parts import plain
-from satchel.session import Recording, Session, Step
+from satchel.session.recording import Recording
+from satchel.session.session import Session
+from satchel.session.step import Step
 
 
 async def run_openai(

@@ -20,7 +20,7 @@ from satchel.adapters.model_request import (
     OfferedTool,
     SessionSource,
 )
-from satchel.provider_messages import calls_in
+from satchel.provider_messages.message_formats import calls_in
 from satchel.provider_messages.message_parts import data_url, text_or_parts
 from satchel.tools import Image, ToolCall
 

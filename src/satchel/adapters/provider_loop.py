@@ -6,8 +6,10 @@ from contextlib import aclosing
 from typing import Any
 
 from satchel.lazy_dataclass import dataclass
-from satchel.provider_messages import calls_in, result_messages
-from satchel.session import Recording, Session, Step
+from satchel.provider_messages.message_formats import calls_in, result_messages
+from satchel.session.recording import Recording
+from satchel.session.session import Session
+from satchel.session.step import Step
 from satchel.tools import Item, ToolCall, ToolResult
 
 Message = dict[str, Any]

@@ -16,8 +16,8 @@ from typing import Any
 from satchel.builtin.date_tools import get_today_date
 from satchel.builtin.execution_tools import execute_python_code, execute_shell_command
 from satchel.builtin.file_tools import insert_text_file, view_text_file, write_text_file
-from satchel.catalog import Group
-from satchel.plugins import hookimpl
+from satchel.catalog.catalog_entries import Group
+from satchel.plugins.hookspecs import hookimpl
 
 _DATES = """\
 You do not know the date. Call get_today_date before you work with today, tomorrow or a weekday.\

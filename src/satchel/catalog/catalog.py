@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         SkillEntry,
         ToolEntry,
     )
-    from satchel.contracts import Contracts
+    from satchel.contracts.contract_set import Contracts
     from satchel.diagnostics import Diagnostic
 
 E = TypeVar("E", bound=Entry)
@@ -64,7 +64,7 @@ class Catalog:
     @cached_property
     def contracts(self) -> Contracts:
         """Return the contracts of the served tools."""
-        from satchel.contracts import Contracts  # lazy: needed only with contracts
+        from satchel.contracts.contract_set import Contracts  # lazy: needed only with contracts
 
         return Contracts(entry.contract for entry in self.tools.values() if entry.contract)
 

@@ -12,9 +12,11 @@ from satchel.sources.plugin_formats import TOOLKIT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from satchel.contracts import ToolContract
+    from satchel.contracts.tool_contract import ToolContract
     from satchel.diagnostics import Diagnostic
-    from satchel.formats import ConfigField, McpServerManifest, SkillManifest
+    from satchel.formats.config_fields import ConfigField
+    from satchel.formats.mcp_json import McpServerManifest
+    from satchel.formats.skill_manifest import SkillManifest
     from satchel.sources.file_reader import UnitFile
     from satchel.sources.plugin_formats import FormatPolicy
     from satchel.sources.search_roots import Precedence

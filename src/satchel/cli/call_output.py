@@ -18,7 +18,7 @@ from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, Too
 
 if TYPE_CHECKING:
     import satchel
-    from satchel.catalog import ToolEntry
+    from satchel.catalog.catalog_entries import ToolEntry
 
 _TASK_TIMEOUT = 3600.0
 

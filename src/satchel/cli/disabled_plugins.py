@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from satchel.errors import NotFoundError, SatchelError
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog
+    from satchel.catalog.catalog import Catalog
 
 
 def of_disabled_plugin(catalog: "Catalog", problem: NotFoundError) -> SatchelError | None:

@@ -16,11 +16,13 @@ from satchel.errors import SatchelError
 from satchel.reports.short_texts import count
 from satchel.settings import MIB, Limits
 from satchel.setup.artefact_signatures import Signer, signature_note
-from satchel.sources import PluginFinding, RootKind, scan_plugins, search_root
 from satchel.sources.code_units import LISTING, CodeUnit, plugin_unit
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.marketplaces import MARKETPLACE_FILE
+from satchel.sources.plugin_findings import PluginFinding
+from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.project_inventory import servers_of_plugin
+from satchel.sources.search_roots import RootKind, search_root
 
 if TYPE_CHECKING:
     from satchel.cli.terminal import Terminal

@@ -45,26 +45,23 @@ from satchel.setup.pip_packages import (
     uninstall,
 )
 from satchel.setup.setup_hook import SetupHook, find_setup_hook
-from satchel.sources import (
-    DistributionFinding,
-    PluginFinding,
-    RootKind,
-    format_of,
-    normalized,
-    own_plugins,
-    scan_packages,
-    scan_plugins,
-    search_root,
-)
 from satchel.sources.configuration import configuration_path, read_configuration
+from satchel.sources.distributions import DistributionFinding, normalized
 from satchel.sources.env_file import change_env
 from satchel.sources.file_reader import is_inside, read_or_none
 from satchel.sources.marketplaces import is_marketplace
+from satchel.sources.package_scan import scan_packages
+from satchel.sources.plugin_findings import PluginFinding
+from satchel.sources.plugin_formats import format_of
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.search_roots import RootKind, own_plugins, search_root
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, Entry, PluginEntry
-    from satchel.formats import ConfigField, PluginManifest
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import Entry, PluginEntry
+    from satchel.formats.config_fields import ConfigField
+    from satchel.formats.toolkit_manifest import PluginManifest
 
 _URL_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+\s*(?:\[[^\]]*\])?\s*@\s*\S+")
 

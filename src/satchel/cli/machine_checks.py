@@ -88,7 +88,7 @@ def _version() -> str:
 def _watching() -> MachineCheck:
     """Check that the operating system reports a written file."""
     # Lazy: imports the package of sources.
-    from satchel.sources import native_notifier
+    from satchel.sources.watcher import native_notifier
 
     try:
         with tempfile.TemporaryDirectory(prefix="satchel-doctor-") as folder:

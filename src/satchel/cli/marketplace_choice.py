@@ -9,9 +9,11 @@ from satchel.cli.terminal import Terminal
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
 from satchel.settings import Limits
-from satchel.sources import PluginFinding, RootKind, format_of, scan_plugins, search_root
 from satchel.sources.marketplaces import MARKETPLACE_FILE, is_marketplace, read_listing
-from satchel.sources.plugin_formats import PluginFormat
+from satchel.sources.plugin_findings import PluginFinding
+from satchel.sources.plugin_formats import PluginFormat, format_of
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.search_roots import RootKind, search_root
 from satchel.text import one_line, shorten
 
 _EMPTY_LISTING = '{"plugins": []}'

@@ -7,7 +7,7 @@ from typing import Any
 import satchel
 from satchel.cli.console import Console
 from satchel.errors import SatchelError
-from satchel.mcp_servers import HttpServer, RemoteServer
+from satchel.mcp_servers.server_addresses import HttpServer, RemoteServer
 from satchel.text import visible
 
 

@@ -4,16 +4,16 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from satchel.formats import read_plugin
+from satchel.formats.toolkit_manifest import read_plugin
 from satchel.settings import Limits
 from satchel.setup.pip_packages import PipPackage
-from satchel.sources import MANIFEST_FILE
 from satchel.sources.distributions import entry_points_in, split_entry_point
 from satchel.sources.file_reader import read_or_none
+from satchel.sources.plugin_formats import MANIFEST_FILE
 from satchel.sources.project_entry_points import project_entry_points
 
 if TYPE_CHECKING:
-    from satchel.formats import ConfigField
+    from satchel.formats.config_fields import ConfigField
 
 Fields = dict[str, "tuple[ConfigField, ...]"]
 ReadFile = Callable[[str], bytes | None]

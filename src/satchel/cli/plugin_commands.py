@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import click
 
-from satchel.catalog import PluginContribution
+from satchel.catalog.catalog_entries import PluginContribution
 from satchel.cli.base_command import Sources
 from satchel.plugins.plugin_diagnostics import without_secrets
 from satchel.sources.code_guard import describe_error

@@ -20,7 +20,7 @@ from satchel.sources.configuration import Configuration, read_configuration
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from satchel.formats import ConfigField
+    from satchel.formats.config_fields import ConfigField
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from satchel.reports.short_texts import count, location_text
 from satchel.text import one_line, shorten, visible
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog
+    from satchel.catalog.catalog import Catalog
 
 COLOURS = {
     "ok": "green",

@@ -6,7 +6,8 @@ from typing import Any
 
 from satchel.cli.rendering import workflow_command
 from satchel.reports.short_texts import relative
-from satchel.scan import SCAN_RULES, ScanFinding
+from satchel.scan.file_scanner import ScanFinding
+from satchel.scan.scan_rules import SCAN_RULES
 
 
 def sarif_report(findings: Iterable[ScanFinding]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from satchel.sources.selection import (
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from satchel.catalog import Entry
+    from satchel.catalog.catalog_entries import Entry
 
 _BOM = b"\xef\xbb\xbf"
 

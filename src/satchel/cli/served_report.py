@@ -15,7 +15,8 @@ from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
     import satchel
-    from satchel.catalog import Catalog, GroupEntry
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import GroupEntry
     from satchel.diagnostics import Diagnostic
 
 _LEFT_OUT = frozenset(

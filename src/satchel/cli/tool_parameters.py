@@ -7,7 +7,7 @@ from satchel.formats.python_source import Function, arguments_of, statements_of,
 from satchel.tools.docstrings import read_docstring
 
 if TYPE_CHECKING:
-    from satchel.catalog import ToolEntry
+    from satchel.catalog.catalog_entries import ToolEntry
 
 Parameter = dict[str, Any]
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 
 from satchel.reports.short_texts import count
 from satchel.runtime.skill_scripts import scripts_of
-from satchel.scan import SCAN_RULES, scan_path
+from satchel.scan.file_scanner import scan_path
+from satchel.scan.scan_rules import SCAN_RULES
 from satchel.setup.artefact_signatures import signature_note
 from satchel.setup.folder_diff import folder_diff
 from satchel.setup.setup_hook import find_setup_hook

@@ -7,7 +7,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TypeVar
 
-from satchel.catalog import Catalog, GroupEntry, SkillEntry, Status, ToolEntry
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import GroupEntry, SkillEntry, Status, ToolEntry
 from satchel.errors import ConflictError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP

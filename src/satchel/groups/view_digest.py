@@ -4,16 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from satchel.catalog import (
-    Catalog,
-    Change,
-    Entry,
-    Event,
-    GroupEntry,
-    SkillEntry,
-    Status,
-    ToolEntry,
-)
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_changes import Change, Event
+from satchel.catalog.catalog_entries import Entry, GroupEntry, SkillEntry, Status, ToolEntry
 from satchel.groups.group_activation import View
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP

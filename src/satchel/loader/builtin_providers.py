@@ -10,7 +10,7 @@ from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import HOST, Status
+from satchel.catalog.catalog_entries import HOST, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.lazy_dataclass import dataclass
 from satchel.loader.loader_config import ALL, unit_of
@@ -22,34 +22,23 @@ from satchel.loader.pass_provider import (
     targets_of,
 )
 from satchel.names import near_misses
-from satchel.plugins import read_folder, read_package
-from satchel.sources import (
-    Precedence,
-    RootKind,
-    SearchRoot,
-    installed_folders,
-    normalized,
-    scan_distributions,
-    scan_packages,
-    skills_of_plugin,
-)
+from satchel.plugins.plugin_reading import read_folder, read_package
+from satchel.sources.distributions import installed_folders, normalized, scan_distributions
 from satchel.sources.file_reader import may_be_folder
+from satchel.sources.package_scan import scan_packages
+from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, skills_of_plugin
 from satchel.sources.watch_targets import WatchTargets
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution, PluginEntry
+    from satchel.catalog.catalog_entries import PluginContribution, PluginEntry
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import Unit
     from satchel.loader.scan_cache import PassInputs, ScanCache
-    from satchel.sources import (
-        DistributionFinding,
-        DistributionScan,
-        PackageFinding,
-        PluginFinding,
-        SkillFinding,
-        SkillScan,
-        StampedPath,
-    )
+    from satchel.sources.distributions import DistributionFinding, DistributionScan
+    from satchel.sources.file_reader import StampedPath
+    from satchel.sources.package_scan import PackageFinding
+    from satchel.sources.plugin_findings import PluginFinding
+    from satchel.sources.skill_scan import SkillFinding, SkillScan
 
 _SERVER_RANK = 1_000_000_000
 """The rank of MCP servers: after all folders and packages."""
@@ -127,7 +116,9 @@ class _McpServers(PassProvider):
     def skills(self, inputs: PassInputs, now: ScanCache) -> Iterable[SkillScan]:
         if not inputs.config.servers:
             return
-        from satchel.mcp_servers import collect_server_skills  # lazy: needed only with MCP servers
+        from satchel.mcp_servers.server_skills import (
+            collect_server_skills,  # lazy: needed only with MCP servers
+        )
 
         findings = [found for scan in now.skills.values() for found in scan.findings.values()]
         taken = {item.manifest.name if item.manifest else item.folder_name for item in findings}
@@ -144,7 +135,7 @@ def _without_folder(
     source: str, findings: Iterable[SkillFinding], diagnostics: tuple[Diagnostic, ...] = ()
 ) -> SkillScan:
     """Return skills that are in no folder as the result of a scan."""
-    from satchel.sources import SkillScan  # lazy: needed only with skills
+    from satchel.sources.skill_scan import SkillScan  # lazy: needed only with skills
 
     place = SearchRoot(
         path=f"{source}://",
@@ -166,7 +157,7 @@ def _without_folder(
 
 
 def _load_folder(*given: Any, **options: Any) -> PluginContribution:
-    from satchel.plugins import load_folder  # lazy: needed only with plugin code
+    from satchel.plugins.folder_loading import load_folder  # lazy: needed only with plugin code
 
     return load_folder(*given, **options)
 
@@ -179,9 +170,8 @@ class _PluginFolder(PassProvider):
 
     def plugins(self, inputs: PassInputs, now: ScanCache) -> ProviderAnswer:
         # Lazy: needed only with plugin folders.
-        from satchel.sources import scan_plugins
         from satchel.sources.lost_files import has_lost_manifest
-        from satchel.sources.plugin_scan import missing_manifest
+        from satchel.sources.plugin_scan import missing_manifest, scan_plugins
 
         last = inputs.last_answer(self)
         scan = scan_plugins(self.place, inputs.limits, last.kept, inputs.options.dirty)
@@ -253,8 +243,8 @@ class _SkillsOfPlugins(PassProvider):
 
 def _scan_skills(inputs: PassInputs, root: SearchRoot, dirty: frozenset[str] | None) -> SkillScan:
     # lazy: needed only with skill folders
-    from satchel.sources import scan_skills
     from satchel.sources.cached_scan import scan_through_cache
+    from satchel.sources.skill_scan import scan_skills
 
     last = inputs.cache.skills.get(root)
     if dirty is None and inputs.config.settings.cache:
@@ -346,7 +336,7 @@ class _InstalledPackages(PassProvider):
 
 
 def _load_package(*given: Any, **options: Any) -> PluginContribution:
-    from satchel.plugins import load_package  # lazy: needed only with plugin code
+    from satchel.plugins.package_loading import load_package  # lazy: needed only with plugin code
 
     return load_package(*given, **options)
 

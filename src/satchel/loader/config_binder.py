@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 from satchel.loader.group_bounds import with_bounded_texts
 from satchel.loader.loader_config import unit_of
 from satchel.loader.scan_cache import Bound
-from satchel.plugins import BoundPlugin, needs_no_binding
+from satchel.plugins.bound_plugin import BoundPlugin, needs_no_binding
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution
+    from satchel.catalog.catalog_entries import PluginContribution
     from satchel.loader.loader_config import Unit
     from satchel.loader.scan_cache import PassInputs
-    from satchel.sources import Selection
+    from satchel.sources.selection import Selection
 
 
 def bind(inputs: PassInputs, contributions: Iterable[PluginContribution]) -> Bound:
@@ -48,7 +48,9 @@ def _last_good(inputs: PassInputs, contribution: PluginContribution) -> PluginCo
 def _bind(inputs: PassInputs, contribution: PluginContribution) -> BoundPlugin:
     if needs_no_binding(contribution):
         return BoundPlugin(contribution=contribution)
-    from satchel.plugins import bind_config  # lazy: needed only with tools or configuration
+    from satchel.plugins.config_binding import (
+        bind_config,  # lazy: needed only with tools or configuration
+    )
 
     return bind_config(
         _without_disabled_tools(contribution, inputs.selection),

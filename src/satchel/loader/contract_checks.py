@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from satchel.catalog import HOST
+from satchel.catalog.catalog_entries import HOST
 from satchel.diagnostics import Where, make_diagnostic
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog
+    from satchel.catalog.catalog import Catalog
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig
-    from satchel.plugins import BoundPlugin
+    from satchel.plugins.bound_plugin import BoundPlugin
 
 
 def contract_diagnostics(
@@ -23,7 +23,9 @@ def contract_diagnostics(
     tools = {*catalog.tools, *(name for plugin in plugins for name in plugin.bound_tools)}
     for name in config.contracts:
         if name not in tools:
-            from satchel.plugins import contract_without_tool  # lazy: needed only with contracts
+            from satchel.plugins.contract_attachment import (
+                contract_without_tool,  # lazy: needed only with contracts
+            )
 
             yield contract_without_tool(name, tools, HOST)
     keys = _variable_keys(catalog)
@@ -38,7 +40,8 @@ def contract_diagnostics(
             )
     # Without loaded code no contract is known.
     for path, text in _texts(catalog) if config.run_code else ():
-        from satchel.contracts import unknown_variable, variables_in  # lazy: only with variables
+        from satchel.contracts.prompt_variables import unknown_variable  # lazy: only with variables
+        from satchel.contracts.variable_places import variables_in
 
         for name in variables_in(text):
             if name not in keys:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from satchel.catalog import Group, PluginContribution
+from satchel.catalog.catalog_entries import Group, PluginContribution
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.text import one_line, shorten
 

@@ -7,34 +7,28 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from satchel.lazy_dataclass import dataclass
-from satchel.sources import (
-    Precedence,
-    normalized,
-    project_selection_path,
-    read_configuration,
-    read_selection,
-    selection_path,
-)
+from satchel.sources.configuration import read_configuration
+from satchel.sources.distributions import normalized
 from satchel.sources.projects import Project
+from satchel.sources.search_roots import Precedence
+from satchel.sources.selection import project_selection_path, read_selection, selection_path
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution, PluginEntry
+    from satchel.catalog.catalog_entries import PluginContribution, PluginEntry
     from satchel.diagnostics import Diagnostic
-    from satchel.formats import ConfigField
+    from satchel.formats.config_fields import ConfigField
     from satchel.loader.lock_guard import LockGuard
-    from satchel.mcp_servers import ServerOffer
-    from satchel.plugins import HostContract
-    from satchel.providers import Provided
+    from satchel.mcp_servers.server_contributions import ServerOffer
+    from satchel.plugins.bound_plugin import HostContract
+    from satchel.providers.provided import Provided
     from satchel.settings import Settings
-    from satchel.sources import (
-        Configuration,
-        DistributionFinding,
-        SearchRoot,
-        Selection,
-        SkillFinding,
-    )
+    from satchel.sources.configuration import Configuration
+    from satchel.sources.distributions import DistributionFinding
     from satchel.sources.name_owners import NameOwners
-    from satchel.workers import WorkerPool
+    from satchel.sources.search_roots import SearchRoot
+    from satchel.sources.selection import Selection
+    from satchel.sources.skill_scan import SkillFinding
+    from satchel.workers.worker_processes import WorkerPool
 
 ALL = "all"
 """The entry point name that enables every installed plugin."""

@@ -8,22 +8,23 @@ from dataclasses import field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 from satchel.formats.lock_file import Lock, LockEntry
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.source_records import origins
-from satchel.sources import Precedence
 from satchel.sources.file_reader import UnreadableFileError
-from satchel.sources.search_roots import full_path
+from satchel.sources.search_roots import Precedence, full_path
 from satchel.sources.tree_digest import digest_of_finding
 
 if TYPE_CHECKING:
-    from satchel.formats import PluginManifest
+    from satchel.formats.toolkit_manifest import PluginManifest
     from satchel.loader.pass_provider import Candidate
     from satchel.loader.scan_cache import ScanCache
-    from satchel.mcp_servers import ServerConfig, ServerOffer
+    from satchel.mcp_servers.server_contributions import ServerConfig, ServerOffer
     from satchel.mcp_servers.tool_definitions import ToolDefinition
-    from satchel.sources import PackageFinding, PluginFinding, SkillFinding
+    from satchel.sources.package_scan import PackageFinding
+    from satchel.sources.plugin_findings import PluginFinding
+    from satchel.sources.skill_scan import SkillFinding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

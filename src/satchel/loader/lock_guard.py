@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import SatchelError
 from satchel.formats.lock_file import Lock, read_lock
@@ -19,7 +19,7 @@ from satchel.loader.lock_entries import (
     skill_entry,
     tool_entry,
 )
-from satchel.plugins import failed_contribution
+from satchel.plugins.plugin_diagnostics import failed_contribution
 from satchel.settings import MIB
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.locked_skill_reader import LockedSkillReader
@@ -27,13 +27,13 @@ from satchel.sources.search_roots import full_path
 from satchel.sources.state_files import exists
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution, ToolContribution
+    from satchel.catalog.catalog_entries import PluginContribution, ToolContribution
     from satchel.diagnostics import Diagnostic
     from satchel.formats.lock_file import LockEntry
     from satchel.loader.pass_provider import Candidate
-    from satchel.mcp_servers import ServerConfig
+    from satchel.mcp_servers.server_contributions import ServerConfig
     from satchel.mcp_servers.tool_definitions import ToolDefinition
-    from satchel.sources import SkillFinding
+    from satchel.sources.skill_scan import SkillFinding
 
 _MOST_SHOWN = 10
 _LARGEST = 64 * MIB

@@ -7,16 +7,17 @@ from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 from satchel.catalog.name_holds import NameRules, owner_key
 from satchel.diagnostics import Where, make_diagnostic
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, PluginContribution, ToolEntry
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import PluginContribution, ToolEntry
     from satchel.loader.loader_config import LoaderConfig
-    from satchel.mcp_servers import ServerOffer
-    from satchel.sources import Selection
+    from satchel.mcp_servers.server_contributions import ServerOffer
     from satchel.sources.name_owners import NameOwners
+    from satchel.sources.selection import Selection
 
 
 def name_rules(config: LoaderConfig, selection: Selection) -> NameRules:

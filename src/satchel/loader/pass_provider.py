@@ -12,12 +12,15 @@ from satchel.lazy_dataclass import dataclass
 from satchel.sources.watch_targets import WatchTargets
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution
+    from satchel.catalog.catalog_entries import PluginContribution
     from satchel.diagnostics import Diagnostic
     from satchel.loader.scan_cache import PassInputs, ScanCache
     from satchel.mcp_servers.pin_store import ServerOrigin
-    from satchel.sources import PackageFinding, PluginFinding, PluginScan, SkillScan
     from satchel.sources.code_units import CodeUnit
+    from satchel.sources.package_scan import PackageFinding
+    from satchel.sources.plugin_findings import PluginFinding
+    from satchel.sources.plugin_scan import PluginScan
+    from satchel.sources.skill_scan import SkillScan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +83,7 @@ def problems_of(scan: PluginScan | SkillScan) -> Iterable[Diagnostic]:
     """Yield the diagnostics of a search root, one if it brings nothing for no other reason."""
     yield from scan.diagnostics
     if not (scan.findings or scan.place.optional or scan.diagnostics):
-        from satchel.sources import empty_root  # lazy: few folders bring nothing
+        from satchel.sources.empty_roots import empty_root  # lazy: few folders bring nothing
 
         if found := empty_root(scan.place):
             yield found

@@ -9,21 +9,23 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from satchel.catalog import PluginContribution, Status
+from satchel.catalog.catalog_entries import PluginContribution, Status
 from satchel.loader.loader_config import unit_of
 from satchel.loader.name_choices import held_newcomers
 from satchel.loader.scan_cache import Imported, PendingImport
 from satchel.loader.wanted_servers import with_servers
-from satchel.plugins import fingerprint, is_isolated
-from satchel.sources import GuardedWork, Precedence
+from satchel.plugins.manifest_contribution import is_isolated
+from satchel.plugins.value_fingerprint import fingerprint
+from satchel.sources.guarded_work import GuardedWork
 from satchel.sources.lost_files import lost_files
-from satchel.workers import with_health
+from satchel.sources.search_roots import Precedence
+from satchel.workers.worker_health import with_health
 
 if TYPE_CHECKING:
     from satchel.loader.loader_config import Unit
     from satchel.loader.pass_provider import Candidate
     from satchel.loader.scan_cache import PassInputs
-    from satchel.sources import PluginFinding
+    from satchel.sources.plugin_findings import PluginFinding
 
 _NOT_IMPORTED = {Status.DISABLED, Status.SETTLING, Status.REVOKED}
 """States in which a cached contribution has no finished import."""
@@ -185,14 +187,16 @@ def _load(inputs: PassInputs, candidate: Candidate) -> PluginContribution:
     assert candidate.load is not None
     needs_worker = is_isolated(finding.part) and contribution.state is Status.OK
     if needs_worker and finding.has_code and workers is not None:
-        from satchel.workers import load_worker  # lazy: needed only by isolated plugins
+        from satchel.workers.worker_loading import (
+            load_worker,  # lazy: needed only by isolated plugins
+        )
 
         loaded = load_worker(contribution, finding, inputs.configuration, workers)
     else:
         loaded = candidate.load(finding, contribution.rank, inputs.limits, alone=alone)
     if loaded.lifecycle is None:
         return loaded
-    from satchel.plugins import started  # lazy: needed only with code
+    from satchel.plugins.folder_loading import started  # lazy: needed only with code
 
     return started(loaded, inputs.configuration(loaded), alone=alone)
 

@@ -9,15 +9,11 @@ from itertools import compress
 from operator import is_, is_not
 from typing import TYPE_CHECKING
 
-from satchel.catalog import (
-    PluginContribution,
-    RankedSkill,
-    Status,
-    build,
-    build_plugins,
-    edit_skills,
-    nothing_disabled,
-)
+from satchel.catalog.catalog_builder import build
+from satchel.catalog.catalog_entries import PluginContribution, Status
+from satchel.catalog.disable_rules import nothing_disabled
+from satchel.catalog.skill_edits import edit_skills
+from satchel.catalog.unit_entries import RankedSkill, build_plugins
 from satchel.garbage_collection import paused_collector
 from satchel.loader.builtin_providers import pass_providers
 from satchel.loader.config_binder import bind
@@ -31,10 +27,13 @@ from satchel.loader.trust_gate import open_gate
 from satchel.loader.wanted_servers import declared_servers
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, PluginEntry
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import PluginEntry
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
-    from satchel.sources import SearchRoot, Selection, SkillFinding, SkillScan
+    from satchel.sources.search_roots import SearchRoot
+    from satchel.sources.selection import Selection
+    from satchel.sources.skill_scan import SkillFinding, SkillScan
 
 _CONTRIBUTION_FIELDS = tuple(item.name for item in fields(PluginContribution))
 """All fields, also those that `==` leaves out."""

@@ -9,23 +9,25 @@ from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Settings
-from satchel.sources import Precedence, Selection, conventional_roots
 from satchel.sources.file_reader import is_inside
 from satchel.sources.projects import SERVERS_FILE, Project, TrustLevel
-from satchel.sources.search_roots import ScriptRule, distinct_roots
-from satchel.sources.selection import SELECTION_FILE, SelectionFile
+from satchel.sources.search_roots import Precedence, ScriptRule, conventional_roots, distinct_roots
+from satchel.sources.selection import SELECTION_FILE, Selection, SelectionFile
 from satchel.sources.state_files import environment, exists
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution, PluginEntry
+    from satchel.catalog.catalog_entries import PluginContribution, PluginEntry
     from satchel.diagnostics import Diagnostic
-    from satchel.sources import PluginFinding, SearchRoot, SkillFinding, SkillScan, StampedPath
     from satchel.sources.code_units import CodeUnit
+    from satchel.sources.file_reader import StampedPath
+    from satchel.sources.plugin_findings import PluginFinding
+    from satchel.sources.search_roots import SearchRoot
+    from satchel.sources.skill_scan import SkillFinding, SkillScan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
-from satchel.sources import Precedence
+from satchel.sources.search_roots import Precedence
 from satchel.sources.state_files import data_folder, without_links
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution, PluginEntry
+    from satchel.catalog.catalog_entries import PluginContribution, PluginEntry
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig
     from satchel.loader.trust_gate import TrustGate
-    from satchel.mcp_servers import ServerConfig
-    from satchel.sources import Selection
+    from satchel.mcp_servers.server_contributions import ServerConfig
+    from satchel.sources.selection import Selection
 
 _NOT_STARTED = "mcp-not-started"
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.own_task import run_in_task
@@ -19,7 +19,7 @@ from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp.tool_client import KEY, Context, ToolClient, is_stateless
 from satchel.mcp.view_cache import ClientView
 from satchel.names import near_misses
-from satchel.session import Session
+from satchel.session.session import Session
 from satchel.text import one_line, shorten
 from satchel.tools import Item, Text, ToolCall, ToolChunk, ToolContext, ToolResult, failure
 

@@ -10,7 +10,7 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from satchel.catalog import SkillEntry
+from satchel.catalog.catalog_entries import SkillEntry
 from satchel.errors import ToolError
 from satchel.mcp.skill_resources import TEMPLATE
 from satchel.mcp.view_cache import ClientView

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from satchel.catalog import SkillEntry
+from satchel.catalog.catalog_entries import SkillEntry
 from satchel.formats.skill_arguments import takes_arguments
 from satchel.text import visible
 

@@ -8,7 +8,7 @@ from typing import Any
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 
-from satchel.catalog import Change
+from satchel.catalog.catalog_changes import Change
 from satchel.mcp.served_client import ServedClient, events_between, send
 from satchel.mcp.view_cache import ClientView
 from satchel.satchel import Satchel

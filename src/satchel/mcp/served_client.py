@@ -13,12 +13,12 @@ from mcp.shared.subscriptions import (
     ToolsListChanged,
 )
 
-from satchel.catalog import SkillEntry
+from satchel.catalog.catalog_entries import SkillEntry
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.skill_resources import address_of
 from satchel.mcp.tool_client import Level
 from satchel.mcp.view_cache import ClientMode, ClientView
-from satchel.session import Session
+from satchel.session.session import Session
 
 
 @dataclass(eq=False, kw_only=True)

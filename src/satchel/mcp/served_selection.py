@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from satchel.catalog import Catalog
-from satchel.groups import Activation, visible_skills
+from satchel.catalog.catalog import Catalog
+from satchel.groups.group_activation import Activation, visible_skills
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, NamePatterns
 

@@ -19,7 +19,7 @@ from satchel.mcp.result_encoding import encode_result
 from satchel.mcp.served_client import connection_of
 from satchel.mcp.tool_client import Context, ToolClient, is_stateless, returning_questions
 from satchel.satchel import Satchel
-from satchel.session import Session
+from satchel.session.session import Session
 from satchel.tools import ToolCall
 
 

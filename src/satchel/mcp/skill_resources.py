@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, unquote
 
-from satchel.catalog import SkillEntry
+from satchel.catalog.catalog_entries import SkillEntry
 from satchel.errors import ToolError
 from satchel.formats.typed_front_matter import typed_front_matter
-from satchel.groups import View
+from satchel.groups.group_activation import View
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.listed_skills import MOST_BYTES, MOST_FILES, SCHEME
 from satchel.names import skill_name_fault

@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-from satchel.catalog import Catalog
+from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_offers import CatalogOffers
 from satchel.errors import SatchelError
-from satchel.groups import View
+from satchel.groups.group_activation import View
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.mcp_prompts import prompts_of
 from satchel.mcp.pagination import PagedList
@@ -20,7 +20,8 @@ from satchel.mcp.skill_resources import TEMPLATE, SkillEntryCache, resources_of,
 from satchel.names import BASIC_GROUP
 from satchel.prompt.skill_prompt import DEFAULT_TEMPLATE, LOADER_LINE, NO_LOCATION_TEMPLATE
 from satchel.satchel import Satchel
-from satchel.session import Session, Step
+from satchel.session.session import Session
+from satchel.session.step import Step
 from satchel.shared import Memo
 from satchel.tools import McpPrompt, McpResource
 

@@ -4,13 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from satchel.catalog import PluginContribution, Status, ToolContribution
+from satchel.catalog.catalog_entries import PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.plugins import bind_config, load_folder, load_package, started
+from satchel.plugins.config_binding import bind_config
+from satchel.plugins.folder_loading import load_folder, started
+from satchel.plugins.package_loading import load_package
 from satchel.settings import Limits
-from satchel.sources import Configuration, PackageFinding, PluginFinding
+from satchel.sources.configuration import Configuration
+from satchel.sources.package_scan import PackageFinding
+from satchel.sources.plugin_findings import PluginFinding
 from satchel.tools import FunctionTool, McpPrompt, McpResource, Tool
 from satchel.tools.empty_mapping import NOTHING
 from satchel.workers.codec import OFFER

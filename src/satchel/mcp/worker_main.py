@@ -21,15 +21,16 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
-from satchel.contracts import ToolContract
+from satchel.contracts.tool_contract import ToolContract
 from satchel.mcp.changing_server import UNCACHED
 from satchel.mcp.result_encoding import encode_result
 from satchel.mcp.stdio_server import claim_stdin, claim_stdout, serve_stdio
 from satchel.mcp.worker_bootstrap import LoadedWorker, load_plugin
 from satchel.mcp_servers.tool_lister import ABOUT
-from satchel.runtime import CallTask, middleware_for, prepare_call
+from satchel.runtime.call_pipeline import prepare_call
+from satchel.runtime.call_task import CallTask
 from satchel.runtime.error_results import ErrorText, exception_text
-from satchel.runtime.middleware_chain import Middleware
+from satchel.runtime.middleware_chain import Middleware, middleware_for
 from satchel.settings import KIB, MIB, Limits
 from satchel.tools import Tool, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.callables import in_thread

@@ -15,7 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.errors import DefinitionError
-from satchel.formats import SkillManifest, read_listed_skill, read_skill
+from satchel.formats.skill_manifest import SkillManifest, read_listed_skill, read_skill
 from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.plain_requests import pages_of

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
-from satchel.formats import is_header
+from satchel.formats.mcp_json import is_header
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.oauth_client import OAuthClient, may_carry_tokens
 from satchel.text import one_line

@@ -6,7 +6,8 @@ from hashlib import blake2b
 from shlex import quote
 from typing import Any, Literal
 
-from satchel.catalog import Catalog, Group, PluginContribution, Status, ToolContribution
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
@@ -20,7 +21,7 @@ from satchel.mcp_servers.server_pool import ServerHandle
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
 from satchel.names import SESSION_TOOLS, NamePatterns, fits, near_misses
-from satchel.sources import Precedence
+from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
 from satchel.tools.empty_mapping import NOTHING

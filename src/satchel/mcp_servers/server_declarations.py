@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, count
 from typing import Any, cast
 
-from satchel.catalog import PluginEntry
+from satchel.catalog.catalog_entries import PluginEntry
 from satchel.errors import DefinitionError
-from satchel.formats import McpServerManifest
+from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.server_placeholders import fill_placeholders, variables_in
 from satchel.formats.server_table import OAuthTable, OptionsTable, ServerTable
 from satchel.formats.table_model import read_table

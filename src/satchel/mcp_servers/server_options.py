@@ -5,7 +5,8 @@ from dataclasses import field, fields
 from typing import Any
 
 from satchel.errors import DefinitionError
-from satchel.formats import is_header, to_plain
+from satchel.formats.frozen_values import to_plain
+from satchel.formats.mcp_json import is_header
 from satchel.lazy_dataclass import dataclass
 from satchel.tools.empty_mapping import NOTHING
 

@@ -11,16 +11,16 @@ from urllib.parse import quote
 
 from satchel.diagnostics import Diagnostic
 from satchel.errors import ToolError
-from satchel.formats import SkillManifest, read_listed_skill
+from satchel.formats.skill_manifest import SkillManifest, read_listed_skill
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.server_contributions import ServerOffer
 from satchel.mcp_servers.server_offers import BeginRequest, OfferedPrompt, prompt_text
 from satchel.settings import Limits
-from satchel.sources import Precedence, RootKind, SearchRoot, SkillFinding, UnitFile
-from satchel.sources.file_reader import Stamp, digest_of
+from satchel.sources.file_reader import Stamp, UnitFile, digest_of
 from satchel.sources.folder_reader import FolderContent
+from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
 from satchel.sources.skill_files import ServedFile, SkillAccess, SkillReader
-from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.skill_scan import SKILL_FILE, SkillFinding
 from satchel.text import one_line, shorten
 
 _FRONT = b"---\nname: prompt\n---\n"

@@ -11,9 +11,9 @@ from satchel.mcp_servers.server_contributions import ServerOffer
 from satchel.mcp_servers.server_prompts import find_prompts, prompt_name, remote_finding
 from satchel.names import skill_name_fault
 from satchel.settings import Limits
-from satchel.sources import SkillFinding, UnitFile
-from satchel.sources.file_reader import Stamp
+from satchel.sources.file_reader import Stamp, UnitFile
 from satchel.sources.skill_files import SkillAccess
+from satchel.sources.skill_scan import SkillFinding
 
 
 def collect_server_skills(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from satchel.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution, ToolContribution
-    from satchel.contracts import ToolContract
+    from satchel.catalog.catalog_entries import PluginContribution, ToolContribution
+    from satchel.contracts.tool_contract import ToolContract
     from satchel.diagnostics import Diagnostic
-    from satchel.sources import StampedPath
+    from satchel.sources.file_reader import StampedPath
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, PluginEntry
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import PluginEntry
 
 
 def notify_catalog_built(catalog: Catalog) -> None:

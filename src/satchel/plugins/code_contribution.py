@@ -8,27 +8,28 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import Group, Status, ToolContribution
+from satchel.catalog.catalog_entries import Group, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.names import BASIC_GROUP, group_names, plugin_name_fault
 from satchel.plugins.hook_host import merge_answers
 from satchel.plugins.manifest_contribution import code_path, manifest_groups, with_tools
 from satchel.plugins.plugin_diagnostics import code_problem
-from satchel.sources import MANIFEST_FILE
 from satchel.sources.code_guard import describe_error
 from satchel.sources.file_reader import digest_of
+from satchel.sources.plugin_formats import MANIFEST_FILE
 from satchel.text import escaped
 from satchel.tools import FunctionTool, Tool, as_tool, tools_in
 from satchel.tools.tool_bounds import bounded_definition
 from satchel.tools.tool_decorator import options_of
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution
-    from satchel.formats import PluginManifest, ToolReference
+    from satchel.catalog.catalog_entries import PluginContribution
+    from satchel.formats.code_references import ToolReference
+    from satchel.formats.toolkit_manifest import PluginManifest
     from satchel.plugins.hook_host import HookAnswers
     from satchel.settings import Limits
-    from satchel.sources import PluginFinding
+    from satchel.sources.plugin_findings import PluginFinding
 
 ToolsFound = tuple[list[ToolContribution], list[Diagnostic]]
 """The usable tools, and diagnostics for the others."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.plugins.bound_plugin import BoundPlugin, BoundTool, HostContract
@@ -17,10 +17,10 @@ from satchel.tools import FunctionTool, MissingStateError, set_extended_model
 from satchel.tools.empty_mapping import NOTHING
 
 if TYPE_CHECKING:
-    from satchel.catalog import Group, PluginContribution, ToolContribution
+    from satchel.catalog.catalog_entries import Group, PluginContribution, ToolContribution
     from satchel.diagnostics import Diagnostic
-    from satchel.formats import ConfigField
-    from satchel.sources import Configuration
+    from satchel.formats.config_fields import ConfigField
+    from satchel.sources.configuration import Configuration
 
 
 def bind_config(

@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import Status
-from satchel.contracts import ToolContract, bind_contract, fingerprint_of
+from satchel.catalog.catalog_entries import Status
+from satchel.contracts.contract_binding import bind_contract
+from satchel.contracts.contract_description import fingerprint_of
+from satchel.contracts.tool_contract import ToolContract
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.names import near_misses
@@ -15,10 +17,10 @@ from satchel.plugins.plugin_diagnostics import failed_contribution, unusable
 from satchel.text import visible
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution, ToolContribution
+    from satchel.catalog.catalog_entries import PluginContribution, ToolContribution
     from satchel.diagnostics import Diagnostic
-    from satchel.formats import ContractReference
-    from satchel.sources import PluginFinding
+    from satchel.formats.code_references import ContractReference
+    from satchel.sources.plugin_findings import PluginFinding
 
 
 def with_contracts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from satchel.catalog import PluginContribution, Status
+from satchel.catalog.catalog_entries import PluginContribution, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.plugins.code_contribution import (
     tools_of_modules,
@@ -28,20 +28,15 @@ from satchel.plugins.plugin_diagnostics import (
 )
 from satchel.plugins.plugin_reading import Rank, read_folder
 from satchel.plugins.value_fingerprint import fingerprint
-from satchel.sources import (
-    PluginCodeError,
-    guarded,
-    import_folder,
-)
+from satchel.sources.code_guard import PluginCodeError, guarded
+from satchel.sources.importer import import_folder
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
     from satchel.settings import Limits
-    from satchel.sources import (
-        Configuration,
-        ImportedCode,
-        PluginFinding,
-    )
+    from satchel.sources.configuration import Configuration
+    from satchel.sources.importer import ImportedCode
+    from satchel.sources.plugin_findings import PluginFinding
 
 _HOOK_MARKS = (b"hookimpl", b"def satchel_")
 

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
-from satchel.catalog import Group
-from satchel.contracts import ToolContract
+from satchel.catalog.catalog_entries import Group
+from satchel.contracts.tool_contract import ToolContract
 from satchel.errors import DefinitionError
-from satchel.formats import ConfigField, field_fault
+from satchel.formats.config_fields import ConfigField, field_fault
 from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault
 from satchel.plugins import hookspecs
 from satchel.plugins.lifecycle import Lifecycle
-from satchel.providers import Provider, provider_fault
-from satchel.runtime import ScopedMiddleware
+from satchel.providers.provider import Provider, provider_fault
+from satchel.runtime.middleware_chain import ScopedMiddleware
 from satchel.settings import KIB
 from satchel.tools import McpPrompt, McpResource
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution
+    from satchel.catalog.catalog_entries import PluginContribution
     from satchel.settings import Limits
 
 T = TypeVar("T")

@@ -17,11 +17,12 @@ import pluggy
 if TYPE_CHECKING:  # The library works without the command line.
     import click
 
-    from satchel.catalog import Catalog, Group
-    from satchel.contracts import ToolContract
-    from satchel.formats import ConfigField
-    from satchel.providers import Provider
-    from satchel.runtime import Middleware, ScopedMiddleware
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import Group
+    from satchel.contracts.tool_contract import ToolContract
+    from satchel.formats.config_fields import ConfigField
+    from satchel.providers.provider import Provider
+    from satchel.runtime.middleware_chain import Middleware, ScopedMiddleware
     from satchel.tools import McpPrompt, McpResource, Tool
 
 PROJECT = "satchel"

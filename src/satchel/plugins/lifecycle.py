@@ -13,11 +13,10 @@ import pluggy
 
 from satchel.plugins.plugin_diagnostics import without_secrets
 from satchel.runtime.event_loop_thread import EventLoopThread
-from satchel.sources import PluginCodeError, PluginTimeoutError, guarded
-from satchel.sources.code_guard import describe_error
+from satchel.sources.code_guard import PluginCodeError, PluginTimeoutError, describe_error, guarded
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog
+    from satchel.catalog.catalog import Catalog
 
 _log = logging.getLogger("satchel")
 

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from satchel.catalog import Group, Status, ToolContribution
+from satchel.catalog.catalog_entries import Group, Status, ToolContribution
 from satchel.diagnostics import Where, make_diagnostic
-from satchel.sources import MANIFEST_FILE
+from satchel.sources.plugin_formats import MANIFEST_FILE
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution
+    from satchel.catalog.catalog_entries import PluginContribution
     from satchel.diagnostics import Diagnostic
-    from satchel.formats import PluginManifest
-    from satchel.sources import PluginFinding
+    from satchel.formats.toolkit_manifest import PluginManifest
+    from satchel.sources.plugin_findings import PluginFinding
 
 
 def with_manifest(contribution: PluginContribution, found: PluginFinding) -> PluginContribution:

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import Status
+from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Where, make_diagnostic
-from satchel.sources import PluginTimeoutError
+from satchel.sources.code_guard import PluginTimeoutError
 from satchel.sources.process_state import NOT_REVERTED, PRIVATE_PREFIX
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution, ToolContribution
+    from satchel.catalog.catalog_entries import PluginContribution, ToolContribution
     from satchel.diagnostics import Diagnostic
-    from satchel.sources import PluginCodeError
+    from satchel.sources.code_guard import PluginCodeError
 
 # Messages show module names as the author wrote them, not under our private prefix.
 _PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import PluginContribution
+from satchel.catalog.catalog_entries import PluginContribution
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.names import plugin_name_fault
 from satchel.plugins.manifest_contribution import with_manifest
-from satchel.sources import Precedence
+from satchel.sources.search_roots import Precedence
 
 if TYPE_CHECKING:
-    from satchel.sources import PackageFinding, PluginFinding
+    from satchel.sources.package_scan import PackageFinding
+    from satchel.sources.plugin_findings import PluginFinding
 
 Rank = tuple[Any, ...]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from satchel.text import one_line
 
 if TYPE_CHECKING:  # prompt/ needs no catalog at run time
-    from satchel.catalog import Change
+    from satchel.catalog.catalog_changes import Change
 
 _KINDS = {"tool": "tools", "skill": "skills", "group": "tool groups"}
 _EVENTS = {"added", "changed", "removed"}

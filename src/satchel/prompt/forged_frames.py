@@ -5,7 +5,7 @@ Headings of such texts stay readable, below ours. The rest is escaped as Markdow
 
 import re
 
-from satchel.contracts import fill_variables
+from satchel.contracts.variable_places import fill_variables
 from satchel.mixed_scripts import skeleton
 
 HEADING = "About Tool Group"

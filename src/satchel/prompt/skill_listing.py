@@ -30,7 +30,7 @@ from satchel.prompt.skill_prompt import (
 from satchel.text import one_line, shorten, xml, xml_path
 
 if TYPE_CHECKING:
-    from satchel.catalog import SkillEntry
+    from satchel.catalog.catalog_entries import SkillEntry
 
 # A shorter start of a description does not say what the skill is for.
 _MIN_DESCRIPTION = 20

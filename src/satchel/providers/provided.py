@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from satchel.catalog import Group, PluginContribution, Status, ToolContribution
+from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass

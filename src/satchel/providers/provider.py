@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from satchel.catalog import Group
+from satchel.catalog.catalog_entries import Group
 from satchel.diagnostics import Diagnostic
 from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from satchel.catalog import HOST
+from satchel.catalog.catalog_entries import HOST
 from satchel.diagnostics import Where
 from satchel.errors import DefinitionError, ToolError
-from satchel.formats import read_skill
+from satchel.formats.skill_manifest import read_skill
 from satchel.lazy_dataclass import dataclass
 from satchel.names import skill_name_fault
 from satchel.settings import Limits

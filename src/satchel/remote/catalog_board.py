@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
-from satchel.catalog import Catalog
+from satchel.catalog.catalog import Catalog
 from satchel.remote.docket_json import checked_url, json_only, open_docket
 from satchel.remote.remote_keys import UNREACHABLE, RemoteKeys
 from satchel.remote.roster import (

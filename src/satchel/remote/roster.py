@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from satchel.catalog import Catalog
+from satchel.catalog.catalog import Catalog
 from satchel.lazy_dataclass import dataclass
 from satchel.remote.remote_keys import CATALOG, RemoteKeys, loop_time
 from satchel.remote.signed_envelope import open_sealed, seal

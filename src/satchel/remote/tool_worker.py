@@ -12,7 +12,8 @@ from uuid import uuid4
 
 from docket import Docket, Worker
 
-from satchel.catalog import Catalog, ToolEntry
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import ToolEntry
 from satchel.remote.docket_json import checked_url, json_only, open_docket
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import BACKOFF, CALL, LONGEST_WAIT, TASK, UNREACHABLE, RemoteKeys

@@ -6,7 +6,7 @@ from satchel.sources.configuration import Configuration
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
-    from satchel.formats import ConfigField
+    from satchel.formats.config_fields import ConfigField
 
 _MASK = "***"
 _MAX_SHOWN = 200

@@ -10,7 +10,8 @@ from satchel.reports.short_texts import worst_first
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, Entry
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import Entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from satchel.reports.short_texts import relative
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from satchel.catalog import Entry
+    from satchel.catalog.catalog_entries import Entry
 
 
 def command_for(item: Diagnostic, entry: "Entry | None" = None) -> str | None:

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from satchel.prompt import ListingForm
+from satchel.prompt.listing_words import ListingForm
 from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
-    from satchel.prompt import PromptListing
-    from satchel.session import Session
+    from satchel.prompt.skill_listing import PromptListing
+    from satchel.session.session import Session
 
 
 def listing_report(session: "Session") -> str:

@@ -26,8 +26,8 @@ def belongs_to_others(path: str) -> bool:
 
     An update would undo a change there, or fail because of it.
     """
-    from satchel.sources import own_plugins
     from satchel.sources.file_reader import is_inside
+    from satchel.sources.search_roots import own_plugins
 
     path = os.path.realpath(path)
     if is_inside(path, os.path.realpath(own_plugins())) or _PACKAGE_FOLDERS & {*path.split(os.sep)}:

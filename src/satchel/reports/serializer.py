@@ -8,12 +8,13 @@ from satchel.reports.server_text import server_text
 from satchel.reports.short_texts import state_of
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, Entry, PluginEntry, SkillEntry, ToolEntry
-    from satchel.formats import McpServerManifest
-    from satchel.mcp_servers import ServerConfig
-    from satchel.prompt import PromptListing
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import Entry, PluginEntry, SkillEntry, ToolEntry
+    from satchel.formats.mcp_json import McpServerManifest
+    from satchel.mcp_servers.server_contributions import ServerConfig
+    from satchel.prompt.skill_listing import PromptListing
     from satchel.reports.doctor_cases import DoctorCase
-    from satchel.search import SearchHit
+    from satchel.search.search_index import SearchHit
     from satchel.tools import ToolResult
 
 Json = dict[str, Any]
@@ -78,7 +79,7 @@ def shown(
 
 def _skill_details(skill: "SkillEntry") -> Json:
     # Lazy: imports the package of manifests.
-    from satchel.formats import to_plain
+    from satchel.formats.frozen_values import to_plain
 
     manifest = skill.manifest
     return {
@@ -104,7 +105,7 @@ def contract_of(tool: "ToolEntry") -> Json | None:
     if tool.contract is None:
         return None
     # Lazy: only a tool whose code was loaded has a contract.
-    from satchel.contracts import contract_json
+    from satchel.contracts.contract_description import contract_json
 
     owner = {"tool": tool.name, **_pick(tool, "source", "state", "path")}
     return owner | contract_json(tool.contract)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from satchel.mcp_servers import ServerConfig
+    from satchel.mcp_servers.server_contributions import ServerConfig
 
 _MASK = "***"
 _SENSITIVE = r"[\w.-]*(?:key|token|secret|passw|pwd|credential|auth|cookie)[\w.-]*"

@@ -8,7 +8,7 @@ from satchel.diagnostics import Diagnostic, Severity
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from satchel.catalog import Entry
+    from satchel.catalog.catalog_entries import Entry
 
 
 def count(number: int, noun: str) -> str:

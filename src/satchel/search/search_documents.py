@@ -7,9 +7,10 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from satchel.catalog import Catalog, SkillEntry, ToolEntry
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import SkillEntry, ToolEntry
 from satchel.errors import SatchelError
-from satchel.formats import read_skill
+from satchel.formats.skill_manifest import read_skill
 from satchel.names import BASIC_GROUP
 from satchel.search.search_index import SearchDocument
 from satchel.search.search_terms import name_terms

@@ -2,8 +2,9 @@
 
 from types import MappingProxyType
 
-from satchel.catalog import Catalog, SkillEntry, ToolEntry
-from satchel.groups import View
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import SkillEntry, ToolEntry
+from satchel.groups.group_activation import View
 from satchel.lazy_dataclass import dataclass
 from satchel.session.session_state import SessionState, unavailable_reason
 from satchel.shared import SharedView

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Collection
 
-from satchel.runtime import Handler, Middleware, middleware_for
+from satchel.runtime.middleware_chain import Handler, Middleware, middleware_for
 from satchel.runtime.stream_opening import opened
 from satchel.session.plans import PlanValidator
 from satchel.session.session_state import SessionState

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from satchel.catalog import ToolEntry
-    from satchel.contracts import Contracts, Validation
-    from satchel.prompt import ToolGuideEntry
+    from satchel.catalog.catalog_entries import ToolEntry
+    from satchel.contracts.contract_set import Contracts
+    from satchel.contracts.plan import Validation
+    from satchel.prompt.tool_guide import ToolGuideEntry
     from satchel.runtime.executors import Executor
     from satchel.session.calls import Arguments, CallDispatcher
     from satchel.session.lazy_dispatcher import LazyDispatcher
@@ -118,14 +119,14 @@ class CallApi(ABC):
     @property
     def contracts(self) -> Contracts:
         """The contracts of the tools that can be called now."""
-        from satchel.contracts import Contracts  # lazy: needed only with contracts
+        from satchel.contracts.contract_set import Contracts  # lazy: needed only with contracts
 
         entries = self._shared_view().view.tools
         return Contracts(entry.contract for entry in entries if entry.tool and entry.contract)
 
     def tool_guide(self) -> str:
         """Return a block for a planner: the tools of the active groups, and the rules they keep."""
-        from satchel.prompt import render_guide  # lazy: needed only by a planner
+        from satchel.prompt.tool_guide import render_guide  # lazy: needed only by a planner
 
         shared_view = self._shared_view()
         return shared_view.get_or_make(
@@ -173,7 +174,7 @@ class CallApi(ABC):
 
 
 def _guided(entry: ToolEntry) -> ToolGuideEntry:
-    from satchel.prompt import ToolGuideEntry  # lazy: needed only by a planner
+    from satchel.prompt.tool_guide import ToolGuideEntry  # lazy: needed only by a planner
 
     rules = entry.contract.invariants if entry.contract else ()
     return ToolGuideEntry(

@@ -14,11 +14,15 @@ from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
 
-from satchel.contracts import ToolContract, Validation
-from satchel.runtime import BackgroundTasks, CallTask, Middleware, prepare_call
+from satchel.contracts.plan import Validation
+from satchel.contracts.tool_contract import ToolContract
 from satchel.runtime.answer_memory import AnswerMemory, forget_turn
+from satchel.runtime.background_tasks import BackgroundTasks
+from satchel.runtime.call_pipeline import prepare_call
+from satchel.runtime.call_task import CallTask
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
+from satchel.runtime.middleware_chain import Middleware
 from satchel.runtime.scoped_runner import runner_for, unknown_runner
 from satchel.runtime.tool_run import FunctionRun, validated
 from satchel.session.call_middleware import contract_middleware, middleware_of

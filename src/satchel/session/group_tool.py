@@ -5,7 +5,8 @@ from copy import copy
 from functools import partial
 from typing import Any
 
-from satchel.catalog import Catalog, GroupEntry
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import GroupEntry
 from satchel.errors import ToolError
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.session.builtin_context import META_TOOL, SAME_CONVERSATION, BuiltinContext

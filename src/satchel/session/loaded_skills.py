@@ -12,8 +12,8 @@ from satchel.sources.skill_files import IN_FOLDER
 from satchel.sources.skill_scan import SKILL_FILE
 
 if TYPE_CHECKING:
-    from satchel.catalog import SkillEntry
-    from satchel.formats import SkillManifest
+    from satchel.catalog.catalog_entries import SkillEntry
+    from satchel.formats.skill_manifest import SkillManifest
     from satchel.settings import Limits
     from satchel.sources.contained_files import Bounds
     from satchel.sources.skill_files import SkillAccess

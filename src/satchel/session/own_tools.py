@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
-from satchel.prompt import ListingForm
+from satchel.prompt.listing_words import ListingForm
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, SkillEntry
-    from satchel.groups import View
-    from satchel.prompt import PromptListing
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import SkillEntry
+    from satchel.groups.group_activation import View
+    from satchel.prompt.skill_listing import PromptListing
     from satchel.session.group_tool import GroupTool
     from satchel.session.session_options import SessionOptions
     from satchel.tools import FunctionTool
@@ -143,7 +144,7 @@ def _activation_tool() -> FunctionTool:
 
 
 def _task_tools() -> dict[str, Callable[[], OwnTool]]:
-    from satchel.runtime import task_tools  # lazy: needed only with tasks
+    from satchel.runtime.background_tasks import task_tools  # lazy: needed only with tasks
 
     return {tool.name: partial(_same, tool) for tool in task_tools()}
 

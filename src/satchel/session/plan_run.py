@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-from satchel.contracts import ToolContract
+from satchel.contracts.tool_contract import ToolContract
 from satchel.runtime.call_messages import interruption
 from satchel.runtime.executors import Answer, Executor
 from satchel.runtime.stream_opening import close

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from satchel.contracts import PlanPolicy, ToolContract, Validation, resolve_config, validate
+from satchel.contracts.contract_config import resolve_config
+from satchel.contracts.plan import PlanPolicy, Validation
+from satchel.contracts.plan_validation import validate
+from satchel.contracts.tool_contract import ToolContract
 from satchel.session.planning import (
     PlannedCalls,
     log_verdicts,

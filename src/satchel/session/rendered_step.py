@@ -7,11 +7,13 @@ from itertools import compress
 from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Any
 
-from satchel.contracts import variables_in
-from satchel.groups import digest_view
+from satchel.contracts.variable_places import variables_in
+from satchel.groups.view_digest import digest_view
 from satchel.lazy_dataclass import dataclass
 from satchel.names import require_known
-from satchel.prompt import ListingForm, SkillTexts, render_notes, render_skills
+from satchel.prompt.group_notes import render_notes
+from satchel.prompt.listing_words import ListingForm
+from satchel.prompt.skill_listing import SkillTexts, render_skills
 from satchel.session.own_tools import OpenWork, OwnTools, own_tool_makers
 from satchel.shared import PackedValue
 from satchel.sources.selection import SelectionPatterns
@@ -19,9 +21,11 @@ from satchel.sources.selection import SelectionPatterns
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from satchel.catalog import SkillEntry
-    from satchel.groups import View, ViewDigest
-    from satchel.prompt import PromptListing, SkillPrompt
+    from satchel.catalog.catalog_entries import SkillEntry
+    from satchel.groups.group_activation import View
+    from satchel.groups.view_digest import ViewDigest
+    from satchel.prompt.skill_listing import PromptListing
+    from satchel.prompt.skill_prompt import SkillPrompt
     from satchel.session.session_options import SessionOptions
     from satchel.session.session_state import SessionState
     from satchel.shared import SharedView

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
-from satchel.groups import Activation
+from satchel.groups.group_activation import Activation
 from satchel.session.loaded_skills import LoadedSkill
 from satchel.session.session_state import find_skill, is_disabled
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from satchel.contracts import fill_variables, variables_in
-from satchel.groups import Activation, changes_between
+from satchel.contracts.variable_places import fill_variables, variables_in
+from satchel.groups.group_activation import Activation
+from satchel.groups.view_digest import changes_between
 from satchel.session.caller import CallApi
 from satchel.session.lazy_dispatcher import LazyDispatcher
 from satchel.session.rendered_step import render_step, schemas
@@ -20,10 +21,11 @@ from satchel.session.step import Step, StepChanges
 from satchel.session.step_history import StepHistory
 
 if TYPE_CHECKING:
-    from satchel.contracts import Filled, PlanPolicy
+    from satchel.contracts.plan import PlanPolicy
+    from satchel.contracts.prompt_variables import Filled
     from satchel.diagnostics import Diagnostic
-    from satchel.groups import ViewDigest
-    from satchel.prompt import SkillPrompt
+    from satchel.groups.view_digest import ViewDigest
+    from satchel.prompt.skill_prompt import SkillPrompt
     from satchel.session.rendered_step import RenderedStep
     from satchel.session.session_options import SessionOptions
     from satchel.session.session_state import (
@@ -141,7 +143,10 @@ class Session(CallApi):
 
         A variable that no contract declares is replaced by nothing, with a diagnostic.
         """
-        from satchel.contracts import Filled, unknown_variable  # lazy: needed only with contracts
+        from satchel.contracts.prompt_variables import (  # lazy: needed only with contracts
+            Filled,
+            unknown_variable,
+        )
 
         catalog, names = self._session_state.shared.catalog, variables_in(template)
         values = self._session_state.values_of(names, catalog)

@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from satchel.catalog import EntryFilter
+from satchel.catalog.entry_filter import EntryFilter
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 

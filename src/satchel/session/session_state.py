@@ -6,23 +6,25 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import Status
-from satchel.contracts import fill_variables, variables_in
+from satchel.catalog.catalog_entries import Status
+from satchel.contracts.variable_places import fill_variables, variables_in
 from satchel.errors import ConflictError, NotFoundError
 from satchel.formats.skill_arguments import with_arguments
-from satchel.groups import Activation
+from satchel.groups.group_activation import Activation
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
-from satchel.prompt import render_content, render_notes
+from satchel.prompt.group_notes import render_notes
+from satchel.prompt.skill_content import render_content
 from satchel.session.loaded_skills import LoadedSkill, LoadedSkills
 from satchel.sources.skill_scan import SKILL_FILE
 from satchel.text import one_line, shorten, visible
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, GroupEntry, SkillEntry, ToolEntry
-    from satchel.contracts import PlanPolicy
-    from satchel.formats import SkillManifest
-    from satchel.prompt import SkillPrompt
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import GroupEntry, SkillEntry, ToolEntry
+    from satchel.contracts.plan import PlanPolicy
+    from satchel.formats.skill_manifest import SkillManifest
+    from satchel.prompt.skill_prompt import SkillPrompt
     from satchel.session.session_options import SessionOptions
     from satchel.shared import SharedState, SharedView
 
@@ -96,7 +98,7 @@ class SessionState:
         names = tuple(names)
         if not names:
             return {}
-        from satchel.contracts import values_of  # lazy: needed only with contracts
+        from satchel.contracts.prompt_variables import values_of  # lazy: needed only with contracts
 
         keys = catalog.contracts.prompt_variables
         # A character takes four bytes at most.

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
-from satchel.runtime import BackgroundTasks, CallTask
-from satchel.runtime.background_tasks import BackgroundTask
+from satchel.runtime.background_tasks import BackgroundTask, BackgroundTasks
+from satchel.runtime.call_task import CallTask
 from satchel.session.planning import write_effects
 from satchel.session.tool_resolver import contract_of
 from satchel.shared import SharedView

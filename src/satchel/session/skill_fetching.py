@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satchel.formats import split_front_matter
+from satchel.formats.front_matter import split_front_matter
 from satchel.sources.skill_scan import SKILL_FILE
 
 if TYPE_CHECKING:
-    from satchel.catalog import SkillEntry
-    from satchel.formats import SkillManifest
+    from satchel.catalog.catalog_entries import SkillEntry
+    from satchel.formats.skill_manifest import SkillManifest
     from satchel.settings import Limits
     from satchel.sources.skill_files import ServedFile
 

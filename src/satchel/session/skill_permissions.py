@@ -17,8 +17,8 @@ from satchel.tools import Item, ToolCall, failure
 from satchel.tools.argument_reading import read_arguments
 
 if TYPE_CHECKING:
-    from satchel.catalog import ToolEntry
-    from satchel.runtime import Handler, Middleware
+    from satchel.catalog.catalog_entries import ToolEntry
+    from satchel.runtime.middleware_chain import Handler, Middleware
     from satchel.session.session_state import SessionState
 
 _SCRIPTS = "run_skill_script"

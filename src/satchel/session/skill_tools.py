@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from satchel.catalog import SkillEntry
+from satchel.catalog.catalog_entries import SkillEntry
 from satchel.errors import ToolError
 from satchel.names import near_misses
 from satchel.runtime.skill_scripts import SCRIPTS_FOLDER, run_script

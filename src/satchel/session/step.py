@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import Change
-from satchel.contracts import fill_variables
-from satchel.groups import changes_between
+from satchel.catalog.catalog_changes import Change
+from satchel.contracts.variable_places import fill_variables
+from satchel.groups.view_digest import changes_between
 from satchel.session.caller import CallApi
 
 if TYPE_CHECKING:
-    from satchel.groups import View, ViewDigest
-    from satchel.prompt import PromptListing
+    from satchel.groups.group_activation import View
+    from satchel.groups.view_digest import ViewDigest
+    from satchel.prompt.skill_listing import PromptListing
     from satchel.session.lazy_dispatcher import LazyDispatcher
     from satchel.session.session_state import SessionState
     from satchel.session.step_history import StepContent
@@ -29,7 +30,7 @@ class StepChanges(tuple[Change, ...]):
     @property
     def text(self) -> str:
         """Return one sentence about the changes for the model, or `""`."""
-        from satchel.prompt import render_changes  # lazy: needed only after changes
+        from satchel.prompt.change_summary import render_changes  # lazy: needed only after changes
 
         return render_changes(self)
 

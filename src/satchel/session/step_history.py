@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from satchel.groups import stable_order
+from satchel.groups.group_activation import stable_order
 from satchel.lazy_dataclass import dataclass
 from satchel.session.rendered_step import schemas
 
 if TYPE_CHECKING:
-    from satchel.groups import ViewDigest
+    from satchel.groups.view_digest import ViewDigest
     from satchel.session.rendered_step import RenderedStep
     from satchel.shared import SharedView
 

@@ -2,10 +2,11 @@
 
 import re
 
-from satchel.catalog import Catalog, Status
-from satchel.contracts import ToolContract
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import Status
+from satchel.contracts.tool_contract import ToolContract
 from satchel.names import BASIC_GROUP, near_misses
-from satchel.runtime import BackgroundTasks
+from satchel.runtime.background_tasks import BackgroundTasks
 from satchel.runtime.error_results import error_result
 from satchel.session.builtin_context import HIDDEN, BuiltinContext
 from satchel.session.group_tool import GroupTool

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from satchel.errors import DefinitionError
-from satchel.formats import FIELD_NAME, ConfigField
+from satchel.formats.config_fields import FIELD_NAME, ConfigField
 from satchel.names import near_misses
 from satchel.sources.configuration import convert_value
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from satchel.errors import DefinitionError, SatchelError
-from satchel.formats import ConfigField
+from satchel.formats.config_fields import ConfigField
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.archive_extraction import MOST_BYTES, MOST_FILES, Extraction, stem_of
 from satchel.setup.downloads import Download, last_part

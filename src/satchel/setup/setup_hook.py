@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from satchel.errors import SatchelError
-from satchel.formats import ConfigField, defines_setup
+from satchel.formats.config_fields import ConfigField
+from satchel.formats.declared_tools import defines_setup
 from satchel.lazy_dataclass import dataclass
 from satchel.runtime.redaction import redacted
 from satchel.setup.setup_context import Person, SetupContext

@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from satchel.errors import SatchelError
-from satchel.formats import ListedPlugin
+from satchel.formats.marketplace_manifest import ListedPlugin
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.archive_extraction import Extraction

@@ -10,9 +10,9 @@ from satchel.formats.toml_tables import toml_table
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.source_units import UnitKind
-from satchel.sources import own_plugins
 from satchel.sources.atomic_write import file_lock, write_atomic
 from satchel.sources.file_reader import UnreadableFileError, is_inside, read_regular
+from satchel.sources.search_roots import own_plugins
 from satchel.text import one_line, shorten
 
 RECORD_FILE = "sources.toml"

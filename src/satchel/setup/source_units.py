@@ -6,21 +6,16 @@ from dataclasses import field
 from typing import Literal
 
 from satchel.diagnostics import Diagnostic, Severity
-from satchel.formats import ListedPlugin
+from satchel.formats.marketplace_manifest import ListedPlugin
 from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault, skill_name_fault
 from satchel.settings import Limits
-from satchel.sources import (
-    PluginFinding,
-    RootKind,
-    SkillFinding,
-    scan_plugins,
-    scan_skills,
-    search_root,
-    skills_of_plugin,
-)
 from satchel.sources.file_reader import is_inside, real_path
 from satchel.sources.marketplaces import is_marketplace, read_listing
+from satchel.sources.plugin_findings import PluginFinding
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.search_roots import RootKind, search_root, skills_of_plugin
+from satchel.sources.skill_scan import SkillFinding, scan_skills
 
 UnitKind = Literal["skill", "plugin"]
 

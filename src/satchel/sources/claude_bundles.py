@@ -5,16 +5,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.formats import (
-    SKILLS_FOLDER,
-    ClaudeManifest,
-    McpServerManifest,
-    PluginManifest,
-    ReadResult,
-    read_claude_plugin,
-    read_claude_servers,
-)
-from satchel.formats.read_result import quoted
+from satchel.formats.claude_manifest import ClaudeManifest, read_claude_plugin, read_claude_servers
+from satchel.formats.mcp_json import McpServerManifest
+from satchel.formats.read_result import ReadResult, quoted
+from satchel.formats.toolkit_manifest import SKILLS_FOLDER, PluginManifest
 from satchel.settings import Limits
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, unreadable
 from satchel.sources.plugin_formats import PluginFormat

@@ -35,7 +35,7 @@ from satchel.sources.projects import SERVERS_FILE
 from satchel.sources.selection import SELECTION_FILE
 
 if TYPE_CHECKING:
-    from satchel.formats import McpServerManifest
+    from satchel.formats.mcp_json import McpServerManifest
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.selection import SelectionFile
     from satchel.sources.skill_scan import SkillFinding

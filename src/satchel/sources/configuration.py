@@ -21,7 +21,7 @@ from satchel.sources.state_files import DATA_VARIABLE, user_folder
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
-    from satchel.formats import ConfigField
+    from satchel.formats.config_fields import ConfigField
     from satchel.sources.file_reader import StampedPath
 
 FOLDER_VARIABLE = "SATCHEL_CONFIG_DIR"

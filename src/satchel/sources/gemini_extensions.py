@@ -4,7 +4,8 @@ import os
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.formats import SKILLS_FOLDER, GeminiManifest, read_gemini_extension
+from satchel.formats.gemini_manifest import GeminiManifest, read_gemini_extension
+from satchel.formats.toolkit_manifest import SKILLS_FOLDER
 from satchel.formats.utf8_text import decode
 from satchel.settings import Limits
 from satchel.sources.claude_bundles import as_plugin, command_paths, ignored_parts, inside_path

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.formats import ListedPlugin, MarketplaceManifest, read_marketplace
+from satchel.formats.marketplace_manifest import ListedPlugin, MarketplaceManifest, read_marketplace
 from satchel.formats.read_result import ReadResult, quoted
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits

@@ -50,7 +50,9 @@ def _bases(site: str, name: str) -> Iterator[ModuleBase]:
         for folder in path_lines(path):
             yield ModuleBase("", folder)
     elif name.startswith("_") and name.endswith(".py"):
-        from satchel.formats import mapped_modules  # lazy: only for editable installations
+        from satchel.formats.editable_finders import (
+            mapped_modules,  # lazy: only for editable installations
+        )
 
         for module, target in mapped_modules(read_or_none(path, _LARGEST) or b"").items():
             stem = target.removesuffix(".py").removesuffix(f"{os.sep}__init__")

@@ -9,18 +9,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic
-from satchel.formats import (
-    DEFAULT_TOOLS,
-    SKILLS_FOLDER,
-    McpServerManifest,
-    OpenManifest,
-    PluginManifest,
-    fill_placeholders,
-    read_open_plugin,
-    read_plugin,
-)
+from satchel.formats.code_references import DEFAULT_TOOLS
 from satchel.formats.declared_tools import declared_tools
+from satchel.formats.mcp_json import McpServerManifest
+from satchel.formats.open_plugin_manifest import OpenManifest, read_open_plugin
 from satchel.formats.read_result import quoted
+from satchel.formats.server_placeholders import fill_placeholders
+from satchel.formats.toolkit_manifest import SKILLS_FOLDER, PluginManifest, read_plugin
 from satchel.names import plugin_name_fault
 from satchel.settings import Limits
 from satchel.sources.file_reader import is_inside, real_path
@@ -72,7 +67,7 @@ def _servers(
     file = finding.folder.get(MCP_FILE)
     if file is None or file.data is None:
         return (), (unreadable(finding, MCP_FILE, "mcp-invalid"),)
-    from satchel.formats import read_mcp  # lazy: it loads pydantic
+    from satchel.formats.mcp_json_reader import read_mcp  # lazy: it loads pydantic
 
     reading = read_mcp(file.data, path, limits, spec)
     root = real_path(finding.path)

@@ -16,7 +16,10 @@ from satchel.sources.plugin_formats import PluginFormat, policy_of
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
-    from satchel.formats import DeclaredTool, ListedPlugin, McpServerManifest, PluginManifest
+    from satchel.formats.declared_tools import DeclaredTool
+    from satchel.formats.marketplace_manifest import ListedPlugin
+    from satchel.formats.mcp_json import McpServerManifest
+    from satchel.formats.toolkit_manifest import PluginManifest
     from satchel.sources.file_reader import UnitFile
     from satchel.sources.plugin_formats import FormatPolicy
     from satchel.sources.search_roots import SearchRoot

@@ -7,8 +7,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.formats import ListedPlugin, PluginManifest, read_plugin
+from satchel.formats.marketplace_manifest import ListedPlugin
 from satchel.formats.read_result import quoted
+from satchel.formats.toolkit_manifest import PluginManifest, read_plugin
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.claude_bundles import read_claude_bundle

@@ -37,7 +37,7 @@ from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, searc
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
-    from satchel.formats import McpServerManifest
+    from satchel.formats.mcp_json import McpServerManifest
 
 SELECTION_FILE = "satchel.toml"
 SELECTION_LIMIT = 256 * KIB

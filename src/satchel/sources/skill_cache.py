@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import quote
 
 from satchel.diagnostics import Diagnostic, Severity, Where
-from satchel.formats import SkillManifest
 from satchel.formats.packed_text import Compressed, packed
+from satchel.formats.skill_manifest import SkillManifest
 from satchel.settings import MIB, Limits
 from satchel.sources.file_reader import Stamp, UnitFile, digest_of
 from satchel.sources.folder_reader import FolderContent

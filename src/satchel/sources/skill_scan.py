@@ -9,8 +9,9 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic, strictly
-from satchel.formats import ReadResult, SkillManifest, read_skill
 from satchel.formats.packed_text import pack
+from satchel.formats.read_result import ReadResult
+from satchel.formats.skill_manifest import SkillManifest, read_skill
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.contained_files import Bounds

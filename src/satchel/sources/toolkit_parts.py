@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.formats import DEFAULT_TOOLS, DeclaredTool, PluginManifest, defines_setup
-from satchel.formats.declared_tools import declared_tools
+from satchel.formats.code_references import DEFAULT_TOOLS
+from satchel.formats.declared_tools import DeclaredTool, declared_tools, defines_setup
 from satchel.formats.read_result import quoted
+from satchel.formats.toolkit_manifest import PluginManifest
 from satchel.formats.utf8_text import decode
 from satchel.settings import Limits
 from satchel.sources.file_reader import is_inside

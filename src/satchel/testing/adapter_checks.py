@@ -21,7 +21,9 @@ from typing import Any, Protocol
 from satchel.errors import ToolError
 from satchel.runtime.middleware import approve
 from satchel.satchel import Satchel
-from satchel.session import Session, Step, StepPlan
+from satchel.session.session import Session
+from satchel.session.step import Step
+from satchel.session.step_plan import StepPlan
 from satchel.testing.sample_files import write_plugin, write_skill
 from satchel.tools import Image, ToolCall
 

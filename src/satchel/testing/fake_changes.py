@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
-from satchel.catalog import Change, Event
+from satchel.catalog.catalog_changes import Change, Event
 from satchel.watch_thread import Changes
 
 

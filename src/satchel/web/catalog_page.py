@@ -6,11 +6,12 @@ from typing import Any
 
 from starlette.requests import Request
 
-from satchel.catalog import Catalog, Entry, Status
+from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import entry_kind
+from satchel.catalog.catalog_entries import Entry, Status
 from satchel.reports.serializer import KINDS, entries_of, entry_json
 from satchel.reports.short_texts import state_of, status_label, worst_first
-from satchel.search import SearchHit
+from satchel.search.search_index import SearchHit
 from satchel.web.page_rendering import Page
 from satchel.web.workbench import Workbench
 

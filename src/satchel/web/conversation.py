@@ -4,12 +4,13 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from satchel.catalog import ToolEntry
+from satchel.catalog.catalog_entries import ToolEntry
 from satchel.lazy_dataclass import dataclass
-from satchel.prompt import about_tokens
-from satchel.session import Recording, Session, Step
-from satchel.session.recording import describe_step
+from satchel.prompt.token_estimate import about_tokens
+from satchel.session.recording import Recording, describe_step
+from satchel.session.session import Session
 from satchel.session.session_state import SkillContent
+from satchel.session.step import Step
 from satchel.tools import ToolCall, ToolContext, ToolResult
 
 _MOST_STEPS = 200

@@ -4,7 +4,8 @@ from typing import Any
 
 from starlette.requests import Request
 
-from satchel.catalog import Catalog, PluginEntry, Status
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import PluginEntry, Status
 from satchel.mcp_servers.server_contributions import SOURCE as SERVERS
 from satchel.reports.config_rows import config_rows
 from satchel.reports.serializer import plugin_in_full

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from satchel.lazy_dataclass import dataclass
-from satchel.prompt import about_tokens
+from satchel.prompt.token_estimate import about_tokens
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import listing_json
-from satchel.session import Session
+from satchel.session.session import Session
 
 MOST_KEPT = 50
 

@@ -6,7 +6,7 @@ from typing import Any
 from starlette.requests import Request
 
 from satchel.errors import SatchelError
-from satchel.prompt import about_tokens
+from satchel.prompt.token_estimate import about_tokens
 from satchel.web.page_rendering import Page
 from satchel.web.prompt_history import PromptSnapshot, prompt_of
 from satchel.web.text_diff import diff_lines

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from satchel.errors import ConflictError, SatchelError
-from satchel.mcp_servers import RemoteServer
 from satchel.mcp_servers.browser_login import LoginDialog, log_in
+from satchel.mcp_servers.server_addresses import RemoteServer
 from satchel.settings import Limits
 from satchel.sources.state_files import state_folder
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from satchel.mcp_servers import RemoteTool
+from satchel.mcp_servers.remote_tool import RemoteTool
 from satchel.names import require_known
 from satchel.reports.serializer import remote_tool_json, server_json
 from satchel.server_registry import ServerState

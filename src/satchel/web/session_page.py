@@ -7,9 +7,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from satchel.contracts import Validation
+from satchel.contracts.plan import Validation
 from satchel.errors import DefinitionError, NotFoundError
-from satchel.session import Recording, replay
+from satchel.session.conversation_replay import replay
+from satchel.session.recording import Recording
 from satchel.tools import ToolCall
 from satchel.web.call_records import result_record
 from satchel.web.conversation import Conversation, StepRecord

@@ -10,10 +10,10 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from starlette.requests import Request
 
-from satchel.catalog import SkillEntry
+from satchel.catalog.catalog_entries import SkillEntry
 from satchel.diagnostics import Where, strictly
 from satchel.errors import ConflictError, NotFoundError, SatchelError, ToolError
-from satchel.formats import read_skill
+from satchel.formats.skill_manifest import read_skill
 from satchel.names import near_misses
 from satchel.reports.serializer import shown
 from satchel.reports.short_texts import status_label

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from satchel.catalog import Change
+from satchel.catalog.catalog_changes import Change
 from satchel.lazy_dataclass import dataclass
 from satchel.runtime.middleware.call_ending import as_text, ending_of
 from satchel.runtime.middleware_chain import Handler

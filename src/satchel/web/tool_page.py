@@ -10,13 +10,13 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from satchel.catalog import ToolEntry
+from satchel.catalog.catalog_entries import ToolEntry
 from satchel.diagnostics import Where
 from satchel.errors import NotFoundError
 from satchel.reports.serializer import shown
 from satchel.reports.short_texts import status_label
 from satchel.runtime.stream_opening import close
-from satchel.session import Session
+from satchel.session.session import Session
 from satchel.tools import Tool, ToolCall, ToolChunk, ToolContext, ToolResult
 from satchel.tools.dialects import DIALECTS
 from satchel.web.call_records import SHOWN_MEDIA, result_record

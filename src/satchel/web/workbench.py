@@ -7,15 +7,16 @@ from contextlib import suppress
 from threading import Lock
 from typing import Any, TypeVar
 
-from satchel.catalog import Catalog
+from satchel.catalog.catalog import Catalog
 from satchel.diagnostics import Severity
 from satchel.errors import NotFoundError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 from satchel.reports.short_texts import location_text
 from satchel.satchel import Satchel
-from satchel.search import SearchHit, SearchIndex, documents_of
-from satchel.session import Session
+from satchel.search.search_documents import documents_of
+from satchel.search.search_index import SearchHit, SearchIndex
+from satchel.session.session import Session
 from satchel.text import shorten
 from satchel.web.call_records import CallRecords
 from satchel.web.conversation import Conversation

@@ -7,7 +7,8 @@ that has some is left out. Normalizers run in the process, when the tool is call
 from collections.abc import Mapping
 from typing import Any, get_origin
 
-from satchel.contracts import ToolConfigParam, ToolContract, ToolStateEffect, ToolStateRead
+from satchel.contracts.contract_parts import ToolConfigParam, ToolStateEffect, ToolStateRead
+from satchel.contracts.tool_contract import ToolContract
 from satchel.errors import DefinitionError
 from satchel.workers.codec import is_exact
 

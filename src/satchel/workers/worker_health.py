@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from satchel.catalog import PluginContribution
+from satchel.catalog.catalog_entries import PluginContribution
 from satchel.workers.worker_processes import WorkerHandle
 
 DOWN = "plugin-worker-down"

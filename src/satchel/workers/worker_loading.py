@@ -12,17 +12,20 @@ from pickle import Pickler
 from types import MappingProxyType
 from typing import Any
 
-from satchel.catalog import Group, PluginContribution, Status, ToolContribution
+from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import RULES, Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
-from satchel.formats import ConfigField
-from satchel.mcp_servers import WorkerServer
-from satchel.plugins import fingerprint
+from satchel.formats.config_fields import ConfigField
+from satchel.mcp_servers.server_addresses import WorkerServer
+from satchel.plugins.value_fingerprint import fingerprint
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
-from satchel.sources import MANIFEST_FILE, Configuration, PackageFinding, PluginFinding
 from satchel.sources.compiled_cache import compiled_cache, forget_compiled
+from satchel.sources.configuration import Configuration
+from satchel.sources.package_scan import PackageFinding
 from satchel.sources.plugin_environments import installed
+from satchel.sources.plugin_findings import PluginFinding
+from satchel.sources.plugin_formats import MANIFEST_FILE
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
 from satchel.workers.codec import COMPLETE, HOST_DECIDES

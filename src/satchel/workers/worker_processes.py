@@ -20,14 +20,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from satchel.diagnostics import Diagnostic
-    from satchel.mcp_servers import (
-        ServerHandle,
-        ServerPool,
-        ServerSnapshot,
-        ToolDefinition,
-        WorkerServer,
-    )
+    from satchel.mcp_servers.server_addresses import WorkerServer
     from satchel.mcp_servers.server_connection import OnProgress
+    from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
+    from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
     from satchel.runtime.error_results import ErrorText
     from satchel.settings import Limits
     from satchel.tools import ToolResult
@@ -54,7 +50,7 @@ class WorkerPool:
 
     def start(self, name: str, server: WorkerServer, values: Mapping[str, Any]) -> WorkerHandle:
         """Start a process, and wait until its plugin is loaded or has failed."""
-        from satchel.mcp_servers import ServerPool  # lazy: needed only with a process
+        from satchel.mcp_servers.server_pool import ServerPool  # lazy: needed only with a process
 
         started_at = time.perf_counter()
         with self._lock:
@@ -113,7 +109,9 @@ class WorkerHandle:
         """Send a question and wait for the answer, at most a second. Raises `ToolError`."""
         if self.snapshot.outage is not None:
             raise ToolError("the process of the plugin is not running now; try again later")
-        from satchel.mcp_servers import ToolDefinition  # lazy: needed only with a process
+        from satchel.mcp_servers.tool_definitions import (
+            ToolDefinition,  # lazy: needed only with a process
+        )
 
         asking = self._handle.call(ToolDefinition(name=what), question, lambda _: None)
         try:

@@ -4,10 +4,10 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from satchel.contracts import ToolContract
 from satchel.contracts.contract_binding import injected_arguments
-from satchel.mcp_servers import RemoteTool, ToolDefinition
-from satchel.mcp_servers.remote_tool import BeginCall, RunningCall
+from satchel.contracts.tool_contract import ToolContract
+from satchel.mcp_servers.remote_tool import BeginCall, RemoteTool, RunningCall
+from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.tools import ToolChunk, ToolContext, ToolResult
 from satchel.tools.tool_results import FinalResult
 from satchel.workers.codec import (

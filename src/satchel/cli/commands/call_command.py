@@ -13,7 +13,7 @@ from satchel.errors import NotFoundError, SatchelError
 
 if TYPE_CHECKING:
     import satchel
-    from satchel.catalog import ToolEntry
+    from satchel.catalog.catalog_entries import ToolEntry
 
 
 @click.command("call", cls=CatalogCommand)

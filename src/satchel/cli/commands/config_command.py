@@ -21,7 +21,7 @@ from satchel.cli.plugin_config import PluginConfigView, as_texts, ask_for, open_
 from satchel.cli.rendering import diagnostic_line, table
 from satchel.diagnostics import has_error
 from satchel.errors import SatchelError
-from satchel.formats import FIELD_NAME
+from satchel.formats.config_fields import FIELD_NAME
 from satchel.reports.config_rows import config_rows
 from satchel.reports.short_texts import relative
 from satchel.sources.configuration import configuration_path

@@ -24,7 +24,8 @@ from satchel.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from satchel.catalog import Catalog, Entry
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import Entry
 
 _CONTRACTS = "contracts"
 _LONG_SOURCE = 16

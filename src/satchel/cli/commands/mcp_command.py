@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import satchel
-from satchel.catalog import SkillEntry, ToolEntry
+from satchel.catalog.catalog_entries import SkillEntry, ToolEntry
 from satchel.cli.agreement import require_agreement
 from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
@@ -19,8 +19,9 @@ from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
 from satchel.loader.trust_gate import project_parts
-from satchel.mcp_servers import RemoteServer, ServerConfig
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pin_files
+from satchel.mcp_servers.server_addresses import RemoteServer
+from satchel.mcp_servers.server_contributions import ServerConfig
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.names import near_misses
 from satchel.reports.serializer import listed, remote_tool_json, server_json

@@ -18,7 +18,7 @@ from satchel.cli.new_templates import (
 from satchel.errors import SatchelError
 from satchel.names import plugin_name_fault, skill_name_fault
 from satchel.settings import Limits
-from satchel.sources import normalized
+from satchel.sources.distributions import normalized
 from satchel.text import one_line
 
 _DEFAULT = "Says what {name} does. Use when a task mentions {name}."

@@ -6,7 +6,8 @@ import satchel
 from satchel.cli.base_command import CatalogCommand, Sources, activates_groups
 from satchel.cli.console import Console
 from satchel.cli.rendering import summary
-from satchel.prompt import DEFAULT_BUDGET, about_tokens
+from satchel.prompt.skill_prompt import DEFAULT_BUDGET
+from satchel.prompt.token_estimate import about_tokens
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import listing_json
 from satchel.reports.short_texts import count

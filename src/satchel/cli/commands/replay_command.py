@@ -26,7 +26,8 @@ def command(
     means that something differs.
     """
     # Lazy: not needed for `--help`.
-    from satchel.session import Recording, replay
+    from satchel.session.conversation_replay import replay
+    from satchel.session.recording import Recording
 
     recorded = Recording.load(recording)
     app = sources.open(run_code=True, servers=True)

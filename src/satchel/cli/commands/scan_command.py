@@ -30,7 +30,8 @@ def command(
     """
     # Lazy: not needed for `--help`.
     from satchel.cli.scan_report import github_line, sarif_report
-    from satchel.scan import SCAN_RULES, scan_path
+    from satchel.scan.file_scanner import scan_path
+    from satchel.scan.scan_rules import SCAN_RULES
 
     if unknown := [name for name in ignore if name not in SCAN_RULES]:
         near = near_misses(unknown[0], SCAN_RULES) or tuple(SCAN_RULES)

@@ -10,8 +10,9 @@ from satchel.cli.rendering import summary, table
 from satchel.reports.serializer import hit_json
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, SkillEntry, ToolEntry
-    from satchel.search import SearchHit
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import SkillEntry, ToolEntry
+    from satchel.search.search_index import SearchHit
 
 
 @click.command("search", cls=CatalogCommand)
@@ -38,7 +39,8 @@ def command(
     plugin code is run.
     """
     # Lazy: not needed for `--help`.
-    from satchel.search import SearchIndex, documents_of
+    from satchel.search.search_documents import documents_of
+    from satchel.search.search_index import SearchIndex
 
     catalog = sources.open(run_code=False).catalog
     index = SearchIndex()

@@ -19,7 +19,8 @@ from satchel.reports.short_texts import count, relative, status_label
 from satchel.text import one_line, visible
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, Entry, ToolEntry
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_entries import Entry, ToolEntry
 
 _MAX_FILES = 20
 

@@ -21,19 +21,20 @@ from satchel.cli.rendering import diagnostic_line
 from satchel.cli.signal_handling import run_to_end
 from satchel.diagnostics import Diagnostic, has_error
 from satchel.errors import SatchelError
-from satchel.formats import to_plain
+from satchel.formats.frozen_values import to_plain
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.serializer import outcome_json
 from satchel.reports.short_texts import count, relative
-from satchel.sources import MANIFEST_FILE, Precedence, format_of
 from satchel.sources.configuration import read_configuration
+from satchel.sources.plugin_formats import MANIFEST_FILE, format_of
 from satchel.sources.scratch_world import scratch_world
+from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten, visible
 from satchel.tools import ToolResult
 from satchel.tools.tool_examples import validate_examples
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginEntry, ToolEntry
+    from satchel.catalog.catalog_entries import PluginEntry, ToolEntry
 
 _MAX_SHOWN = 120
 # The diagnostic has no structured fields for the tool and the configuration field.

@@ -16,9 +16,11 @@ from satchel.reports.short_texts import short_path
 from satchel.setup.folder_placement import removed
 from satchel.setup.install_lock import exclusive_change
 from satchel.setup.pip_packages import installed, uninstall
-from satchel.sources import DistributionFinding, format_of, normalized, own_plugins
 from satchel.sources.configuration import configuration_path
+from satchel.sources.distributions import DistributionFinding, normalized
 from satchel.sources.marketplaces import is_marketplace
+from satchel.sources.plugin_formats import format_of
+from satchel.sources.search_roots import own_plugins
 from satchel.sources.state_files import data_folder
 from satchel.text import one_line
 

@@ -21,7 +21,9 @@ from satchel.text import one_line
 
 if TYPE_CHECKING:
     from satchel.formats.toolkit_manifest import GroupManifest, PluginManifest
-    from satchel.sources import PluginFinding, PluginScan, SkillFinding, SkillScan
+    from satchel.sources.plugin_findings import PluginFinding
+    from satchel.sources.plugin_scan import PluginScan
+    from satchel.sources.skill_scan import SkillFinding, SkillScan
 
 _FILES = frozenset(
     {"SKILL.md", "toolkit.yaml", "plugin.json", "marketplace.json", "mcp.json", ".mcp.json"}
@@ -132,9 +134,11 @@ class Checked:
 def check(path: str) -> Checked:
     """Read all skills, plugins and marketplaces at a path."""
     # Lazy: not needed for `--help`.
-    from satchel.sources import NAMESPACE, RootKind, scan_skills, search_root
     from satchel.sources.file_reader import is_inside
     from satchel.sources.marketplaces import is_marketplace
+    from satchel.sources.plugin_formats import NAMESPACE
+    from satchel.sources.search_roots import RootKind, search_root
+    from satchel.sources.skill_scan import scan_skills
 
     # A manifest in one of these folders belongs to the plugin around it.
     manifest_folders = (".claude-plugin", NAMESPACE)
@@ -197,8 +201,10 @@ def _limits() -> Limits:
 
 def _scan_plugins(scan: SkillScan, manifest_folders: tuple[str, ...]) -> list[PluginScan]:
     """Scan the plugins and marketplaces in the folders of a scan; a folder may be both."""
-    from satchel.sources import RootKind, format_of, scan_plugins, search_root
     from satchel.sources.marketplaces import is_marketplace
+    from satchel.sources.plugin_formats import format_of
+    from satchel.sources.plugin_scan import scan_plugins
+    from satchel.sources.search_roots import RootKind, search_root
 
     scans: list[PluginScan] = []
     listed: set[str] = set()
@@ -218,7 +224,8 @@ def _scan_plugins(scan: SkillScan, manifest_folders: tuple[str, ...]) -> list[Pl
 
 def _scan_skills_of(plugin: PluginFinding) -> Iterable[SkillScan]:
     """Find the skills of a plugin by the rules with which it is loaded."""
-    from satchel.sources import scan_skills, skills_of_plugin
+    from satchel.sources.search_roots import skills_of_plugin
+    from satchel.sources.skill_scan import scan_skills
 
     for folder in plugin.skills:
         yield scan_skills(skills_of_plugin(folder, plugin.path, plugin.policy), _limits())
@@ -226,8 +233,8 @@ def _scan_skills_of(plugin: PluginFinding) -> Iterable[SkillScan]:
 
 def _scan_commands_of(plugin: PluginFinding) -> Iterable[SkillScan]:
     """Find the commands of a plugin by the rules with which it is loaded."""
-    from satchel.sources import RootKind, skills_of_plugin
     from satchel.sources.command_scan import scan_commands
+    from satchel.sources.search_roots import RootKind, skills_of_plugin
 
     for path in plugin.command_paths:
         root = skills_of_plugin(path, plugin.path, plugin.policy, holds=RootKind.COMMANDS)
@@ -236,7 +243,7 @@ def _scan_commands_of(plugin: PluginFinding) -> Iterable[SkillScan]:
 
 def _never_loaded(scan: SkillScan) -> Iterable[Diagnostic]:
     """Report the skills of an open plugin that are outside the folders of the format."""
-    from satchel.sources import SKILL_FILE, scan_skills
+    from satchel.sources.skill_scan import SKILL_FILE, scan_skills
 
     lenient = replace(scan.place.policy, has_strict_skills=False)
     for key in sorted(scan.walked) if scan.place.policy.has_strict_skills else ():

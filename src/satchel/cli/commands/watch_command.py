@@ -22,7 +22,8 @@ from satchel.text import one_line
 
 if TYPE_CHECKING:
     import satchel
-    from satchel.catalog import Catalog, Change
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_changes import Change
     from satchel.diagnostics import Diagnostic
 
     ChangeQueue = SimpleQueue["Change | None"]
@@ -163,7 +164,7 @@ def _write_form(app: "satchel.Satchel", last: object, console: Console) -> objec
 
 def _loaded_as_json(app: "satchel.Satchel", catalog: "Catalog", console: Console) -> None:
     # Lazy: not needed for `--help`.
-    from satchel.catalog import loaded_events
+    from satchel.catalog.catalog_changes import loaded_events
 
     _changes_as_json(loaded_events(catalog), catalog, console)
     console.say(_size(app, catalog))
