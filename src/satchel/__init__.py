@@ -79,30 +79,45 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "catalog": "Catalog Change Event Group Status",
-            "contracts": (
-                "DROP_STEP ContractError Contracts Filled Plan PlanPolicy ToolConfigParam "
-                "ToolContract ToolInvariant ToolStateEffect ToolStateRead Validation Verdict"
+            "catalog.catalog": "Catalog",
+            "catalog.catalog_changes": "Change Event",
+            "catalog.catalog_entries": "Group Status",
+            "contracts.contract_errors": "ContractError",
+            "contracts.contract_parts": (
+                "DROP_STEP ToolConfigParam ToolInvariant ToolStateEffect ToolStateRead"
             ),
+            "contracts.contract_set": "Contracts",
+            "contracts.plan": "Plan PlanPolicy Validation Verdict",
+            "contracts.prompt_variables": "Filled",
+            "contracts.tool_contract": "ToolContract",
             "diagnostics": "Diagnostic Severity",
             "errors": "ConflictError DefinitionError NotFoundError SatchelError ToolError",
-            "formats": "ConfigField",
+            "formats.config_fields": "ConfigField",
             "formats.skill_handler": "SkillHandler",
-            "plugins": "hookimpl",
-            "providers": "Contribution Provider Skill",
-            "provider_messages": "calls_in result_messages",
-            "prompt": "ListingForm PromptListing SkillPrompt about_tokens",
-            "tool_registry": "ToolRegistry",
-            "mcp_servers": (
-                "HttpServer OAuthClient RemoteClient ServerOptions SseServer StdioServer"
-            ),
-            "runtime": "ScopedMiddleware",
-            "satchel": "Satchel",
-            "session": "Recording ReplayDifference Session SkillContent Step StepChanges replay",
+            "mcp_servers.oauth_client": "OAuthClient",
+            "mcp_servers.remote_client": "RemoteClient",
+            "mcp_servers.server_addresses": "HttpServer SseServer StdioServer",
+            "mcp_servers.server_options": "ServerOptions",
+            "plugins.hookspecs": "hookimpl",
+            "prompt.listing_words": "ListingForm",
+            "prompt.skill_listing": "PromptListing",
+            "prompt.skill_prompt": "SkillPrompt",
+            "prompt.token_estimate": "about_tokens",
+            "provider_messages.message_formats": "calls_in result_messages",
+            "providers.provider": "Contribution Provider",
+            "providers.skill": "Skill",
+            "runtime.middleware_chain": "ScopedMiddleware",
             "runtime.program_runner": "Program ProgramRunner",
-            "settings": "Limits Sandbox WatchTimings Settings",
-            "sources": "Precedence SearchRoot conventional_roots",
+            "satchel": "Satchel",
+            "session.conversation_replay": "ReplayDifference replay",
+            "session.recording": "Recording",
+            "session.session": "Session",
+            "session.session_state": "SkillContent",
+            "session.step": "Step StepChanges",
+            "settings": "Limits Sandbox Settings WatchTimings",
             "sources.projects": "Project",
+            "sources.search_roots": "Precedence SearchRoot conventional_roots",
+            "tool_registry": "ToolRegistry",
             "tools": (
                 "Audio FunctionTool Image McpPrompt McpResource Resource ResourceLink Text Tool "
                 "ToolCall ToolChunk ToolContext ToolResult pydantic_to_json_schema "

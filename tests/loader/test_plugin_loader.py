@@ -44,7 +44,7 @@ class Importer:
 @pytest.fixture
 def importer(monkeypatch):
     importer = Importer()
-    monkeypatch.setattr("satchel.plugins.load_folder", importer)
+    monkeypatch.setattr("satchel.plugins.folder_loading.load_folder", importer)
     yield importer
     importer.gate.set()
 
@@ -296,7 +296,7 @@ def packages(monkeypatch, importer):
         assert importer.gate.wait(10)
         return replace(builtin_providers.read_package(found, rank), code=object())
 
-    monkeypatch.setattr("satchel.plugins.load_package", load_package)
+    monkeypatch.setattr("satchel.plugins.package_loading.load_package", load_package)
     return importer
 
 
@@ -385,7 +385,7 @@ def test_a_version_with_a_life_is_started_with_its_configuration(
         seen.append((dict(config.values), alone))
         return supply
 
-    monkeypatch.setattr("satchel.plugins.started", start)
+    monkeypatch.setattr("satchel.plugins.folder_loading.started", start)
     values = {"demo": {"size": 3}}
     import_plugins(given(plugin_values=values), scan("near"))
     import_plugins(given(plugin_values=values, in_background=True), scan("near"))
@@ -400,7 +400,7 @@ def test_a_plugin_that_asks_for_a_process_gets_one(given, importer, write, scan,
         started.append(workers)
         return replace(supply, code=object())
 
-    monkeypatch.setattr("satchel.workers.load_worker", load_worker)
+    monkeypatch.setattr("satchel.workers.worker_loading.load_worker", load_worker)
     processes = object()
     import_plugins(given(workers=processes), scan("near"))
     assert (started, importer.imported) == ([processes], [])

@@ -271,7 +271,7 @@ def test_a_server_learns_which_names_are_taken_and_by_whom(given, monkeypatch):
 def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(given, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "satchel.mcp_servers.collect_server_skills",
+        "satchel.mcp_servers.server_skills.collect_server_skills",
         lambda servers, taken, _limits: asked.append((list(servers), taken)) or ((),),
     )
     up, down = SimpleNamespace(source="mcp:up"), SimpleNamespace(source="mcp:down")

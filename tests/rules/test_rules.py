@@ -90,7 +90,7 @@ LATE_IMPORTS = {
     "setup/artefact_signatures.py: satchel.setup.signature_verification.verified_signers": (
         "it needs an extra"
     ),
-    "catalog/catalog.py: satchel.contracts.Contracts": "needed only with contracts",
+    "catalog/catalog.py: satchel.contracts.contract_set.Contracts": "needed only with contracts",
     "catalog/catalog_entries.py: satchel.sources.skill_files.IN_FOLDER": "needed only with skills",
     "catalog/catalog_entries.py: satchel.sources.skill_files.LocalSkillReader": (
         "needed only with skill folders"
@@ -107,19 +107,31 @@ LATE_IMPORTS = {
     "session/session_state.py: satchel.session.skill_permissions.allowed_remark": (
         "few hosts enforce what skills allow"
     ),
-    "loader/config_binder.py: satchel.plugins.bind_config": (
+    "loader/config_binder.py: satchel.plugins.config_binding.bind_config": (
         "needed only with tools or configuration"
     ),
-    "loader/contract_checks.py: satchel.contracts.unknown_variable": "needed only with contracts",
-    "loader/contract_checks.py: satchel.contracts.variables_in": "needed only with contracts",
-    "loader/contract_checks.py: satchel.plugins.contract_without_tool": (
+    "loader/contract_checks.py: satchel.contracts.prompt_variables.unknown_variable": (
         "needed only with contracts"
     ),
-    "loader/builtin_providers.py: satchel.plugins.load_folder": "needed only with plugin code",
-    "loader/builtin_providers.py: satchel.plugins.load_package": "needed only with plugin code",
-    "loader/plugin_loader.py: satchel.plugins.started": "needed only with plugin code",
-    "loader/plugin_loader.py: satchel.workers.load_worker": "needed only by isolated plugins",
-    "loader/builtin_providers.py: satchel.mcp_servers.collect_server_skills": (
+    "loader/contract_checks.py: satchel.contracts.variable_places.variables_in": (
+        "needed only with contracts"
+    ),
+    "loader/contract_checks.py: satchel.plugins.contract_attachment.contract_without_tool": (
+        "needed only with contracts"
+    ),
+    "loader/builtin_providers.py: satchel.plugins.folder_loading.load_folder": (
+        "needed only with plugin code"
+    ),
+    "loader/builtin_providers.py: satchel.plugins.package_loading.load_package": (
+        "needed only with plugin code"
+    ),
+    "loader/plugin_loader.py: satchel.plugins.folder_loading.started": (
+        "needed only with plugin code"
+    ),
+    "loader/plugin_loader.py: satchel.workers.worker_loading.load_worker": (
+        "needed only by isolated plugins"
+    ),
+    "loader/builtin_providers.py: satchel.mcp_servers.server_skills.collect_server_skills": (
         "needed only with MCP servers"
     ),
     "loader/builtin_providers.py: satchel.mcp_servers.server_contributions.server_contributions": (
@@ -131,15 +143,19 @@ LATE_IMPORTS = {
     "loader/builtin_providers.py: satchel.sources.cached_scan.scan_through_cache": (
         "needed only with skill folders"
     ),
-    "loader/builtin_providers.py: satchel.sources.scan_plugins": "needed only with plugin folders",
+    "loader/builtin_providers.py: satchel.sources.plugin_scan.scan_plugins": (
+        "needed only with plugin folders"
+    ),
     "loader/builtin_providers.py: satchel.sources.lost_files.has_lost_manifest": (
         "needed only with plugin folders"
     ),
     "loader/builtin_providers.py: satchel.sources.plugin_scan.missing_manifest": (
         "needed only with plugin folders"
     ),
-    "loader/builtin_providers.py: satchel.sources.scan_skills": "needed only with skill folders",
-    "loader/builtin_providers.py: satchel.sources.SkillScan": "needed only with skills",
+    "loader/builtin_providers.py: satchel.sources.skill_scan.scan_skills": (
+        "needed only with skill folders"
+    ),
+    "loader/builtin_providers.py: satchel.sources.skill_scan.SkillScan": "needed only with skills",
     "loader/trust_gate.py: satchel.sources.code_units.has_same_programs": (
         "needed only with projects"
     ),
@@ -188,26 +204,32 @@ LATE_IMPORTS = {
         "needed only with skills in code"
     ),
     "provider_registry.py: satchel.providers.provided.take": ("needed only with skills in code"),
-    "provider_registry.py: satchel.providers.provider_fault": ("needed only with skills in code"),
-    "host_registrations.py: satchel.contracts.ToolContract": "needed only with contracts",
-    "host_registrations.py: satchel.contracts.bind_contract": "needed only with contracts",
+    "provider_registry.py: satchel.providers.provider.provider_fault": (
+        "needed only with skills in code"
+    ),
+    "host_registrations.py: satchel.contracts.tool_contract.ToolContract": (
+        "needed only with contracts"
+    ),
+    "host_registrations.py: satchel.contracts.contract_binding.bind_contract": (
+        "needed only with contracts"
+    ),
     "satchel.py: satchel.mcp_servers.server_declarations.unique_server_names": (
         "needed only with MCP servers"
     ),
-    "host_registrations.py: satchel.plugins.bind_state": "needed only with tools",
-    "host_registrations.py: satchel.providers.Skill": "needed only with skills in code",
-    "host_registrations.py: satchel.providers.find_skill": "needed only with skills in code",
-    "satchel.py: satchel.runtime.ScopedMiddleware": "needed only with middleware",
+    "host_registrations.py: satchel.plugins.config_binding.bind_state": "needed only with tools",
+    "host_registrations.py: satchel.providers.skill.Skill": "needed only with skills in code",
+    "host_registrations.py: satchel.providers.skill.find_skill": "needed only with skills in code",
+    "satchel.py: satchel.runtime.middleware_chain.ScopedMiddleware": "needed only with middleware",
     "reconciler.py: satchel.server_registry.ServerRegistry": "needed only with MCP servers",
-    "satchel.py: satchel.session.Session": "needed only with a session",
-    "satchel.py: satchel.session.SessionOptions": "needed only with a session",
+    "satchel.py: satchel.session.session.Session": "needed only with a session",
+    "satchel.py: satchel.session.session_options.SessionOptions": "needed only with a session",
     "sources/selection.py: satchel.formats.server_entries.read_claude_servers": (
         "few projects have servers"
     ),
     "sources/cached_scan.py: satchel.sources.skill_cache.load_scan": "it loads SQLite; most roots "
     "have few skills",
     "sources/cached_scan.py: satchel.sources.skill_cache.save_scan": "as above",
-    "catalog_watch.py: satchel.sources.change_events": "needed only by a watch",
+    "catalog_watch.py: satchel.sources.watcher.change_events": "needed only by a watch",
     "satchel.py: satchel.tool_registry.ToolRegistry": "needed only with tools",
     "host_registrations.py: satchel.tools.FunctionTool": "needed only with tools",
     "host_registrations.py: satchel.tools.set_extended_model": "needed only with tools",
@@ -215,11 +237,11 @@ LATE_IMPORTS = {
     "catalog_watch.py: satchel.watch_thread.WatchThread": "needed only by a watch",
     "reconciler.py: satchel.watch_thread.ImportRetry": "needed only by a watch",
     "session/calls.py: satchel.runtime.middleware.approval.ApprovalMiddleware": "few hosts ask",
-    "session/caller.py: satchel.contracts.Contracts": "needed only with contracts",
-    "session/caller.py: satchel.prompt.ToolGuideEntry": "needed only by a planner",
-    "session/caller.py: satchel.prompt.render_guide": "needed only by a planner",
+    "session/caller.py: satchel.contracts.contract_set.Contracts": "needed only with contracts",
+    "session/caller.py: satchel.prompt.tool_guide.ToolGuideEntry": "needed only by a planner",
+    "session/caller.py: satchel.prompt.tool_guide.render_guide": "needed only by a planner",
     "background_loop.py: satchel.runtime.event_loop_thread.EventLoopThread": ("it loads asyncio"),
-    "loader/pass_provider.py: satchel.sources.empty_root": "few folders bring nothing",
+    "loader/pass_provider.py: satchel.sources.empty_roots.empty_root": "few folders bring nothing",
     "session/caller.py: satchel.session.sync_calls.run_sync": "most hosts have a loop",
     "session/caller.py: satchel.session.sync_calls.stream_sync": "most hosts have a loop",
     "session/lazy_dispatcher.py: satchel.session.calls.CallDispatcher": "needed only with calls",
@@ -229,7 +251,7 @@ LATE_IMPORTS = {
     "session/own_tools.py: satchel.runtime.skill_scripts.scripts_of": (
         "a prompt needs only the names of the tools"
     ),
-    "session/own_tools.py: satchel.runtime.task_tools": (
+    "session/own_tools.py: satchel.runtime.background_tasks.task_tools": (
         "a prompt needs only the names of the tools"
     ),
     "session/own_tools.py: satchel.session.group_tool.GroupTool": (
@@ -256,22 +278,26 @@ LATE_IMPORTS = {
         "needed only with MCP servers"
     ),
     "session/session.py: satchel.session.resource_reading.read_resource": ("few sessions read one"),
-    "session/session.py: satchel.contracts.Filled": "needed only with contracts",
-    "session/session.py: satchel.contracts.unknown_variable": "needed only with contracts",
+    "session/session.py: satchel.contracts.prompt_variables.Filled": "needed only with contracts",
+    "session/session.py: satchel.contracts.prompt_variables.unknown_variable": (
+        "needed only with contracts"
+    ),
     "session/session.py: satchel.session.planning.require_policy": "needed only with a policy",
     "session/session.py: satchel.session.saved_state.dump_state": "needed only to save a session",
     "session/session.py: satchel.session.saved_state.restore_state": (
         "needed only to save a session"
     ),
-    "session/session_state.py: satchel.contracts.values_of": "needed only with contracts",
-    "session/step.py: satchel.prompt.render_changes": "needed only after changes",
+    "session/session_state.py: satchel.contracts.prompt_variables.values_of": (
+        "needed only with contracts"
+    ),
+    "session/step.py: satchel.prompt.change_summary.render_changes": "needed only after changes",
     "session/step.py: satchel.session.calls.with_context": "needed only with calls",
     "session/step.py: satchel.session.step_plan.StepPlan": "needed only by some frameworks",
-    "shared.py: satchel.prompt.render_sections": "needed only with a session",
-    "shared.py: satchel.search.SearchIndex": "needed only by a search",
-    "shared.py: satchel.search.documents_of": "needed only by a search",
-    "sources/open_plugins.py: satchel.formats.read_mcp": "it loads pydantic",
-    "sources/module_paths.py: satchel.formats.mapped_modules": (
+    "shared.py: satchel.prompt.group_notes.render_sections": "needed only with a session",
+    "shared.py: satchel.search.search_index.SearchIndex": "needed only by a search",
+    "shared.py: satchel.search.search_documents.documents_of": "needed only by a search",
+    "sources/open_plugins.py: satchel.formats.mcp_json_reader.read_mcp": "it loads pydantic",
+    "sources/module_paths.py: satchel.formats.editable_finders.mapped_modules": (
         "needed only by editable installations"
     ),
     "sources/package_scan.py: satchel.sources.plugin_scan.read_toolkit": (
@@ -280,8 +306,12 @@ LATE_IMPORTS = {
     "tool_registration.py: satchel.tools.FunctionTool": "needed only with tools",
     "tool_registration.py: satchel.tools.Tool": "needed only with tools",
     "tool_registration.py: satchel.tools.as_tool": "needed only with tools",
-    "workers/worker_processes.py: satchel.mcp_servers.ServerPool": "needed only with a process",
-    "workers/worker_processes.py: satchel.mcp_servers.ToolDefinition": "needed only with a process",
+    "workers/worker_processes.py: satchel.mcp_servers.server_pool.ServerPool": (
+        "needed only with a process"
+    ),
+    "workers/worker_processes.py: satchel.mcp_servers.tool_definitions.ToolDefinition": (
+        "needed only with a process"
+    ),
     "workers/worker_processes.py: satchel.runtime.redaction.redacted": "needed only by an error",
     "satchel.py: satchel.runtime.scoped_runner.ScopedRunner": "few hosts have runners",
     "testing/fixtures.py: satchel.satchel.Satchel": "pytest imports the fixtures at every start",

@@ -190,7 +190,7 @@ def test_the_loop_goes_on_while_a_plain_generator_works():
 def test_a_plain_function_that_never_returns_does_not_keep_the_process_alive():
     code = (
         "import asyncio, threading\n"
-        "from satchel.runtime import run_call\n"
+        "from satchel.runtime.call_pipeline import run_call\n"
         "from satchel.settings import Limits\n"
         "from satchel.tools import FunctionTool, ToolCall\n"
         "tool = FunctionTool(lambda: threading.Event().wait(), name='block')\n"

@@ -258,7 +258,7 @@ def test_of_a_long_query_the_beginning_counts(world):
 
 def test_sqlite_is_loaded_when_something_is_first_held():
     code = (
-        "import sys; from satchel.search import SearchDocument, SearchIndex\n"
+        "import sys; from satchel.search.search_index import SearchDocument, SearchIndex\n"
         "index = SearchIndex(); index.search('pdf'); index.bring_up_to_date([])\n"
         "assert 'sqlite3' not in sys.modules\n"
         "index.bring_up_to_date([SearchDocument(kind='skill', name='pdf', description='')])\n"

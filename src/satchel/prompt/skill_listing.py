@@ -1,5 +1,7 @@
 """The skill listing of the prompt: the fullest form that fits into its budget."""
 
+from __future__ import annotations
+
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -7,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
 from operator import attrgetter, lt
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
@@ -27,6 +29,9 @@ from satchel.prompt.skill_prompt import (
 )
 from satchel.text import one_line, shorten, xml, xml_path
 
+if TYPE_CHECKING:
+    from satchel.catalog.catalog_entries import SkillEntry
+
 # A shorter start of a description does not say what the skill is for.
 _MIN_DESCRIPTION = 20
 # The longest description in a listing of names.
@@ -42,34 +47,6 @@ _FIRST_IN_LINES = 512
 _MOST_TEXTS = 8192
 """About as many names and lines as a listing of names tries."""
 _NAME = attrgetter("name")
-
-
-class PromptedSkill(Protocol):
-    """What the prompt says about one skill; a `SkillEntry` of the catalog has all of it."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def description(self) -> str:
-        """Its description."""
-
-    @property
-    def folder(self) -> str:
-        """Its folder; `""` if it has none."""
-
-    @property
-    def scope(self) -> int:
-        """The precedence of its source; over the budget, higher ones are left out first."""
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Its groups, all of them active."""
-
-    @property
-    def source(self) -> str:
-        """Where it comes from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +75,7 @@ class SkillTexts:
         self.plain, self.escaped, self.path = keep(one_line), keep(xml), keep(xml_path)
         self.line = keep(self._line)
 
-    def renewed(self, count: int) -> "SkillTexts":
+    def renewed(self, count: int) -> SkillTexts:
         """Return these, or none if most of them are of former descriptions of `count` skills."""
         current = min(count, _FIRST_IN_LINES)
         return self if self.plain.cache_info().currsize <= 2 * current + 64 else SkillTexts()
@@ -109,7 +86,7 @@ class SkillTexts:
 
 
 def render_skills(
-    skills: Sequence[PromptedSkill],
+    skills: Sequence[SkillEntry],
     prompt: SkillPrompt,
     *,
     can_load: bool = False,
@@ -135,7 +112,7 @@ def render_skills(
     )
 
 
-def _by_name(skills: Sequence[PromptedSkill]) -> Sequence[PromptedSkill]:
+def _by_name(skills: Sequence[SkillEntry]) -> Sequence[SkillEntry]:
     """Sort skills by name, ignoring case. Those of a catalog usually are in this order."""
     names = [*map(attrgetter("name"), skills)]
     text = "\n".join(names)
@@ -150,10 +127,10 @@ def _by_name(skills: Sequence[PromptedSkill]) -> Sequence[PromptedSkill]:
 # ---- every skill with its description ------------------------------------------------------------
 
 
-def _list_in_full(skills: Sequence[PromptedSkill], page: "_Page") -> PromptListing | None:
+def _list_in_full(skills: Sequence[SkillEntry], page: _Page) -> PromptListing | None:
     """List all skills by the template, or return `None`."""
 
-    def render(some: Sequence[PromptedSkill]) -> str:
+    def render(some: Sequence[SkillEntry]) -> str:
         return page.write(ListingForm.FULL, [page.full_item(skill) for skill in some])
 
     text = _render_if_all_fit(skills, render, page, _FIRST_IN_FULL)
@@ -162,11 +139,11 @@ def _list_in_full(skills: Sequence[PromptedSkill], page: "_Page") -> PromptListi
     return PromptListing(text=text, total=len(skills), described=len(skills))
 
 
-def _list_in_lines(skills: Sequence[PromptedSkill], page: "_Page") -> PromptListing | None:
+def _list_in_lines(skills: Sequence[SkillEntry], page: _Page) -> PromptListing | None:
     """List all skills in lines, with descriptions of at most one length, or return `None`."""
     longest = page.prompt.description_length
 
-    def render(length: int, some: Sequence[PromptedSkill] = skills) -> str:
+    def render(length: int, some: Sequence[SkillEntry] = skills) -> str:
         lines = [page.line(skill, length) for skill in some]
         return page.write(ListingForm.LINES, lines, is_cut=length < longest)
 
@@ -184,9 +161,7 @@ def _list_in_lines(skills: Sequence[PromptedSkill], page: "_Page") -> PromptList
     return _in_lines(render(length), skills, length)
 
 
-def _in_lines(
-    text: str, skills: Sequence[PromptedSkill], cut_at: int | None = None
-) -> PromptListing:
+def _in_lines(text: str, skills: Sequence[SkillEntry], cut_at: int | None = None) -> PromptListing:
     count = len(skills)
     form = ListingForm.LINES
     return PromptListing(text=text, form=form, total=count, described=count, cut_at=cut_at)
@@ -195,9 +170,7 @@ def _in_lines(
 # ---- names by group or source --------------------------------------------------------------------
 
 
-def _list_names(
-    skills: Sequence[PromptedSkill], page: "_Page", first: frozenset[str]
-) -> PromptListing:
+def _list_names(skills: Sequence[SkillEntry], page: _Page, first: frozenset[str]) -> PromptListing:
     """Name as many skills as fit, and describe those that are most likely used.
 
     These may take half of the budget. If all others can be named, more are described.
@@ -231,8 +204,8 @@ _FIRST, _GROUPED, _OTHER = 0, 1, 2
 
 
 def _ranked(
-    skills: Sequence[PromptedSkill], first: frozenset[str]
-) -> tuple[Sequence[PromptedSkill], int]:
+    skills: Sequence[SkillEntry], first: frozenset[str]
+) -> tuple[Sequence[SkillEntry], int]:
     """Return the skills, those that are most likely used first, and how many these are."""
     kinds, different = _kinds(skills, "groups", "scope")
     ranks = {
@@ -251,7 +224,7 @@ def _ranked(
 
 
 def _kinds(
-    skills: Sequence[PromptedSkill], *names: str
+    skills: Sequence[SkillEntry], *names: str
 ) -> tuple[Sequence[tuple[Any, ...]], Collection[tuple[Any, ...]]]:
     """Return the values of some attributes of each skill, and those that differ."""
     columns = [[*map(attrgetter(name), skills)] for name in names]
@@ -263,9 +236,7 @@ def _kinds(
     return kinds, set(kinds)
 
 
-def _with_names(
-    ranked: Sequence[PromptedSkill], described: int, page: "_Page"
-) -> Callable[[int], str]:
+def _with_names(ranked: Sequence[SkillEntry], described: int, page: _Page) -> Callable[[int], str]:
     """Return what describes the first skills and names so many others, equally of each source."""
     items = [
         (skill.name.casefold(), page.line(skill, _BESIDE_NAMES)) for skill in ranked[:described]
@@ -310,7 +281,7 @@ class _Page:
     share: int = 1
     """Only one part in so many of the budget is used."""
 
-    def half(self) -> "_Page":
+    def half(self) -> _Page:
         """Return the page with half of its budget."""
         return replace(self, share=self.share * 2)
 
@@ -318,13 +289,13 @@ class _Page:
         budget = self.prompt.budget
         return budget is None or self.prompt.measure(text) * self.share <= budget
 
-    def full_item(self, skill: PromptedSkill) -> str:
+    def full_item(self, skill: SkillEntry) -> str:
         template = self.prompt.template
         if template == DEFAULT_TEMPLATE and not self.texts.path(skill.folder):
             template = NO_LOCATION_TEMPLATE
         return self._fill(template, skill, self.prompt.description_length)
 
-    def line(self, skill: PromptedSkill, length: int) -> str:
+    def line(self, skill: SkillEntry, length: int) -> str:
         template = self.prompt.line_template
         if template is None and self.prompt.template != DEFAULT_TEMPLATE:
             template = self.prompt.template
@@ -332,10 +303,10 @@ class _Page:
             template = LOADER_LINE if self.model.can_load else READER_LINE
         return self._fill(template, skill, min(length, self.prompt.description_length))
 
-    def description(self, skill: PromptedSkill, length: int) -> str:
+    def description(self, skill: SkillEntry, length: int) -> str:
         return shorten(self.texts.plain(skill.description), length)
 
-    def by_source(self, skills: Sequence[PromptedSkill]) -> dict[str, list[PromptedSkill]]:
+    def by_source(self, skills: Sequence[SkillEntry]) -> dict[str, list[SkillEntry]]:
         """Return the skills by group or source; without `load_skill`, by the folder above."""
         if self.model.can_load:
             kinds, different = _kinds(skills, "groups", "source")
@@ -346,12 +317,12 @@ class _Page:
             titles = {key: key for key in set(keys)}
         if len(titles) == 1:
             return {title: list(skills) for title in titles.values()}
-        found: dict[str, list[PromptedSkill]] = {title: [] for title in titles.values()}
+        found: dict[str, list[SkillEntry]] = {title: [] for title in titles.values()}
         for skill, key in zip(skills, keys, strict=True):
             found[titles[key]].append(skill)
         return found
 
-    def names_line(self, source: str, skills: Sequence[PromptedSkill], share: int) -> str:
+    def names_line(self, source: str, skills: Sequence[SkillEntry], share: int) -> str:
         if self.model.can_load:
             names = [*map(self.texts.escaped, map(_NAME, skills[:share]))]
         else:
@@ -375,7 +346,7 @@ class _Page:
         remark = remark_on(form, self.model, is_cut=is_cut)
         return f"{own} {remark}" if own and remark else own
 
-    def _fill(self, template: str, skill: PromptedSkill, length: int) -> str:
+    def _fill(self, template: str, skill: SkillEntry, length: int) -> str:
         folder = skill.folder if "{dir" in template else ""
         return self.texts.line(template, skill.name, skill.description, folder, length)
 
@@ -391,8 +362,8 @@ def _title(groups: tuple[str, ...], source: str) -> str:
 
 
 def _render_if_all_fit(
-    skills: Sequence[PromptedSkill],
-    render: Callable[[Sequence[PromptedSkill]], str],
+    skills: Sequence[SkillEntry],
+    render: Callable[[Sequence[SkillEntry]], str],
     page: _Page,
     count: int,
 ) -> str | None:

@@ -13,6 +13,7 @@ from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.folder_placement import Placement, hidden_beside, removed
+from satchel.setup.source_addresses import ARCHIVE_ENDING
 from satchel.sources.file_reader import is_inside, is_utf8, reason_of
 from satchel.text import one_line, shorten
 
@@ -24,7 +25,6 @@ _MOST_PARTS = 100
 _LARGEST_RECORD = 16 * MIB
 _END_OF_TAR = b"\0" * 512
 _DRIVE = re.compile(r"[A-Za-z]:")
-_ENDINGS = re.compile(r"\.(?:zip|tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)$", re.IGNORECASE)
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 
 
@@ -97,7 +97,7 @@ class Extraction:
 def stem_of(archive: str) -> str:
     """Return the name of an archive without its ending."""
     name = os.path.basename(archive)
-    return _ENDINGS.sub("", name) or name
+    return ARCHIVE_ENDING.sub("", name) or name
 
 
 class ExtractedMembers:

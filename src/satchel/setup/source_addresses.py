@@ -17,7 +17,7 @@ _REV = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\]")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _SCHEMES = ("https", "ssh", "file")
-_ARCHIVES = re.compile(r"\.(?:zip|tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)$", re.IGNORECASE)
+ARCHIVE_ENDING = re.compile(r"\.(?:zip|tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)$", re.IGNORECASE)
 _SUBDIRECTORY = "subdirectory="
 _SHA256 = "sha256="
 _FORMS = "write a folder, an archive, git+https://..., or github:owner/repo"
@@ -43,7 +43,7 @@ class SourceAddress:
     def name(self) -> str:
         """Return a name for the folder of its content."""
         last = (self.subdirectory or self.location).rstrip("/").rpartition("/")[2]
-        return _ARCHIVES.sub("", last.removesuffix(".git")) or "source"
+        return ARCHIVE_ENDING.sub("", last.removesuffix(".git")) or "source"
 
 
 def read_address(text: str) -> SourceAddress:
@@ -59,7 +59,7 @@ def read_address(text: str) -> SourceAddress:
     path = full_path(text)
     if os.path.isdir(path):
         return SourceAddress(kind="folder", text=text, location=path)
-    if os.path.isfile(path) and _ARCHIVES.search(path):
+    if os.path.isfile(path) and ARCHIVE_ENDING.search(path):
         return SourceAddress(kind="archive", text=text, location=path)
     if "://" in text or re.match(r"[\w.-]+@[\w.-]+:", text):
         raise SatchelError("this kind of address is not supported", fix=_FORMS)
@@ -101,7 +101,7 @@ def _git(text: str) -> SourceAddress:
 def _web_archive(text: str) -> SourceAddress:
     url, _, fragment = text.partition("#")
     _require_safe(url)
-    if not _ARCHIVES.search(urlsplit(url).path):
+    if not ARCHIVE_ENDING.search(urlsplit(url).path):
         raise SatchelError(
             "this address is not an archive such as .zip or .tar.gz",
             fix="write git+https://... for a repository",

@@ -1,9 +1,7 @@
 """`satchel config`: show and change the configuration of a plugin."""
 
 import os
-import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -193,7 +191,7 @@ def _edit(console: Console, plugin: PluginConfigView, copy: str) -> None:
     if not editor:
         raise SatchelError("neither VISUAL nor EDITOR is set", fix=f"edit {plugin.config.path}")
     while True:
-        _run(editor, copy)
+        click.edit(filename=copy, editor=editor)
         if not os.path.lexists(copy):
             raise SatchelError("the editor deleted the file; nothing was changed")
         values, diagnostics = parse_env(env_text(copy), plugin.config.path)
@@ -209,12 +207,3 @@ def _edit(console: Console, plugin: PluginConfigView, copy: str) -> None:
                 return
         if not (sys.stdin.isatty() and click.confirm("Edit it again?", err=True)):
             raise SatchelError("nothing was changed", where=plugin.config.path)
-
-
-def _run(editor: str, path: str) -> None:
-    try:
-        process = subprocess.run([*shlex.split(editor), path], check=False)  # noqa: S603
-    except (OSError, ValueError) as problem:
-        raise SatchelError(f"cannot run the editor: {problem}") from None
-    if process.returncode:
-        raise SatchelError("the editor failed; nothing was changed")
