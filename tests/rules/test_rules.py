@@ -88,6 +88,9 @@ LATE_IMPORTS = {
     "setup/artefact_signatures.py: satchel.setup.signature_verification.verified_signers": (
         "it needs an extra"
     ),
+    "setup/index_attestations.py: satchel.setup.signature_verification.verified_signers": (
+        "it needs an extra"
+    ),
     "catalog/catalog.py: satchel.contracts.Contracts": "needed only with contracts",
     "catalog/catalog_entries.py: satchel.sources.skill_files.IN_FOLDER": "needed only with skills",
     "catalog/catalog_entries.py: satchel.sources.skill_files.LocalSkillReader": (
