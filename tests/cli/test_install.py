@@ -800,10 +800,10 @@ def test_a_pip_that_fails_is_told(run, pip, choices):
 def test_without_pip_uv_is_asked_and_without_both_that_is_told(run, pip, monkeypatch):
     calls, _, _ = pip
     monkeypatch.setattr("satchel.setup.pip_packages.find_spec", lambda _: None)
-    monkeypatch.setattr(shutil, "which", lambda _: "/bin/uv")
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: "/bin/uv")
     run("install", "acme-weather")
     assert calls == [["pip", "install", "--python", sys.executable, "acme-weather"]]
-    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     assert "neither pip nor uv" in run("install", "acme-weather").stderr
 
 

@@ -91,6 +91,9 @@ LATE_IMPORTS = {
         "it needs an extra"
     ),
     "catalog/catalog.py: satchel.contracts.contract_set.Contracts": "needed only with contracts",
+    "setup/index_attestations.py: satchel.setup.signature_verification.verified_signers": (
+        "it needs an extra"
+    ),
     "catalog/catalog_entries.py: satchel.sources.skill_files.IN_FOLDER": "needed only with skills",
     "catalog/catalog_entries.py: satchel.sources.skill_files.LocalSkillReader": (
         "needed only with skill folders"

@@ -104,13 +104,13 @@ def test_a_program_that_is_not_installed_is_named(write, monkeypatch, tmp_path):
 
 
 def test_a_program_of_the_skill_takes_no_program_s_place(write, monkeypatch, tmp_path):
-    (tmp_path / "bin").mkdir()
-    for path, said in ((tmp_path / "bin/node", "host"), (tmp_path / "skill/bin/node", "skill")):
+    places = {"host/node": "host", "skill/bin/node": "skill", "bin/node": "current folder"}
+    for path, said in ((tmp_path / place, said) for place, said in places.items()):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"#!/bin/sh\necho {said}")
         path.chmod(0o755)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", f"bin:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"bin:{tmp_path}/host:{os.environ['PATH']}")
     assert run(write("a.js", ""))["stdout"] == "host\n"
 
 

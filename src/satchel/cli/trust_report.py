@@ -60,7 +60,7 @@ def print_inventory(inventory: ProjectInventory, console: Console) -> None:
 
 
 def _source_lines(folder: str) -> list[str]:
-    """Return where skills and plugins come from, as the project says; anybody can write that."""
+    """Return where skills and plugins come from, as the project itself says."""
     record = AddedFolder(is_project=True, project=folder)
     try:
         record.require_own()

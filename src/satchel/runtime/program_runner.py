@@ -16,6 +16,7 @@ from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.runtime.child_process import STREAM_LIMIT, run_program
 from satchel.settings import KIB, Sandbox
+from satchel.sources.installed_programs import find_program
 from satchel.tools.callables import in_thread
 
 _log = logging.getLogger("satchel.runtime")
@@ -115,15 +116,13 @@ async def _found() -> tuple[str, str]:
 @cache
 def find_sandbox() -> tuple[str, str]:
     """Return the path of a sandbox that works, or `""` and the reason; blocks the first time."""
-    import shutil
     import subprocess
 
     if sys.platform != "linux":
         return "", "bubblewrap, the sandbox that is used, is for Linux"
-    path = shutil.which("bwrap")
+    path = find_program("bwrap")
     if path is None:
         return "", "bubblewrap is not installed"
-    path = os.path.abspath(path)
     probe = Program(command=("true",), folder="/", seconds=_PROBE_SECONDS, kind="probe")
     try:
         done = subprocess.run(  # noqa: S603 - a fixed command

@@ -11,6 +11,7 @@ from satchel.runtime.program_runner import DefaultRunner, Program, ProgramRunner
 from satchel.settings import Sandbox
 from satchel.sources.compiled_cache import compiled_cache
 from satchel.sources.file_reader import UnreadableFileError, is_utf8, read_regular
+from satchel.sources.installed_programs import find_program
 from satchel.text import shorten
 
 SCRIPTS_FOLDER = "scripts"
@@ -118,14 +119,11 @@ def _shell(head: bytes) -> tuple[str, ...]:
 
 
 def _path_of(program: str, shown: str) -> str:
-    from shutil import which
-
-    path = which(program)
+    path = find_program(program)
     if path is None:
         name = os.path.basename(program)
         raise ToolError(f"{shown} needs {name}, which is not installed here; tell the user.")
-    # A PATH may hold relative folders, and the script starts in another one.
-    return os.path.abspath(path)
+    return os.path.abspath(path)  # the script starts in another folder
 
 
 def _suffix(name: str) -> str:

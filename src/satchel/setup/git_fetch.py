@@ -19,6 +19,7 @@ from satchel.settings import MIB
 from satchel.setup.archive_extraction import ExtractedMembers, keep_executable
 from satchel.setup.folder_placement import climbs_out
 from satchel.setup.source_addresses import SourceAddress
+from satchel.sources.installed_programs import absolute_path_variable, find_program
 from satchel.text import one_line, shorten
 
 MOST_FILES = 50_000
@@ -76,6 +77,7 @@ class _Git:
         names = {*_KEPT, *_PROXIES, *map(str.upper, _PROXIES)}
         self._environment = {
             **{name: value for name, value in os.environ.items() if name in names},
+            "PATH": absolute_path_variable(),
             "GIT_ALLOW_PROTOCOL": scheme,
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_SYSTEM": os.devnull,
@@ -156,7 +158,8 @@ class _Git:
 
     def _command(self, arguments: Iterable[str]) -> list[str]:
         settings = (part for setting in _SETTINGS for part in ("-c", setting))
-        return ["git", "--no-pager", "--no-replace-objects", *settings, *arguments]
+        git = find_program("git") or "git"
+        return [git, "--no-pager", "--no-replace-objects", *settings, *arguments]
 
     def _commit_of(self, name: str) -> str:
         arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")

@@ -31,13 +31,13 @@ class AttestedPackage:
     """A package of an index, and who signed its wheel."""
 
     package: PipPackage
-    """With the digest of the wheel, if somebody signed it."""
+    """With the digest of the wheel, if it is signed."""
     signers: tuple[Signer, ...] = ()
     note: str
 
 
 def attested(package: PipPackage) -> AttestedPackage:
-    """Return who signed the wheel that pip would install, or why nobody is known.
+    """Return who signed the wheel that pip would install, or why that is unknown.
 
     Raises `SatchelError` if the index has an attestation that does not verify.
     """

@@ -17,7 +17,7 @@ _FIELDS = ("path", "record", "source", "signer")
 
 
 def keep_signer(info: str, source: str, signer: str) -> None:
-    """Record who signed the package of a `.dist-info` folder; `""` if nobody did."""
+    """Record who signed the package of a `.dist-info` folder; `""` if it is unsigned."""
     file = _file()
     with file_lock(file):
         items = [item for item in _records() if item["path"] != info]
@@ -48,7 +48,7 @@ def _file() -> str:
 
 
 def _records() -> list[dict[str, str]]:
-    """Return what is recorded; a record that cannot be read names nobody."""
+    """Return what is recorded; a record that cannot be read names no signer."""
     try:
         data, _ = read_regular(_file(), 16 * MIB)
         items = tomllib.loads(data.decode())["package"]

@@ -20,6 +20,7 @@ from satchel.sources.distributions import (
     scan_distributions,
 )
 from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.installed_programs import find_program
 from satchel.sources.shipped_skills import SHIPPED_SKILLS
 from satchel.sources.state_files import names_in
 
@@ -172,16 +173,14 @@ def _output(arguments: list[str]) -> str:
 
 
 def _run(arguments: list[str]) -> None:
-    # Lazy: slow to import, and most plugins are folders.
-    import shutil
-    import subprocess
+    import subprocess  # lazy: slow to import, and most plugins are folders
 
     command, *rest = arguments
     if find_spec("pip"):
         quiet = {"install": _QUIET, "uninstall": ["--yes"]}
         # -P: modules of the current folder must not be imported in place of those of pip.
         line = [sys.executable, "-P", "-m", "pip", command, *quiet[command], *rest]
-    elif uv := shutil.which("uv"):
+    elif uv := find_program("uv"):
         line = [uv, "pip", command, "--python", sys.executable, *rest]
     else:
         raise SatchelError(

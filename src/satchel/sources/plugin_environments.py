@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 from satchel.errors import DefinitionError
 from satchel.sources.file_reader import digest_of
+from satchel.sources.installed_programs import find_program
 from satchel.sources.state_files import make_folder, user_folder
 from satchel.text import one_line, shorten
 
@@ -40,9 +41,7 @@ def installed(requirements: Iterable[str], seconds: float) -> str:
 
 def _installer() -> list[str]:
     """Return the install command: uv, which is faster, or this Python's pip."""
-    from shutil import which
-
-    if uv := which("uv"):
+    if uv := find_program("uv"):
         return [uv, "pip", "install", "--python", sys.executable]
     return [
         sys.executable,

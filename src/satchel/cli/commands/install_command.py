@@ -43,8 +43,8 @@ def command(
     It prints what will run: the code, the setup.py, the dependencies, the MCP servers. Then it
     asks. Without a terminal and without --yes the answer is no, and the exit code 3. With
     --no-input the exit code is 1 if a required value is missing. Signatures of sigstore and
-    attestations beside a wheel are verified, and the signer is shown; one that does not verify is
-    an error.
+    attestations beside a wheel, and those of an index, are verified, and the signer is shown; one
+    that does not verify is an error.
     """
     terminal = Terminal(console, no_input=no_input)
     installer = Installer(
