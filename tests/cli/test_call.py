@@ -133,7 +133,7 @@ def test_a_call_of_a_disabled_tool_or_plugin_says_what_enables_it(run, call, her
     done = call("echo", "text=a")
     assert done.exit_code == 1
     assert "tool 'echo' is switched off by disable = ['echo']" in done.stderr
-    assert "satchel enable echo" in done.stderr
+    assert "satchel enable --plugins plugins echo" in done.stderr
     run("enable", "echo", "--plugins", "plugins")
     plugins = json.loads(run("list", "plugins", "--plugins", "plugins", "--json").stdout)
     name = next(item["name"] for item in plugins if item["name"] != "broken")
@@ -141,10 +141,13 @@ def test_a_call_of_a_disabled_tool_or_plugin_says_what_enables_it(run, call, her
     done = call("nothing_like_it", "text=a")
     assert f"plugin {name!r} is switched off" in done.stderr
     assert "so its tools are not known" in done.stderr
-    assert f"satchel enable {name}" in done.stderr
+    assert f"satchel enable --plugins plugins {name}" in done.stderr
     assert "nothing_of_that_name" not in done.stderr
     shown = run("show", "nothing_like_it", "--plugins", "plugins")
-    assert (shown.exit_code, f"satchel enable {name}" in shown.stderr) == (1, True)
+    assert (shown.exit_code, f"satchel enable --plugins plugins {name}" in shown.stderr) == (
+        1,
+        True,
+    )
 
 
 def test_the_reason_for_an_unknown_tool_is_a_plugin_that_failed(run, here, write_plugin):

@@ -173,7 +173,7 @@ def test_the_doctor_has_the_command_that_switches_it_on_again(run):
     run("disable", "pdf", *READS)
     result = run("doctor", "--json", *READS)
     (finding,) = [f for f in json.loads(result.stdout)["findings"] if f["code"] == "disabled"]
-    assert finding["command"] == "satchel enable pdf"
+    assert finding["command"] == "satchel enable --skills skills pdf"
 
 
 # ---- what is told -------------------------------------------------------------------------

@@ -99,7 +99,7 @@ class PluginConfigView:
                 yield f"{self.name} declares {what}", near_misses(key.lower(), self.keys)
 
 
-def _keys_of(plugin: "PluginContribution") -> tuple[str, ...] | None:
+def keys_of(plugin: "PluginContribution") -> tuple[str, ...] | None:
     """Return the keys that a plugin reads, `None` if only its code knows them."""
     tools = (*plugin.tools, *plugin.unusable)
     if plugin.has_code and not (plugin.config or tools):
@@ -127,7 +127,7 @@ def open_plugin(name: str, sources: Sources) -> PluginConfigView:
     fields = owner.contribution.config if owner else ()
     config = read_configuration(name, {}, "", fields, layer)
     if owner is not None or name == "host":
-        return PluginConfigView(config, None, _keys_of(owner.contribution) if owner else None)
+        return PluginConfigView(config, None, keys_of(owner.contribution) if owner else None)
     return PluginConfigView(config, tuple({item.name for item in catalog.all_plugins}))
 
 

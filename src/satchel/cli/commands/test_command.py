@@ -16,7 +16,7 @@ from satchel.cli.base_command import CatalogCommand, Sources, plugin_argument, s
 from satchel.cli.call_output import run_and_print
 from satchel.cli.console import Console, log_to_stderr
 from satchel.cli.key_value_pairs import field_values
-from satchel.cli.plugin_config import PluginConfigView, as_texts
+from satchel.cli.plugin_config import PluginConfigView, as_texts, keys_of
 from satchel.cli.rendering import diagnostic_line
 from satchel.cli.signal_handling import run_to_end
 from satchel.diagnostics import Diagnostic, has_error
@@ -169,7 +169,7 @@ def _plugin_folder(path: str) -> str:
 
 def _configured(plugin: "PluginEntry", values: Mapping[str, str]) -> PluginConfigView:
     config = read_configuration(plugin.name, values, fields=plugin.contribution.config)
-    return PluginConfigView(config, None)
+    return PluginConfigView(config, None, keys_of(plugin.contribution))
 
 
 def _test(
