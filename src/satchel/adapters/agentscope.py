@@ -42,7 +42,7 @@ class AgentScopeMiddleware(MiddlewareBase):
         self, agent: Any, input_kwargs: dict[str, Any], next_handler: Callable[..., Any]
     ) -> AsyncGenerator[Any, None]:
         """Begin a step if calls wait for an answer of the user that came after a restart."""
-        if _message_of(agent) and not isinstance(agent.toolkit, StepToolkit):
+        if _message_of(agent) and not isinstance(agent.toolkit, ToolkitWithStep):
             await self._begin(agent)
         async for item in next_handler(**input_kwargs):
             yield item
@@ -54,10 +54,10 @@ class AgentScopeMiddleware(MiddlewareBase):
 
     async def _begin(self, agent: Any) -> ModelRequest:
         request = ModelRequest(session_of(self._source, agent))
-        own = agent.toolkit.own if isinstance(agent.toolkit, StepToolkit) else agent.toolkit
+        own = agent.toolkit.own if isinstance(agent.toolkit, ToolkitWithStep) else agent.toolkit
         schemas = await own.get_tool_schemas([group.name for group in own.tool_groups])
         offered = request.tools({name_of(schema) for schema in schemas})
-        agent.toolkit = StepToolkit(
+        agent.toolkit = ToolkitWithStep(
             own, {tool.name: AgentScopeTool(request, tool) for tool in offered}
         )
         return request
@@ -103,7 +103,7 @@ class AgentScopeMiddleware(MiddlewareBase):
         yield response
 
 
-class StepToolkit:
+class ToolkitWithStep:
     """The host's toolkit, which several agents may share, with the tools of one agent's step."""
 
     def __init__(self, own: Any, tools: Mapping[str, "AgentScopeTool"]) -> None:

@@ -181,8 +181,8 @@ class AgentHost(Protocol):
         """Run an agent whose adapter asks by the framework's own confirmation; answer each time.
 
         Return how often it asked. Begin with the session that `session()` returns. A framework that
-        can save a run resumes it with all that is made anew, and with what a second `session()`
-        returns. A host whose framework has no confirmation leaves this out.
+        can save a run resumes it with new objects, and with what a second `session()` returns. A
+        host whose framework has no confirmation leaves this out.
         """
 
     def user_of(self, context: Any) -> str:
