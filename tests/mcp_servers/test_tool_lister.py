@@ -20,7 +20,7 @@ class Endless:
     def __init__(self):
         self.numbers = itertools.count()
 
-    async def list_tools(self, cursor):
+    async def list_tools(self, cursor, meta):
         await asyncio.sleep(0.01)
         return SimpleNamespace(tools=[], ttl_ms=0, meta=None, next_cursor=str(next(self.numbers)))
 
