@@ -11,6 +11,7 @@ import pytest
 
 from satchel.tools import FunctionTool, ToolCall, callables
 from satchel.tools.callables import MAX_AHEAD, in_thread, is_stream, iterate_in_thread, runs_on_loop
+from satchel.tools.runner import resolved
 
 WHO = ContextVar("WHO", default="nobody")
 
@@ -20,7 +21,7 @@ SECONDS = 30
 
 async def run(fn, *args):
     tool = FunctionTool(partial(fn, *args), name="probe")
-    return await tool.runner.run(ToolCall(name="probe", arguments={}, tool=tool))
+    return await resolved(tool.runner.run(ToolCall(name="probe", arguments={}, tool=tool)))
 
 
 def run_it(fn, *args):

@@ -25,6 +25,7 @@ from satchel.tools import (
     tool,
     tools_in,
 )
+from satchel.tools.runner import resolved
 
 WHO = ContextVar("WHO", default="nobody")
 
@@ -243,7 +244,7 @@ def a_call(made, arguments, context=None):
 
 def stream(made, **arguments):
     async def main():
-        outcome = await made.runner.run(a_call(made, arguments))
+        outcome = await resolved(made.runner.run(a_call(made, arguments)))
         return [chunk async for chunk in outcome]
 
     return asyncio.run(main())
