@@ -558,14 +558,16 @@ def test_a_setup_is_run_and_told(run, weather, home, env, data):
     told = done.stderr.splitlines()
     assert told[0] == "3 things to trust:"
     assert "  runs now: setup(ctx) of setup.py" in told
-    assert told[4:6] == ["running setup.py of weather", f"hello from {home / 'weather'}, False"]
+    # What a setup says is a message, whose paths are short.
+    folder = home.relative_to(Path.home()) / "weather"
+    assert told[4:6] == ["running setup.py of weather", f"hello from ~/{folder}, False"]
     assert env.read_text() == "API_KEY=from-setup\n"
     assert (data / "model.bin").exists()
 
 
 def test_a_linked_folder_is_set_up_where_it_lies(run, weather):
-    folder = weather(setup=SETUP)
-    assert f"hello from {folder}, False" in run("install", "-e", "./weather").stderr
+    weather(setup=SETUP)
+    assert "hello from weather, False" in run("install", "-e", "./weather").stderr.splitlines()
 
 
 def test_what_builds_a_package_is_not_run(run, weather):
