@@ -183,6 +183,14 @@ def test_what_went_wrong_and_what_to_do_is_said():
     assert "RuntimeError: no connection -> fix it, and call refresh" in texts[1]
 
 
+@pytest.mark.parametrize("kind", [RuntimeError, DefinitionError])
+def test_a_failure_shows_no_secret(kind):
+    problem = kind("password=hunter2 postgres://me:letmein@db")
+    app = Satchel(providers=Given(problem))
+    (shown,) = (item for item in app.catalog.diagnostics if item.code == "provider-failed")
+    assert "password=[redacted] postgres://me:[redacted]@db" in shown.message
+
+
 def test_it_recovers():
     app = Satchel(providers=[Given(skills("a"), RuntimeError("no"), skills("a", "b"))])
     app.refresh()
@@ -344,6 +352,20 @@ def test_a_plugin_offers_providers_and_takes_them_with_it(tmp_path, write_plugin
     folder.rmdir()
     app.refresh()
     assert not app.catalog.skills
+
+
+def test_a_failure_of_a_plugins_provider_shows_no_value_of_its_configuration(
+    tmp_path, write_plugin
+):
+    fails = "raise RuntimeError(f'no answer to {self.password}')"
+    code = CODE.format(name="one").replace(
+        "        return Contribution", f"        {fails}\n        #"
+    )
+    code += "@hookimpl\ndef satchel_startup(config):\n    Texts.password = config['password']\n"
+    write_plugin(tmp_path / "plugins", "clock", "config:\n  password: {type: secret}\n", tools=code)
+    app = Satchel(plugins=[tmp_path / "plugins"], config={"clock": {"password": "blue horse"}})
+    (shown,) = (item for item in app.catalog.diagnostics if item.code == "provider-failed")
+    assert "no answer to [redacted]" in shown.message
 
 
 def test_a_hook_that_returns_no_provider_fails_the_plugin(tmp_path, write_plugin):
