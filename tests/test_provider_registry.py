@@ -119,10 +119,10 @@ def test_one_that_hangs_fails_when_its_time_is_over_and_the_others_answer():
 def test_the_providers_of_a_plugin_follow_its_version():
     asked = registry(Scripted(lambda _: skills("host")))
     one, two = Scripted(lambda _: skills("one")), Scripted(lambda _: 1 / 0)
-    assert asked.update([("clock", one)])
-    assert not asked.update([("clock", one)])
+    assert asked.update([("clock", one, {})])
+    assert not asked.update([("clock", one, {})])
     assert names(asked.ask(NOTHING, (), 30)) == ["host", "one"]
-    assert asked.update([("clock", two)])
+    assert asked.update([("clock", two, {"dsn": "a secret"})])
     # The new version fails, so the last contribution of the old one stays.
     assert names(asked.ask(NOTHING, (), 30)) == ["host", "one"]
     assert asked.update([])

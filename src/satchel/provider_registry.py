@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from satchel.catalog.catalog_entries import HOST
 from satchel.errors import ConflictError, DefinitionError, SatchelError
@@ -53,7 +53,7 @@ class ProviderRegistry:
                 f"a provider {provider.name!r} was added already",
                 fix="remove it first, or use another name",
             )
-        self._add(HOST, provider)
+        self._add(HOST, provider, {})
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove providers of the host. Raises `NotFoundError`, and then removes none."""
@@ -63,31 +63,38 @@ class ProviderRegistry:
         for name in names:
             del self._states[HOST, name]
 
-    def update(self, offered: Iterable[tuple[str, Provider]]) -> bool:
+    def update(self, offered: Iterable[tuple[str, Provider, Mapping[str, Any]]]) -> bool:
         """Keep exactly the providers that plugins offer; return whether one is new or gone.
 
-        A new version of a provider begins with the last good contribution of the old one.
+        Each comes with the name of its plugin, and with the values that no message may show. A new
+        version of a provider begins with the last good contribution of the old one.
         """
-        wanted = {(plugin, provider.name): provider for plugin, provider in offered}
+        wanted = {(plugin, given.name): (given, values) for plugin, given, values in offered}
         gone = [key for key in self._states if key[0] != HOST and key not in wanted]
         for key in gone:
             del self._states[key]
         new = [
             key
-            for key, provider in wanted.items()
+            for key, (provider, _) in wanted.items()
             if key not in self._states or self._states[key].provider is not provider
         ]
         for key in new:
             before = self._states.pop(key, None)
-            self._add(key[0], wanted[key], before.good if before else None)
+            self._add(key[0], *wanted[key], before.good if before else None)
         return bool(gone or new)
 
-    def _add(self, owner: str, provider: Provider, last: Provided | None = None) -> None:
+    def _add(
+        self,
+        owner: str,
+        provider: Provider,
+        secrets: Mapping[str, Any],
+        last: Provided | None = None,
+    ) -> None:
         from satchel.providers.provided import nothing_provided  # lazy: only with providers
 
         last = last or nothing_provided(provider.name, owner, next(self._ranks))
         self._states[owner, provider.name] = _ProviderState(
-            provider, last, self._limits, self._on_news
+            provider, secrets, last, self._limits, self._on_news
         )
 
     def require(self, names: Iterable[str]) -> None:
@@ -116,9 +123,15 @@ class _ProviderState:
     """One provider, and what it contributed last."""
 
     def __init__(
-        self, provider: Provider, last: Provided, limits: Limits, on_news: Callable[[], None]
+        self,
+        provider: Provider,
+        secrets: Mapping[str, Any],
+        last: Provided,
+        limits: Limits,
+        on_news: Callable[[], None],
     ) -> None:
-        self.provider, self._limits, self._on_news = provider, limits, on_news
+        self.provider, self._secrets, self._limits = provider, secrets, limits
+        self._on_news = on_news
         self.good = self.now = last
         self.stamps: tuple[StampedPath, ...] = ()
         self._question: _Question | None = None
@@ -183,9 +196,15 @@ class _ProviderState:
             self.begin(None if self._missed is None else frozenset(self._missed))
 
     def _fail(self, message: str, fix: str = "") -> None:
-        from satchel.providers.provided import failed  # lazy: needed only with providers
+        # lazy: both are needed only by an error
+        from satchel.providers.provided import failed
+        from satchel.runtime.redaction import redacted
 
-        now = failed(self.good, shorten(one_line(message), _LONGEST_MESSAGE), fix)
+        message, fix = (
+            shorten(one_line(redacted(text, self._secrets)), _LONGEST_MESSAGE)
+            for text in (message, fix)
+        )
+        now = failed(self.good, message, fix)
         # The same object for the same failure: then nothing changed.
         self.now = self.now if self.now == now else now
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -242,7 +242,8 @@ class Reconciler:
                 logging.getLogger("satchel").exception("a listener failed on %s", change)
 
 
-def _plugin_providers(catalog: Catalog) -> Iterable[tuple[str, Provider]]:
+def _plugin_providers(catalog: Catalog) -> Iterable[tuple[str, Provider, Mapping[str, Any]]]:
     for plugin in catalog.plugins.values():
+        lifecycle = plugin.contribution.lifecycle
         for provider in plugin.contribution.providers:
-            yield plugin.name, provider
+            yield plugin.name, provider, lifecycle.values if lifecycle else {}

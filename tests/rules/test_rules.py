@@ -202,6 +202,7 @@ LATE_IMPORTS = {
     ),
     "plugins/plugin_diagnostics.py: satchel.runtime.redaction.redacted": "needed only by an error",
     "provider_registry.py: satchel.sources.code_guard.describe_error": "needed only by an error",
+    "provider_registry.py: satchel.runtime.redaction.redacted": "needed only by an error",
     "provider_registry.py: satchel.providers.provided.failed": ("needed only with skills in code"),
     "provider_registry.py: satchel.providers.provided.nothing_provided": (
         "needed only with skills in code"

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Entry)
 
+SAY_LAST_GOOD = frozenset({"last-good", "provider-failed"})
+"""The diagnostics of an entry which say that its last good version is served."""
+
 
 def resolve_skills(entries: Iterable[SkillEntry]) -> list[SkillEntry]:
     """Serve the entry with the highest precedence, then the first by rank.
@@ -84,7 +87,7 @@ def unshadowed(entry: E) -> E:
     if entry.state is not Status.SHADOWED:
         return entry
     kept = entry.diagnostics[:-1]
-    stale = any(item.code == "last-good" for item in kept)
+    stale = any(item.code in SAY_LAST_GOOD for item in kept)
     return replace(entry, state=Status.STALE if stale else Status.OK, diagnostics=kept)
 
 

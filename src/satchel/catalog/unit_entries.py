@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import PluginEntry, SkillEntry, Status
-from satchel.catalog.name_conflicts import resolve_plugins, unshadowed
+from satchel.catalog.name_conflicts import SAY_LAST_GOOD, resolve_plugins, unshadowed
 from satchel.diagnostics import Where, has_error, make_diagnostic
 from satchel.lazy_dataclass import dataclass
 
@@ -94,7 +94,7 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 
             state=Status.STALE,
             digest=digest,
             finding=finding,
-            diagnostics=(*problems, _last_good_diagnostic("skill", old)),
+            diagnostics=_with_last_good(problems, "skill", old),
         )
     return SkillEntry(
         name=manifest.name if manifest else finding.folder_name,
@@ -121,7 +121,7 @@ def _plugin_entry(contribution: PluginContribution, old: PluginEntry | None) -> 
     if state.falls_back and old is not None and old.contribution.state is Status.OK:
         served, state = _last_good_contribution(contribution, old.contribution), Status.STALE
         is_held = contribution.is_untrusted
-        problems = (*problems, _last_good_diagnostic("plugin", old, is_held=is_held))
+        problems = _with_last_good(problems, "plugin", old, is_held=is_held)
     elif state is Status.HELD and not _has_held_name(contribution):
         # Only its tools are held; its skills and notes are served.
         state = Status.DEGRADED
@@ -186,18 +186,20 @@ def _last_good_contribution(
     )
 
 
-def _last_good_diagnostic(
-    kind: str, old: SkillEntry | PluginEntry, *, is_held: bool = False
-) -> Diagnostic:
+def _with_last_good(
+    problems: tuple[Diagnostic, ...],
+    kind: str,
+    old: SkillEntry | PluginEntry,
+    *,
+    is_held: bool = False,
+) -> tuple[Diagnostic, ...]:
+    """Add that the last good version is served, unless the problems say it."""
+    if any(item.code in SAY_LAST_GOOD for item in problems):
+        return problems
+    what, fix = "broken; the last good one", ""
     if is_held:
-        return make_diagnostic(
-            "last-good",
-            Where(old.path),
-            f"the newest version of this {kind} is not trusted yet; the last trusted one is served",
-        )
-    return make_diagnostic(
-        "last-good",
-        Where(old.path),
-        f"the newest version of this {kind} is broken; the last good one is served",
-        "fix the errors above; the files are read again automatically",
-    )
+        what = "not trusted yet; the last trusted one"
+    else:
+        fix = "fix the errors above; the files are read again automatically"
+    message = f"the newest version of this {kind} is {what} is served"
+    return (*problems, make_diagnostic("last-good", Where(old.path), message, fix))

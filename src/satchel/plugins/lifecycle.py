@@ -34,7 +34,8 @@ class Lifecycle:
         self._name, self._hooks, self._limit = name, hooks, limit
         self._loop: EventLoopThread | None = None
         self._has_begun = self._is_muted = False
-        self._values: Mapping[str, Any] = {}
+        self.values: Mapping[str, Any] = {}
+        """What its startup received; no message shows them."""
         self._lock = threading.Lock()
 
     @property
@@ -58,7 +59,7 @@ class Lifecycle:
 
         Raises `PluginCodeError` for every error of the code.
         """
-        hook, self._values = self._hooks.satchel_startup, dict(config)
+        hook, self.values = self._hooks.satchel_startup, dict(config)
         try:
             _, changed = guarded(
                 lambda: self._await_results(hook(config=dict(config))),
@@ -108,7 +109,7 @@ class Lifecycle:
             self._log(hook, describe_error(problem))
 
     def _log(self, hook: str, problem: PluginCodeError) -> None:
-        message = without_secrets(problem, self._values)
+        message = without_secrets(problem, self.values)
         _log.error("%s of plugin %s failed: %s", hook, self._name, message)
 
     def _await_results(self, results: Iterable[Any]) -> None:

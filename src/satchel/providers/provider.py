@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from satchel.catalog.catalog_entries import Group
+from satchel.catalog.catalog_entries import HOST, Group
 from satchel.diagnostics import Diagnostic
 from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault
@@ -67,4 +67,6 @@ def provider_fault(provider: Any) -> str:
         return f"{type(provider).__name__} has no method contribute"
     if not isinstance(name, str):
         return "its name is not a string"
+    if name == HOST:
+        return f"the name {HOST!r} stands for the application"
     return f"its name {name!r} {fault}" if (fault := plugin_name_fault(name)) else ""
