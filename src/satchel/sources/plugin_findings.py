@@ -183,7 +183,9 @@ def unreadable(finding: PluginFinding, name: str, code: str = "plugin-unreadable
     path = os.path.join(finding.path, *name.split("/"))
     reason, cause = "cannot be read" if os.path.lexists(path) else "does not exist", None
     for item in finding.folder.diagnostics:
-        if item.where.path != finding.path and is_inside(path, item.where.path):
+        is_closed = item.code == "source-unreadable"
+        is_cause = is_closed or item.where.path != finding.path  # it may only have too many files
+        if is_cause and is_inside(path, item.where.path):
             reason, cause = item.message, item
     fix = fix_of_unreadable(cause, f"make {name} a regular file inside the plugin")
     return make_diagnostic(code, Where(path), reason, fix)
