@@ -257,16 +257,20 @@ def test_show_takes_arguments_for_a_skill_only(run, toolkit):
 
 
 @pytest.mark.parametrize("key", ["skills", "plugins"])
-def test_a_missing_folder_of_the_users_file_is_named_like_one_of_an_option(
-    run, a_config_folder_of_its_own, key
+def test_a_missing_folder_of_the_users_file_is_an_error_and_the_others_are_served(
+    run, a_config_folder_of_its_own, write_skill, tmp_path, key
 ):
     a_config_folder_of_its_own.mkdir(exist_ok=True)
-    path = a_config_folder_of_its_own / "satchel.toml"
-    path.write_text(f"[sources]\n{key} = ['gone']\n")
+    write_skill(tmp_path / "others", "of-another-folder")
+    sources = {"skills": [str(tmp_path / "others")]}
+    sources[key] = [str(tmp_path / "gone"), *sources.get(key, ())]
+    lines = "".join(f"{name} = {folders}\n" for name, folders in sources.items())
+    (a_config_folder_of_its_own / "satchel.toml").write_text(f"[sources]\n{lines}")
     done = run("list")
-    assert done.exit_code == 2
-    assert f"[sources] {key} in " in done.stderr
-    assert "the folder 'gone' does not exist" in done.stderr
+    assert (done.exit_code, "of-another-folder" in done.stdout) == (0, True)
+    assert "gone: error[source-missing]: does not exist" in done.stderr
+    found = run("doctor")
+    assert (found.exit_code, "source-missing" in found.stdout) == (1, True)
 
 
 def test_an_entry_point_that_is_not_installed_is_named_at_once(run, here):

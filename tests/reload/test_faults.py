@@ -119,6 +119,57 @@ def test_a_root_that_can_be_entered_and_not_listed_keeps_what_it_held(tmp_path, 
     run(tmp_path, UNREADABLE, what, "111", "last-good")
 
 
+FRESH = """
+path = root / what
+path.chmod(int(sys.argv[3], 8))
+fresh = Satchel(skills=[root / "skills"], plugins=[root / sys.argv[4]])
+found = [item for item in fresh.catalog.diagnostics if str(path) in item.where.path]
+assert found, fresh.catalog.diagnostics
+assert {item.code for item in found}.isdisjoint({"source-empty", "source-link-broken"}), found
+assert not any("regular file" in item.fix for item in found), found
+"""
+
+
+@pytest.mark.parametrize(
+    "what", ["plugins/alpha", "plugins/alpha/tools.py", "plugins/alpha/toolkit.yaml"]
+)
+@pytest.mark.parametrize("rights", ["000", "444", "111"])
+@pytest.mark.parametrize("place", ["plugins", "plugins/alpha"])
+def test_a_plugin_that_cannot_be_read_at_the_start_is_named(tmp_path, what, rights, place):
+    if rights == "444" and what != "plugins/alpha":
+        pytest.skip("such a file can be read")
+    run(tmp_path, FRESH, what, rights, place)
+
+
+def test_the_fix_for_a_skill_file_that_may_not_be_read_is_to_let_it_be_read(tmp_path):
+    code = FRESH + "assert found[0].fix == 'let this process read it', found"
+    run(tmp_path, code, "skills/alpha/SKILL.md", "000", "plugins")
+
+
+LINKED = """
+away = root / "away"
+away.mkdir()
+(root / what / "alpha").rename(away / "alpha")
+(root / what / "alpha").symlink_to(away / "alpha")
+app.refresh()
+check("linked", needs_reason=False)
+away.chmod(0)
+for _ in range(2):
+    app.refresh()
+    check("unreadable", needs_reason=True)
+fresh = Satchel(skills=[root / "skills"])
+problems = [item for item in fresh.catalog.diagnostics if item.where.path.endswith("alpha")]
+assert [item.code for item in problems] == ["source-unreadable"], problems
+away.chmod(0o755)
+app.refresh()
+check("readable again", needs_reason=False)
+"""
+
+
+def test_a_skill_behind_a_link_whose_target_turns_unreadable_stays(tmp_path):
+    run(tmp_path, LINKED, "skills")
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts handles in /proc")
 def test_without_free_file_handles_everything_keeps_its_last_good_version(tmp_path):
     run(tmp_path, HANDLES, "-")

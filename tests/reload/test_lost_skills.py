@@ -216,6 +216,76 @@ def may_mount() -> bool:
         return False
 
 
+BELOW = """
+import os, subprocess, sys, time
+from pathlib import Path
+from satchel import Satchel
+
+home = Path(sys.argv[1])
+run = lambda *command: subprocess.run(command, check=True)
+mount = home / sys.argv[2]
+unit = mount if mount.name == "notes" else mount / "notes"
+root = home / sys.argv[3]
+link = root / "linked"
+root.mkdir()
+mount.mkdir(exist_ok=True)
+run("mount", "-t", "tmpfs", "none", str(mount))
+def write():
+    unit.mkdir(exist_ok=True)
+    (unit / "SKILL.md").write_text("---\\nname: notes\\ndescription: Takes notes.\\n---\\nDo.\\n")
+    (unit / "toolkit.yaml").write_text("name: notes\\n")
+write()
+if mount.name == "away":
+    link.symlink_to(unit)
+other = root / "other"
+other.mkdir()
+(other / "SKILL.md").write_text("---\\nname: other\\ndescription: Does other.\\n---\\nDo.\\n")
+(other / "toolkit.yaml").write_text("name: other\\n")
+now = time.time
+time.time = lambda: now() + 60  # so that the files are old enough for their stamps to count
+with Satchel(**{root.name: [root]}) as app:
+    def entries():
+        found = getattr(app.catalog, root.name)
+        return {name: found[name].state for name in ("notes", "other") if name in found}
+
+    good = {"notes": "ok", "other": "ok"}
+    assert entries() == good, app.catalog.diagnostics
+    run("umount", str(mount))
+    for _ in range(3):
+        app.refresh()
+        assert entries() == good | {"notes": "stale"}, (entries(), app.catalog.diagnostics)
+        assert "source-unmounted" in {it.code for it in app.catalog.diagnostics}
+    run("mount", "-t", "tmpfs", "none", str(mount))
+    write()
+    app.refresh()
+    assert entries() == good, app.catalog.diagnostics
+    app.refresh()
+    run("umount", str(mount))
+    app.refresh()
+    assert entries() == good | {"notes": "stale"}, entries()
+    (mount / "something").touch() if mount.parent == root else link.unlink()
+    app.refresh()
+    assert entries() == {"other": "ok"}, entries()
+"""
+
+
+@pytest.mark.parametrize(
+    ("mount", "kind"),
+    [
+        ("skills/team", "skills"),
+        ("skills/notes", "skills"),
+        ("away", "skills"),
+        ("plugins/notes", "plugins"),
+    ],
+)
+def test_what_was_on_a_real_mount_below_a_root_or_behind_a_link_stays(tmp_path, mount, kind):
+    if not may_mount():
+        pytest.skip("this user cannot mount")
+    command = ["unshare", "-m", sys.executable, "-c", BELOW, str(tmp_path), mount, kind]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("below", [".", "skills"])
 def test_a_real_mount_that_goes_and_comes_back(tmp_path, below):
     if not may_mount():

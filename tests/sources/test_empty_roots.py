@@ -20,6 +20,7 @@ def touch(root: Path, *names: str) -> None:
     [
         (RootKind.SKILLS, [], "brings no skills: it is empty", "name the folder that has"),
         (RootKind.PLUGINS, [], "brings no plugins: it is empty", "name the folder that has"),
+        (RootKind.SKILLS, ["node_modules/a/SKILL.md"], "'node_modules' in it is never", "name the"),
         (RootKind.SKILLS, ["a/toolkit.yaml"], "it has plugins", "as a folder of plugins"),
         (RootKind.SKILLS, ["toolkit.yaml"], "it has plugins", "as a folder of plugins"),
         (RootKind.PLUGINS, ["a/SKILL.md"], "it has skills", "as a folder of skills"),
@@ -47,6 +48,14 @@ def test_it_is_a_diagnostic_of_the_catalog_until_something_comes(tmp_path, write
     write_skill(tmp_path, "pdf")
     app.refresh()
     assert codes() == []
+
+
+def test_a_skill_that_is_too_deep_is_the_cause_that_is_named(tmp_path, write_skill):
+    write_skill(tmp_path / "a/b/c/d/e/f/g/h", "deep")
+    found = Satchel(skills=tmp_path).catalog.diagnostics
+    (empty,) = [item for item in found if item.code == "source-empty"]
+    assert "'a/b/c/d/e/f" in empty.message
+    assert "levels deep" in empty.message
 
 
 def test_a_folder_that_is_missing_is_an_error_and_not_empty(tmp_path):

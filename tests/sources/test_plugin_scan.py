@@ -279,6 +279,14 @@ def test_links_inside_a_plugin_are_remembered(plugins, look, write_plugin):
     assert [link for link, _ in look().links] == [str(folder / "helper.py")]
 
 
+def test_a_link_that_leads_nowhere_is_reported(plugins, look, codes):
+    (plugins / "a").symlink_to("nowhere")
+    (plugins / "loop").symlink_to("loop")
+    found = look().diagnostics
+    assert codes(found) == ["source-link-broken"] * 2
+    assert ["which does not exist" in item.message for item in found] == [True, False]
+
+
 def test_a_folder_whose_name_is_not_utf8_is_reported(plugins, look, codes):
     os.mkdir(os.fsencode(plugins) + b"/bad\xff")
     assert codes(look().diagnostics) == ["source-name-not-utf8"]

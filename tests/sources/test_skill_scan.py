@@ -139,7 +139,9 @@ def test_a_skill_file_that_is_no_file_is_reported_and_never_read(
     (result,) = caught
     (problem,) = result.findings["bad"].diagnostics
     assert problem in result.findings["bad"].problems
-    assert "source-unreadable" not in {item.code for item in result.findings["bad"].problems}
+    assert [it.code for it in result.findings["bad"].problems if it.message == why] == [
+        problem.code
+    ]
     assert (problem.code, problem.message) == ("skill-unreadable", why)
     assert result.findings["bad"].manifest is None
     assert result.findings["good"].manifest is not None

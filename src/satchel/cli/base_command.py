@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 Body = Callable[..., Any]
 
-SAID_ONCE = frozenset({"source-empty", "project-untrusted", "trust-unreadable", "code-held"})
-"""The codes of diagnostics that every command writes."""
+_SAID_ONCE = frozenset({"source-empty", "project-untrusted", "trust-unreadable", "code-held"})
 _STEP, _CALM_STEP = 0.01, 0.05
 """Seconds that a watch collects events, and one that may be a little late."""
 _WRITTEN_LINES = "satchel.written-lines"
@@ -185,7 +184,10 @@ class Sources:
         return as_options(values, {"--project": self.project, "--claude": self.claude})
 
     def require_folders(self) -> None:
-        """Raise `click.BadParameter` for a named folder that does not exist."""
+        """Raise `click.BadParameter` for a folder of an option that does not exist.
+
+        A missing one of `satchel.toml` is a diagnostic: the others are served.
+        """
         for option, folders in (("--skills", self.skills), ("--plugins", self.plugins)):
             for folder in folders:
                 if not os.path.isdir(os.path.expanduser(folder)) and folder.strip():
@@ -194,10 +196,6 @@ class Sources:
                         fault = f"the folder {folder!r} does not exist"
                     message = one_line(fault)
                     raise click.BadParameter(message, param_hint=option)
-        if self.skills or self.plugins:
-            return
-        for file in self._files():
-            _require_roots(file)
 
     def _roots(self) -> list["satchel.SearchRoot"]:
         """Return the user's folders: of `satchel.toml` and the conventional ones.
@@ -223,14 +221,11 @@ def as_options(values: Mapping[str, Iterable[str]], flags: Mapping[str, bool]) -
     return [*named, *(flag for flag, is_on in flags.items() if is_on)]
 
 
-def _require_roots(file: "SelectionFile") -> None:
-    for root in file.roots:
-        if not os.path.isdir(root.path):
-            fault = "is not a folder" if os.path.lexists(root.path) else "does not exist"
-            message = one_line(f"the folder {root.source!r} {fault}")
-            raise click.BadParameter(
-                message, param_hint=f"[sources] {root.holds} in {one_line(file.path)}"
-            )
+def is_said_once(item: "satchel.Diagnostic") -> bool:
+    """Return whether every command writes a diagnostic."""
+    # A missing folder is an error only if the user named it.
+    is_missing = item.code == "source-missing" and item.severity is satchel.Severity.ERROR
+    return is_missing or item.code in _SAID_ONCE
 
 
 def _write_unread_folders(
@@ -239,8 +234,7 @@ def _write_unread_folders(
     """Write to stderr, once a command, which folders bring nothing and which are not read."""
     from satchel.cli.rendering import diagnostic_line
 
-    said = [item for item in app.catalog.diagnostics if item.code in SAID_ONCE]
-    lines = [diagnostic_line(item) for item in said]
+    lines = [diagnostic_line(item) for item in app.catalog.diagnostics if is_said_once(item)]
     if project is None and not (sources.skills or sources.plugins or _is_home()):
         lines += _unread_project(claude=sources.claude)
     written = click.get_current_context().meta.setdefault(_WRITTEN_LINES, set())

@@ -82,8 +82,9 @@ def targets_of(scan: PluginScan | SkillScan) -> WatchTargets:
 def problems_of(scan: PluginScan | SkillScan) -> Iterable[Diagnostic]:
     """Yield the diagnostics of a search root, one if it brings nothing for no other reason."""
     yield from scan.diagnostics
-    if not (scan.findings or scan.place.optional or scan.diagnostics):
+    too_deep = [item for item in scan.diagnostics if item.code == "source-too-deep"]
+    if not (scan.findings or scan.place.optional) and len(too_deep) == len(scan.diagnostics):
         from satchel.sources.empty_roots import empty_root  # lazy: few folders bring nothing
 
-        if found := empty_root(scan.place):
+        if found := empty_root(scan.place, too_deep):
             yield found

@@ -81,7 +81,8 @@ def _path_argument(path: str) -> str:
 
 def _allow_reading(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
     path = item.where.path
-    if not os.path.exists(path) or os.access(path, os.R_OK):
+    needed = os.R_OK | os.X_OK if os.path.isdir(path) else os.R_OK
+    if not os.path.exists(path) or os.access(path, needed):
         return None
     return ["chmod", "u+rX", _path_argument(path)]
 

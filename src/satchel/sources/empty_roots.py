@@ -1,6 +1,7 @@
 """Why a search root that exists brings nothing."""
 
 import os
+from collections.abc import Iterable
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.sources.folder_reader import is_folder, is_skipped, list_folder
@@ -12,15 +13,25 @@ _MOST_LOOKED_AT = 100
 """How many folders are searched for the other kind."""
 
 
-def empty_root(root: SearchRoot) -> Diagnostic | None:
+def empty_root(root: SearchRoot, too_deep: Iterable[Diagnostic] = ()) -> Diagnostic | None:
     """Return a diagnostic with the likely cause for a root in which nothing was found.
 
-    `None` if it is a conventional folder, which may be empty, or if it cannot be listed.
+    `None` if it is a conventional folder, which may be empty, or if it cannot be listed. Folders
+    that are `too_deep` were not searched.
     """
     unreadable: list[Diagnostic] = []
-    entries = [entry for entry in list_folder(root.path, unreadable) if not is_skipped(entry.name)]
+    present = list_folder(root.path, unreadable)
+    entries = [entry for entry in present if not is_skipped(entry.name)]
     if root.optional or unreadable:
         return None
+    for item in too_deep:
+        name = os.path.relpath(item.where.path, root.path)
+        message = f"brings no {root.holds}: {name!r} {item.message}"
+        return make_diagnostic("source-empty", Where(root.path), message, item.fix)
+    if present and not entries:
+        message = f"brings no {root.holds}: {present[0].name!r} in it is never searched"
+        fix = f"name the folder that has the {root.holds}"
+        return make_diagnostic("source-empty", Where(root.path), message, fix)
     folders = [entry.path for entry in entries if is_folder(entry)][:_MOST_LOOKED_AT]
     message, fix = _cause(root, folders, is_empty=not entries)
     return make_diagnostic("source-empty", Where(root.path), message, fix)

@@ -434,9 +434,7 @@ def linked(
         try:
             place = opened.enter_context(following(name, folder))
         except OSError as error:
-            is_broken = error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-            problem = broken_link(path) if is_broken else unlistable(path, reason_of(error))
-            diagnostics.append(problem)
+            diagnostics.append(unfollowed(path, error))
         if place is not None and not is_inside(place.path, root):
             diagnostics.append(link_outside(path))
             place = None
@@ -478,6 +476,14 @@ def unlistable(path: str, reason: str) -> Diagnostic:
     return make_diagnostic("source-unreadable", Where(path), f"cannot be listed: {reason}")
 
 
+def fix_of_unreadable(cause: Diagnostic | None, fix: str) -> str:
+    """Return how to make a needed file readable; `fix` is for what is no regular file."""
+    if cause is not None and cause.code == "source-unreadable":
+        return "let this process read it"
+    is_link = cause is not None and cause.message.startswith("is a link")
+    return f"correct the link, or {fix}" if is_link else fix
+
+
 def link_loop(path: str) -> Diagnostic:
     """Return the diagnostic of a link to a folder above it."""
     return make_diagnostic(
@@ -495,12 +501,15 @@ def link_outside(path: str) -> Diagnostic:
     )
 
 
-def broken_link(path: str) -> Diagnostic:
-    """Return the diagnostic of a link to nothing."""
+def unfollowed(path: str, error: OSError) -> Diagnostic:
+    """Return the diagnostic of a link that cannot be followed."""
+    if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
+        return unlistable(path, reason_of(error))
+    why = "leads back to it" if error.errno == errno.ELOOP else "does not exist"
     return make_diagnostic(
         "source-link-broken",
         Where(path),
-        f"is a link to {_target_of(path)}, which does not exist",
+        f"is a link to {_target_of(path)}, which {why}",
         "correct the link, or remove it",
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from satchel.diagnostics import Where, has_error, make_diagnostic
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import digest_of, is_inside
-from satchel.sources.folder_reader import FolderContent
+from satchel.sources.folder_reader import FolderContent, fix_of_unreadable
 from satchel.sources.plugin_formats import PluginFormat, policy_of
 
 if TYPE_CHECKING:
@@ -181,9 +181,11 @@ def not_there(folders: Iterable[str]) -> tuple[str, ...]:
 def unreadable(finding: PluginFinding, name: str, code: str = "plugin-unreadable") -> Diagnostic:
     """Return the diagnostic of a file that could not be read, with the reason if known."""
     path = os.path.join(finding.path, *name.split("/"))
-    reason = "cannot be read" if os.path.lexists(path) else "does not exist"
+    reason, cause = "cannot be read" if os.path.lexists(path) else "does not exist", None
     for item in finding.folder.diagnostics:
-        if item.where.path != finding.path and is_inside(path, item.where.path):
-            reason = item.message
-    fix = f"make {name} a regular file inside the plugin"
+        is_closed = item.code == "source-unreadable"
+        is_cause = is_closed or item.where.path != finding.path  # it may only have too many files
+        if is_cause and is_inside(path, item.where.path):
+            reason, cause = item.message, item
+    fix = fix_of_unreadable(cause, f"make {name} a regular file inside the plugin")
     return make_diagnostic(code, Where(path), reason, fix)

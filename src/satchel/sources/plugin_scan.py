@@ -33,10 +33,12 @@ from satchel.sources.folder_reader import (
     missing,
     nested_repository,
     not_utf8,
+    unfollowed,
+    unlistable,
 )
 from satchel.sources.gemini_extensions import read_gemini_extension_folder
 from satchel.sources.lost_files import lost_manifest
-from satchel.sources.lost_mounts import device_of, lost_mount
+from satchel.sources.lost_mounts import device_of, lost_below, lost_mount
 from satchel.sources.marketplaces import is_marketplace, scan_marketplace
 from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
@@ -87,7 +89,7 @@ def scan_plugins(
         return before
     known = before.findings if before else {}
     if may_be_folder(place.path):
-        scan = _Search(place, limits, known, dirty).run()
+        scan = _Search(place, limits, before, dirty).run()
     else:
         problems = () if place.optional else (missing(place),)
         scan = PluginScan(place=place, findings={}, diagnostics=problems)
@@ -104,10 +106,11 @@ class _Search:
         self,
         place: SearchRoot,
         limits: Limits,
-        cached: Mapping[str, PluginFinding],
+        before: PluginScan | None,
         dirty: Iterable[str] | None,
     ) -> None:
-        self._place, self._limits, self._cached, self._dirty = place, limits, cached, dirty
+        self._place, self._limits, self._before, self._dirty = place, limits, before, dirty
+        self._cached: Mapping[str, PluginFinding] = before.findings if before else {}
         self._root = real_path(place.path)
         self._findings: dict[str, PluginFinding] = {}
         self._diagnostics: list[Diagnostic] = []
@@ -120,10 +123,7 @@ class _Search:
         elif repository := nested_repository(self._place):
             self._diagnostics.append(in_repository(repository))
         elif not (self._folder("", self._place.path) or self._keep_without_manifest("")):
-            for entry in list_folder(self._place.path, self._diagnostics):
-                is_hidden = is_skipped(entry.name) or entry.name.startswith(".")
-                if is_folder(entry) and not is_hidden:
-                    self._visit(entry)
+            self._visit_all()
         root_error = _listing_error(self._place.path)
         for key, cached in self._cached.items():
             if key in self._findings:
@@ -133,6 +133,8 @@ class _Search:
                 fix = "make the folder readable, or delete it"
                 unreadable = make_diagnostic("plugin-unreadable", Where(cached.path), message, fix)
                 self._findings[key] = _broken(cached, (unreadable,))
+            elif self._before and (problem := lost_below(self._before, cached)):
+                self._findings[key] = _broken(cached, (problem,))
         plugin_links = (finding.folder.links for finding in self._findings.values())
         links = frozenset(self._links).union(*plugin_links)
         return PluginScan(
@@ -141,6 +143,26 @@ class _Search:
             diagnostics=tuple(self._diagnostics),
             links=links,
         )
+
+    def _visit_all(self) -> None:
+        if (error := _listing_error(self._place.path)) is not None:
+            self._diagnostics.append(unlistable(self._place.path, reason_of(error)))
+            return
+        for entry in list_folder(self._place.path, self._diagnostics):
+            if is_skipped(entry.name) or entry.name.startswith("."):
+                continue
+            if is_folder(entry):
+                self._visit(entry)
+            elif entry.is_symlink():
+                self._unfollowed(entry.path)
+
+    def _unfollowed(self, path: str) -> None:
+        """Report a link that leads to nothing, or to what cannot be looked at."""
+        try:
+            os.stat(path)
+        except OSError as error:
+            self._links.add((path, real_path(path)))
+            self._diagnostics.append(unfollowed(path, error))
 
     def _folder(self, key: str, path: str) -> bool:
         form = format_of(path)
@@ -203,7 +225,9 @@ class _Search:
             self._diagnostics.append(in_repository(repository))
             return
         if not (self._folder(entry.name, entry.path) or self._keep_without_manifest(entry.name)):
-            self._diagnostics += missing_manifest(entry.path)
+            error = None if entry.name in self._cached else _listing_error(entry.path)
+            unread = [unlistable(entry.path, reason_of(error))] if error else []
+            self._diagnostics += unread or missing_manifest(entry.path)
 
     def _plugin(
         self, key: str, form: PluginFormat, listed: ListedPlugin | None = None
@@ -232,6 +256,7 @@ def _broken(cached: PluginFinding, diagnostics: Iterable[Diagnostic]) -> PluginF
         format=cached.format,
         listed=cached.listed,
         parts=cached.parts,
+        folder=FolderContent(folders=cached.folder.folders),  # they tell its device
         diagnostics=tuple(diagnostics),
     )
 

@@ -25,10 +25,9 @@ from satchel.sources.file_reader import (
     reason_of,
 )
 from satchel.sources.folder_reader import (
-    UNREADABLE,
     FolderContent,
     FolderReader,
-    broken_link,
+    fix_of_unreadable,
     in_repository,
     is_folder,
     is_repository,
@@ -42,7 +41,7 @@ from satchel.sources.folder_reader import (
     too_deep,
     unlistable,
 )
-from satchel.sources.lost_mounts import device_of, lost_mount
+from satchel.sources.lost_mounts import device_of, lost_below, lost_mount
 from satchel.sources.open_folder import OpenFolder, following, inside, joined
 from satchel.sources.search_roots import ScriptRule, SearchRoot
 from satchel.sources.secret_files import is_secret_file
@@ -128,11 +127,7 @@ class SkillFinding:
             return self.diagnostics  # Most skills are such, and this is asked of each.
         # That of an unreadable SKILL.md already says what is wrong with the file.
         covered = {item.where.path for item in self.diagnostics if item.code == "skill-unreadable"}
-        others = (
-            item
-            for item in self.folder.diagnostics
-            if item.where.path not in covered or item.code not in UNREADABLE
-        )
+        others = (item for item in self.folder.diagnostics if item.where.path not in covered)
         return (*self.diagnostics, *others, *_inner_skills(self.path, self.files))
 
     @property
@@ -208,7 +203,7 @@ def scan_skills(
     folders = len(scan.walked) + len(scan.findings) - 1  # without the root itself
     if scan.links or scan.cut or folders > limits.find_folders:
         return _scan_everything(place, limits, before)
-    return scan
+    return _with_lost(scan, before)
 
 
 def _scan_everything(place: SearchRoot, limits: Limits, before: SkillScan | None) -> SkillScan:
@@ -222,7 +217,28 @@ def _scan_everything(place: SearchRoot, limits: Limits, before: SkillScan | None
         problem = lost_mount(place.path, before.device)
         if problem is not None:
             return _kept(before, problem)
-    return replace(scan, device=device_of(place.path))
+    return _with_lost(replace(scan, device=device_of(place.path)), before)
+
+
+def _with_lost(scan: SkillScan, before: SkillScan | None) -> SkillScan:
+    """Keep the skills on a mount below the root, or behind a link to one, that is gone."""
+    if before is None or before.is_cached:
+        return scan
+    keys = before.findings.keys() if scan.edited is None else scan.edited & before.findings.keys()
+    lost = {
+        key: _unusable(before.findings[key], problem)
+        for key in keys - scan.findings.keys()
+        if (problem := lost_below(before, before.findings[key]))
+    }
+    if not lost:
+        return scan
+    noted = {key: items for key, items in scan.diagnostics_by_key.items() if key not in lost}
+    return replace(
+        scan,
+        findings={**scan.findings, **lost},
+        diagnostics_by_key=noted,
+        broken=scan.broken | lost.keys(),
+    )
 
 
 def _kept(before: SkillScan, problem: Diagnostic) -> SkillScan:
@@ -488,9 +504,12 @@ class _Walk:
         problem = unlistable(path, reason_of(error))
         self._note(key, [problem])
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            for below, finding in self._served.items():
-                if not key or below == key or below.startswith(key + "/"):
-                    self._findings[below] = _unusable(finding, problem)
+            self._keep(key, problem)
+
+    def _keep(self, key: str, problem: Diagnostic) -> None:
+        for below, finding in self._served.items():
+            if not key or below == key or below.startswith(key + "/"):
+                self._findings[below] = _unusable(finding, problem)
 
     def _entry(self, key: str, entry: "_Entry", folder: OpenFolder, above: tuple[str, ...]) -> None:
         """Scan an entry of a folder that is not a skill."""
@@ -502,7 +521,7 @@ class _Walk:
         if entry.is_folder:
             self._enter(key, entry, folder, above)
         elif entry.is_link and not os.path.exists(path):
-            self._note(key, [broken_link(path)])
+            self._follow(key, entry, folder, above)
         elif name != SKILL_FILE and name.casefold() == SKILL_FILE.casefold():
             self._note(key, [_wrong_case(path)])
 
@@ -539,6 +558,9 @@ class _Walk:
         leads_out = self._place.follows_links_out and "/" not in key
         root = os.sep if leads_out else self._root
         with linked(folder, entry.name, path, root, diagnostics) as place:
+            for problem in diagnostics:
+                if problem.code == "source-unreadable":
+                    self._keep(key, problem)
             if place is not None and not place.file:
                 if not is_inside(place.path, self._root):
                     self._targets[key] = place.path
@@ -669,10 +691,7 @@ def _wrong_case(path: str) -> Diagnostic:
 
 
 def _unreadable(path: str, folder: FolderContent) -> Diagnostic:
-    reasons = [item.message for item in folder.diagnostics if item.where.path == path]
-    reason = reasons[0] if reasons else "is a folder" if os.path.isdir(path) else "cannot be read"
-    is_link = reason.startswith("is a link")
-    fix = f"make {SKILL_FILE} a regular file inside the skill"
-    if is_link:
-        fix = f"correct the link, or {fix}"
-    return make_diagnostic("skill-unreadable", Where(path), reason, fix)
+    cause = next((item for item in folder.diagnostics if item.where.path == path), None)
+    reason = "is a folder" if os.path.isdir(path) else "cannot be read"
+    fix = fix_of_unreadable(cause, f"make {SKILL_FILE} a regular file inside the skill")
+    return make_diagnostic("skill-unreadable", Where(path), cause.message if cause else reason, fix)

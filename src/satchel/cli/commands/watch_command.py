@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import SAID_ONCE, CatalogCommand, Sources
+from satchel.cli.base_command import CatalogCommand, Sources, is_said_once
 from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
@@ -54,7 +54,7 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
         app.subscribe(changes.put)
         first = app.catalog
         (_loaded_as_json if as_json else _loaded_as_text)(app, first, console)
-        said = [item for item in first.diagnostics if item.code in SAID_ONCE]
+        said = [item for item in first.diagnostics if is_said_once(item)]
         _write_problems(first, said, console)
         _write_form(app, None, console)
         with app.watching():
