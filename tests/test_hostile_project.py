@@ -432,6 +432,24 @@ def test_a_script_that_changed_cannot_be_run(clone):
         assert "script" not in clone.happened()
 
 
+@pytest.mark.parametrize("name", ["beside.py", "new.py", "below/data.json"])
+def test_a_script_does_not_run_beside_a_file_that_changed_or_came_later(clone, name):
+    scripts = clone.folder / "skills/hello/scripts"
+    (scripts / "below").mkdir()
+    for file in ("beside.py", "below/data.json"):
+        (scripts / file).write_text("1")
+    trust(clone, "code")
+    with opened(clone) as app:
+        session = app.session(scripts=True)
+        session.call_sync("load_skill", {"name": "hello"})
+        run = {"skill": "hello", "script": "scripts/run.py"}
+        (clone.folder / "skills/hello/notes.md").write_text("No code.")
+        assert "changed after" not in session.call_sync("run_skill_script", run).text
+        (scripts / name).write_text("2")
+        said = session.call_sync("run_skill_script", run).text
+        assert f"scripts/{name} changed after the user trusted it" in said
+
+
 def test_revoking_ends_what_runs(clone):
     trust(clone, "code")
     with opened(clone) as app:
