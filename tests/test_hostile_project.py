@@ -482,6 +482,28 @@ def test_data_never_replaces_a_plugin_of_the_user(clone, tmp_path, write_plugin)
         assert app.catalog.plugin("bait").scope is Precedence.USER
 
 
+def test_a_project_that_lost_the_trust_in_its_code_keeps_no_name_from_the_user(
+    clone, tmp_path, write_plugin
+):
+    trust(clone, "code")
+    with opened(clone) as app:
+        name = next(it.name for it in app.catalog.tools.values() if it.source == "bait")
+    trust(clone, "data")
+    tools = f"""
+        from satchel import tool
+        @tool
+        def {name}() -> str:
+            "It is mine."
+            return "mine"
+        """
+    write_plugin(tmp_path / "own", "bait", "description: Mine.\n", tools=dedent(tools))
+    with Satchel(plugins=[tmp_path / "own"], project=Project(clone.folder)) as app:
+        assert app.catalog.plugin("bait").path == str(tmp_path / "own/bait")
+        session = app.session()
+        session.activate("bait")
+        assert session.call_sync(name, {}).text == "mine"
+
+
 def test_settings_of_data_choose_skills_only(clone, tmp_path, write_plugin):
     write_plugin(
         tmp_path / "own",

@@ -20,13 +20,15 @@ _VARIABLE = re.compile(r"(?:(?:bearer|basic|token)\s+)?\$\{\w+\}", re.IGNORECASE
 """A value that a variable gives; its name is no secret."""
 _USER = re.compile(r"(://)(?:[^\s/:@]+:(?!\d+[/?#])\S*|[^\s/?#]*)@")
 _QUERY = re.compile(r"(://[^\s?#]*[?#])\S+")
-_KNOWN_FORMS = r"""(?x) (?<![\w-]) (?:
+_KNOWN_FORMS = re.compile(
+    r"""(?x) (?<![\w-]) (?:
     (?= \w*\d ) (?= \w*[a-z] ) (?= \w*[A-Z] ) \w{20,}
     # what well-known services begin their tokens with
     | (?: sk | pk | gh[a-z] | github_pat | glpat | xox[a-z] | hf | npm | pypi ) [_-] [\w-]{8,}
     | (?: AKIA | AIza | eyJ ) [\w-]{8,} )"""
+)
 _TOKEN = re.compile(
-    rf"""{_KNOWN_FORMS} | (?<![\w-])
+    rf"""{_KNOWN_FORMS.pattern} | (?<![\w-])
     # long words of letters and digits
     (?= (?: [A-Za-z_-]*\d ){{3}} ) (?= [\d_-]*[A-Za-z] ) [\w-]{{20,}}"""
 )
@@ -106,4 +108,4 @@ def _masked_word(word: str) -> str:
         return f"{assigned[1]}{_MASK}"
     if _ADDRESS.fullmatch(word):
         word = _QUERY.sub(rf"\1{_MASK}", _USER.sub(rf"\1{_MASK}@", word))
-    return re.sub(_KNOWN_FORMS, _MASK, word)
+    return _KNOWN_FORMS.sub(_MASK, word)
