@@ -432,6 +432,24 @@ def test_a_script_that_changed_cannot_be_run(clone):
         assert "script" not in clone.happened()
 
 
+@pytest.mark.parametrize("name", ["beside.py", "new.py", "below/data.json"])
+def test_a_script_does_not_run_beside_a_file_that_changed_or_came_later(clone, name):
+    scripts = clone.folder / "skills/hello/scripts"
+    (scripts / "below").mkdir()
+    for file in ("beside.py", "below/data.json"):
+        (scripts / file).write_text("1")
+    trust(clone, "code")
+    with opened(clone) as app:
+        session = app.session(scripts=True)
+        session.call_sync("load_skill", {"name": "hello"})
+        run = {"skill": "hello", "script": "scripts/run.py"}
+        (clone.folder / "skills/hello/notes.md").write_text("No code.")
+        assert "changed after" not in session.call_sync("run_skill_script", run).text
+        (scripts / name).write_text("2")
+        said = session.call_sync("run_skill_script", run).text
+        assert f"scripts/{name} changed after the user trusted it" in said
+
+
 def test_revoking_ends_what_runs(clone):
     trust(clone, "code")
     with opened(clone) as app:
@@ -462,6 +480,28 @@ def test_data_never_replaces_a_plugin_of_the_user(clone, tmp_path, write_plugin)
     with Satchel(project=Project(clone.folder, trust="data"), roots=conventional_roots()) as app:
         assert [*app.catalog.tools] == ["mine"]
         assert app.catalog.plugin("bait").scope is Precedence.USER
+
+
+def test_a_project_that_lost_the_trust_in_its_code_keeps_no_name_from_the_user(
+    clone, tmp_path, write_plugin
+):
+    trust(clone, "code")
+    with opened(clone) as app:
+        name = next(it.name for it in app.catalog.tools.values() if it.source == "bait")
+    trust(clone, "data")
+    tools = f"""
+        from satchel import tool
+        @tool
+        def {name}() -> str:
+            "It is mine."
+            return "mine"
+        """
+    write_plugin(tmp_path / "own", "bait", "description: Mine.\n", tools=dedent(tools))
+    with Satchel(plugins=[tmp_path / "own"], project=Project(clone.folder)) as app:
+        assert app.catalog.plugin("bait").path == str(tmp_path / "own/bait")
+        session = app.session()
+        session.activate("bait")
+        assert session.call_sync(name, {}).text == "mine"
 
 
 def test_settings_of_data_choose_skills_only(clone, tmp_path, write_plugin):

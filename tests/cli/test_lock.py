@@ -1,6 +1,7 @@
 """`lock`, `--locked` and `--frozen`."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -70,6 +71,22 @@ def test_locked_refuses_a_change_and_frozen_leaves_it_out(run, here, locked, wri
     prompt = run("prompt", "--frozen", *locked).stdout
     assert "greet" in prompt
     assert "newer" not in prompt
+
+
+@pytest.mark.parametrize(
+    "command", [("list", "--locked"), ("list", "--frozen"), ("lock", "--check")]
+)
+def test_each_refusal_names_the_command_that_locks_the_same_sources(run, here, locked, command):
+    (here / "satchel.lock").unlink()
+    assert f"run 'satchel lock {shlex.join(locked)}'" in run(*command, *locked).stderr
+
+
+def test_a_difference_names_the_commands_that_read_the_same_sources(run, here, locked):
+    (here / "skills/greet/SKILL.md").unlink()
+    options = shlex.join(locked)
+    for flag in ("--locked", "--frozen"):
+        said = run("list", flag, *locked).stderr
+        assert f"'satchel lock {options} --diff', then run 'satchel lock {options}'" in said
 
 
 def test_frozen_refuses_what_is_missing(run, here, locked):

@@ -51,6 +51,49 @@ def test_everything_that_it_asks_for_is_shown_and_escaped(run, project):
         assert not {ESCAPE, HIDDEN} & set(code)
 
 
+def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, project):
+    servers = {
+        "far": {
+            "url": "https://me:hunter2@x.example/p?token=hunter2",
+            "headers": {"Authorization": "Bearer hunter2", "X-Way": "Bearer ${KEY}"},
+        },
+        "near": {
+            "command": "sh",
+            "args": [
+                "-c",
+                "TOKEN=x; curl y.example?a;./run",
+                "--token",
+                "hunter2",
+                "--key",
+                "./run",
+            ],
+            "env": {"API_KEY": "hunter2", "NODE_OPTIONS": "--require ./run.js"},
+        },
+        "proxy": {
+            "command": "npx",
+            "args": [
+                "a-proxy-20240101-x",
+                "https://x.example/?k=hunter2",
+                "Authorization: Basic hunter2",
+            ],
+        },
+    }
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    (project / "satchel.toml").write_text("[config.demo]\napi_key = 'hunter2'\ncity = 'Oslo'\n")
+    text = run("trust").stdout
+    for part in (
+        "far (.mcp.json): https://***@x.example/p?***, ",
+        "{'Authorization': '***', 'X-Way': 'Bearer ${KEY}'}",
+        "sh -c 'TOKEN=x; curl y.example?a;./run' --token '***' --key ./run, ",
+        "{'API_KEY': '***', 'NODE_OPTIONS': '--require ./run.js'}",
+        "npx a-proxy-20240101-x 'https://x.example/?***' 'Authorization: ***'",
+        'demo.city = "Oslo"',
+        'demo.api_key = "***"',
+    ):
+        assert part in text
+    assert "hunter2" not in text
+
+
 def test_the_values_in_an_env_file_are_neither_shown_nor_recorded_and_a_change_counts(run, project):
     (project / ".mcp.json").write_text('{"mcpServers": {"own": {"command": "./serve"}}}')
     for place in (project, project / "plugins/demo"):

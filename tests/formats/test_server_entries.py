@@ -1,6 +1,7 @@
 """The fields of other clients' files: each is used, or named."""
 
 import json
+import time
 
 import pytest
 
@@ -21,6 +22,30 @@ def one(server, key="mcpServers", **folders):
     reading = read({key: {"box": server}}, **folders)
     (found,) = reading.value or (None,)
     return found, [item.message for item in reading.diagnostics]
+
+
+def test_comments_and_last_commas_are_read_as_editors_write_them():
+    text = """// of VS Code
+    {"servers": { /* one, "two" */
+        "box": {"url": "https://example.com//a/*b,]", "headers": {"a": "\\\\", // ,}",
+        },},
+    },}"""
+    reading = read_claude_servers(text.encode(), "x/.mcp.json", Limits())
+    (found,) = reading.value
+    assert (found.url, dict(found.headers)) == ("https://example.com//a/*b,]", {"a": "\\"})
+    assert reading.diagnostics == ()
+
+
+def test_a_fault_among_comments_has_its_line():
+    reading = read_claude_servers(b"{/*\n\n*/ // x\n a,}", "x/.mcp.json", Limits())
+    assert [item.where.line for item in reading.diagnostics] == [4]
+
+
+@pytest.mark.parametrize("text", [b"/*", b'"\\"', b",//", b",/*", b'\\"'])
+def test_a_hostile_file_is_read_in_time(text):
+    began = time.monotonic()
+    read_claude_servers(text * 60_000, "x/.mcp.json", Limits(json_file=10**6))
+    assert time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,17 @@ def test_secrets_in_the_home_are_not_seen(tmp_path, monkeypatch):
     assert "secret" not in run("sandbox", command, "/usr")["stdout"]
 
 
+def test_logins_of_other_tools_and_the_settings_of_satchel_are_not_seen(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(tmp_path / "settings"))
+    monkeypatch.setenv("SATCHEL_STATE_DIR", str(tmp_path / "state"))
+    places = (".claude/.credentials.json", ".config/rclone/rclone.conf", ".password-store/a.gpg")
+    for place in (*places, "settings/plugins/x.env", "state/tokens/x.json"):
+        (tmp_path / place).parent.mkdir(parents=True)
+        (tmp_path / place).write_text("secret")
+    assert run("sandbox", f"grep -rs secret {tmp_path}", "/usr")["stdout"] == ""
+
+
 def test_nothing_of_it_lives_on(tmp_path):
     mark = f"7{os.getpid()}"
     assert run("sandbox", f"sleep {mark} & sleep {mark}", tmp_path, seconds=0.3)["timed_out"]

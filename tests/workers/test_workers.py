@@ -47,7 +47,7 @@ def version() -> int:
     return VERSION
 
 
-@tool(group="more", timeout=7, idempotent=True)
+@tool(group="more", timeout=7, idempotent=True, examples=[{"name": "you", "how": "loud"}])
 def greet(name: str, times: int = 2, how: Literal["loud", "soft"] = "soft") -> dict:
     """Greet.
 
@@ -157,7 +157,7 @@ def test_its_tools_are_what_they_would_be_in_this_process(plugin, carried):
             other.groups,
             other.path,
         )
-        for what in ("parameters", "output", "annotations", "timeout", "idempotent"):
+        for what in ("parameters", "output", "annotations", "examples", "timeout", "idempotent"):
             assert getattr(one.tool, what) == getattr(other.tool, what)
         assert one.version == other.version
     assert apart.session().prompt() == here.session().prompt()

@@ -46,7 +46,7 @@ def hold_newcomers(
     by_name: dict[str, list[ToolEntry]] = {}
     for entry in entries:
         by_name.setdefault(entry.name, []).append(entry)
-    absent = {owner_key(plugin) for plugin in plugins if plugin.state in _UNKNOWN}
+    absent = {owner_key(plugin) for plugin in plugins if _may_return(plugin)}
     held: dict[int, Diagnostic] = {}
     for name, rivals in by_name.items():
         served = [entry for entry in rivals if entry.is_served and entry.source != HOST]
@@ -60,6 +60,15 @@ def hold_newcomers(
         _hold(entry, held[id(entry)]) if id(entry) in held and not rules.is_chosen(entry) else entry
         for entry in entries
     ]
+
+
+def _may_return(plugin: PluginEntry) -> bool:
+    """Return whether it may have a tool that it does not serve now.
+
+    The user took back the trust in an untrusted one, so it keeps no name.
+    """
+    is_taken_back = plugin.state is Status.REVOKED and plugin.contribution.is_untrusted
+    return plugin.state in _UNKNOWN and not is_taken_back
 
 
 def owner_key(entry: ToolEntry | PluginEntry) -> str:

@@ -83,6 +83,7 @@ class Sources:
             log_to_stderr()
         if servers:
             silence_sdk()
+        self.remember()
         began = time.monotonic()
         roots, project = self._roots(), self.project_here
         most = {} if self.find_folders is None else {"find_folders": self.find_folders}
@@ -106,9 +107,6 @@ class Sources:
             **options,
         )
         click.get_current_context().call_on_close(app.close)
-        locking = {"--locked": self.locked, "--frozen": self.frozen}
-        flags = [flag for flag, is_on in locking.items() if is_on]
-        remember_options([*self.as_options(), *flags])
         if servers and wait:
             spent = time.monotonic() - began if plugins_too else 0.0
             app.wait_for_mcp_servers(None if patience is None else max(0.0, patience - spent))
@@ -182,6 +180,11 @@ class Sources:
             "--find-folders": [] if self.find_folders is None else [str(self.find_folders)],
         }
         return as_options(values, {"--project": self.project, "--claude": self.claude})
+
+    def remember(self) -> None:
+        """Let the commands in messages of the running command read these sources, too."""
+        locking = {"--locked": self.locked, "--frozen": self.frozen}
+        remember_options([*self.as_options(), *as_options({}, locking)])
 
     def require_folders(self) -> None:
         """Raise `click.BadParameter` for a folder of an option that does not exist.
@@ -355,6 +358,7 @@ class SourcesCommand(Command):
         """Run the command."""
         values = {item.name: ctx.params.pop(item.name, item.default) for item in fields(Sources)}
         ctx.params["sources"] = sources = Sources(**values)
+        sources.remember()
         sources.require_folders()
         super().invoke(ctx)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.cli.agreement import require_agreement
 from satchel.cli.trust_report import shown_text
 from satchel.errors import SatchelError
+from satchel.reports.server_text import declaration_text
 from satchel.reports.short_texts import count
 from satchel.settings import MIB, Limits
 from satchel.sources.code_units import LISTING, CodeUnit, plugin_unit
@@ -54,7 +55,10 @@ def lines_of_folder(
         lines.append(f"runs now: setup(ctx) of {hook.file}")
     dependencies = manifest.dependencies if manifest else ()
     lines += [f"pip installs when it is loaded: {item}" for item in dependencies]
-    lines += [f"MCP server {item.name}: {item.declared}" for item in servers_of_plugin(plugin)]
+    lines += [
+        f"MCP server {item.name}: {declaration_text(item.declared)}"
+        for item in servers_of_plugin(plugin)
+    ]
     return lines
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
 from satchel.errors import SatchelError
+from satchel.reports.server_text import declaration_text, masked_value
 from satchel.reports.short_texts import count, short_path
 from satchel.setup.source_records import AddedFolder
 from satchel.text import replace_hidden
@@ -42,14 +43,17 @@ def print_inventory(inventory: ProjectInventory, console: Console) -> None:
     _section(console, "plugin", [_plugin_line(item, base) for item in inventory.plugins])
     _section(console, "source", _source_lines(base))
     _section(console, "code file", _digest_lines(inventory.units))
-    servers = [f"{item.name} ({item.owner}): {item.declared}" for item in inventory.servers]
+    servers = [
+        f"{item.name} ({item.owner}): {declaration_text(item.declared)}"
+        for item in inventory.servers
+    ]
     _section(console, "server", servers)
     _section(console, "variable", inventory.variables)
     _section(console, "enabling pattern", inventory.enabled)
     _section(console, "enabled installed plugin", inventory.enabled_packages)
     _section(console, "disabling pattern", inventory.disabled)
     values = [
-        f"{plugin}.{key} = {json.dumps(value, default=str)}"
+        f"{plugin}.{key} = {json.dumps(masked_value(key, value), default=str)}"
         for plugin, values in inventory.configured.items()
         for key, value in values.items()
     ]

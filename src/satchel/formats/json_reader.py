@@ -26,6 +26,14 @@ _TOKEN = re.compile(
     |(?P<word>true|false|null)""",
     re.VERBOSE,
 )
+_RELAXED = re.compile(
+    rb"""(?xs) "(?:[^"\\]|\\.)*+"? | //[^\n]* | /\*.*?(?:\*/|\Z)
+    | ,(?= (?: \s | //[^\n]* | /\*.*?(?:\*/|\Z) )*+ [}\]] )"""
+)
+"""A text, a comment, or the comma before the end of an object or list.
+
+Each matches also without its end: a hostile file must not be searched again from each place.
+"""
 # No manifest has a key of interest any deeper, and storing every path could fill the memory.
 _LINES_DEPTH = 8
 _LITERALS = {"true": True, "false": False, "null": None}
@@ -74,6 +82,15 @@ def read_json(data: bytes, path: str, code: str, limits: Limits) -> ReadResult[J
     return ReadResult(
         JsonDocument(value, reader.lines, tuple(dict.fromkeys(reader.duplicates))), ()
     )
+
+
+def without_comments(data: bytes) -> bytes:
+    """Return JSON without the comments and last commas that editors allow; lines stay the same."""
+
+    def kept(match: re.Match[bytes]) -> bytes:
+        return match[0] if match[0].startswith(b'"') else b" " + b"\n" * match[0].count(b"\n")
+
+    return _RELAXED.sub(kept, data)
 
 
 class _FaultError(Exception):

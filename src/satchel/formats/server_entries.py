@@ -10,7 +10,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Any
 
-from satchel.formats.json_reader import JsonPath, JsonValue, json_type_name
+from satchel.formats.json_reader import JsonPath, JsonValue, json_type_name, without_comments
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.open_plugin_manifest import JsonFields, read_object
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
@@ -88,10 +88,11 @@ def read_claude_servers(
 ) -> ReadResult[tuple[McpServerManifest, ...]]:
     """Read a `.mcp.json`; the servers may be below a key of any client, or at the top level.
 
-    `folders` are the values of placeholders such as `workspaceFolder`.
+    Comments and last commas are allowed, as VS Code writes them. `folders` are the values of
+    placeholders such as `workspaceFolder`.
     """
     collector = DiagnosticCollector(path)
-    top = read_object(data, path, "mcp-invalid", limits, collector)
+    top = read_object(without_comments(data), path, "mcp-invalid", limits, collector)
     if top is None:
         return ReadResult(None, collector.diagnostics)
     servers, at = _container(top.values)

@@ -49,7 +49,7 @@ def held_newcomers(
     for name, items in rivals.items():
         if len(items) == 1 or config.owners is None:
             continue
-        by_unit = {item.unit: item for item in items}
+        by_unit = {item.unit: item for item in items if not _is_data_only(item)}
         owner = next((it for it in config.owners.of("plugin", name) if it in by_unit), None)
         if owner is None:
             continue
@@ -60,6 +60,11 @@ def held_newcomers(
             ):
                 held[id(item)] = _hold(item, first)
     return held
+
+
+def _is_data_only(item: PluginContribution) -> bool:
+    """Return whether the user trusts only the data of its project, so it keeps no name."""
+    return item.is_untrusted and item.state in {Status.HELD, Status.REVOKED}
 
 
 def _hold(newcomer: PluginContribution, owner: PluginContribution) -> PluginContribution:

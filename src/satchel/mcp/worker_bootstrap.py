@@ -7,6 +7,7 @@ from typing import Any
 from satchel.catalog.catalog_entries import PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.formats.frozen_values import to_plain
 from satchel.lazy_dataclass import dataclass
 from satchel.plugins.config_binding import bind_config
 from satchel.plugins.folder_loading import load_folder, started
@@ -91,7 +92,9 @@ def load_plugin(
         "state": contribution.state,
         "diagnostics": [item.as_dict() for item in contribution.diagnostics],
     }
-    return LoadedWorker(contribution=contribution, tools=tools, offers=offers, about=about)
+    return LoadedWorker(
+        contribution=contribution, tools=tools, offers=offers, about=to_plain(about)
+    )
 
 
 def _imported(found: PluginFinding | PackageFinding, limits: Limits) -> PluginContribution:

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from shlex import join
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from satchel.mcp_servers.server_contributions import ServerConfig
@@ -19,15 +20,23 @@ _VARIABLE = re.compile(r"(?:(?:bearer|basic|token)\s+)?\$\{\w+\}", re.IGNORECASE
 """A value that a variable gives; its name is no secret."""
 _USER = re.compile(r"(://)(?:[^\s/:@]+:(?!\d+[/?#])\S*|[^\s/?#]*)@")
 _QUERY = re.compile(r"(://[^\s?#]*[?#])\S+")
-_TOKEN = re.compile(
+_KNOWN_FORMS = re.compile(
     r"""(?x) (?<![\w-]) (?:
-    # long words of letters and digits
-    (?= (?: [A-Za-z_-]*\d ){3} ) (?= [\d_-]*[A-Za-z] ) [\w-]{20,}
-    | (?= \w*\d ) (?= \w*[a-z] ) (?= \w*[A-Z] ) \w{20,}
+    (?= \w*\d ) (?= \w*[a-z] ) (?= \w*[A-Z] ) \w{20,}
     # what well-known services begin their tokens with
     | (?: sk | pk | gh[a-z] | github_pat | glpat | xox[a-z] | hf | npm | pypi ) [_-] [\w-]{8,}
     | (?: AKIA | AIza | eyJ ) [\w-]{8,} )"""
 )
+_TOKEN = re.compile(
+    rf"""{_KNOWN_FORMS.pattern} | (?<![\w-])
+    # long words of letters and digits
+    (?= (?: [A-Za-z_-]*\d ){{3}} ) (?= [\d_-]*[A-Za-z] ) [\w-]{{20,}}"""
+)
+_WORD = r"(?:(?:bearer|basic|token)\s+)?[\w.~+=-]+"
+"""A value that is no path and no code, so that a reviewer needs not see it."""
+_ASSIGNED_WORD = re.compile(rf"({_SENSITIVE}\s*[=:]\s*)({_WORD})", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[\w.~:/?#@&=%+,${}-]+")
+_SHOWN_FIRST = frozenset({"command", "args", "url"})
 
 
 def server_text(config: "ServerConfig") -> str:
@@ -52,3 +61,51 @@ def _masked(texts: Iterable[str]) -> Iterable[str]:
 
 def _value(text: str) -> str:
     return text if _VARIABLE.fullmatch(text) else _MASK
+
+
+def declaration_text(declared: Mapping[str, Any]) -> str:
+    """Return a declaration as one line, for a person who judges what it runs.
+
+    The command or address comes first. Secrets are masked, but nothing that could be code or the
+    name of what is run.
+    """
+    args = declared.get("args") or ()
+    words = map(str, () if isinstance(args, str) else args)
+    if command := declared.get("command"):
+        first = join([str(command), *_masked_words(words)])
+    else:
+        first = masked_value("url", str(declared.get("url") or ""))
+    rest = {key: value for key, value in declared.items() if value and key not in _SHOWN_FIRST}
+    return ", ".join((first, *(f"{key}={masked_value(key, rest[key])}" for key in rest)))
+
+
+def masked_value(name: str, value: Any) -> Any:
+    """Return a value without what its name or its form says is a secret."""
+    match value:
+        case Mapping() if name == "headers":
+            return {key: _value(str(item)) for key, item in value.items()}
+        case Mapping():
+            return {key: masked_value(key, item) for key, item in value.items()}
+        case list() | tuple():
+            return [masked_value(name, item) for item in value]
+        case str() if re.fullmatch(_SENSITIVE, name, re.IGNORECASE):
+            return _value(value)
+        case str():
+            return _masked_word(value)
+    return value
+
+
+def _masked_words(words: Iterable[str]) -> Iterable[str]:
+    is_secret = False
+    for word in words:
+        is_hidden = is_secret and not word.startswith("-") and re.fullmatch(_WORD, word)
+        yield _MASK if is_hidden else _masked_word(word)
+        is_secret = bool(_OPTION.fullmatch(word))
+
+
+def _masked_word(word: str) -> str:
+    if assigned := _ASSIGNED_WORD.fullmatch(word):
+        return f"{assigned[1]}{_MASK}"
+    if _ADDRESS.fullmatch(word):
+        word = _QUERY.sub(rf"\1{_MASK}", _USER.sub(rf"\1{_MASK}@", word))
+    return _KNOWN_FORMS.sub(_MASK, word)

@@ -16,7 +16,9 @@ from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.runtime.child_process import STREAM_LIMIT, run_program
 from satchel.settings import KIB, Sandbox
+from satchel.sources.configuration import config_folder
 from satchel.sources.installed_programs import find_program
+from satchel.sources.state_files import state_folder
 from satchel.tools.callables import in_thread
 
 _log = logging.getLogger("satchel.runtime")
@@ -25,6 +27,12 @@ _SECRET_PLACES = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh"),
     *(".netrc", ".git-credentials", ".pypirc", ".npmrc", ".env", ".local/share/keyrings"),
     *(".mozilla", ".config/google-chrome", ".config/chromium", ".bash_history", ".zsh_history"),
+    *(".python_history", ".node_repl_history", ".psql_history", ".mysql_history", ".pgpass"),
+    *(".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".my.cnf"),
+    *(".cargo/credentials.toml", ".cargo/credentials", ".m2/settings.xml", ".s3cfg", ".boto"),
+    *(".gradle/gradle.properties", ".terraform.d/credentials.tfrc.json", ".vault-token"),
+    *(".huggingface", ".cache/huggingface/token", ".config/rclone", ".config/sops", ".config/hub"),
+    *(".password-store", ".config/op", ".bitcoin", ".ethereum", ".electrum", ".thunderbird"),
 )
 """Files and folders in the user's home that a sandboxed program does not see."""
 _PROBE_SECONDS = 10.0
@@ -184,6 +192,7 @@ def sandbox_command(bwrap: str, program: Program) -> list[str]:
 def _hidden_secrets() -> list[str]:
     home = os.path.expanduser("~")
     places = [os.path.join(home, place) for place in _SECRET_PLACES] if home != "/" else []
+    places += [config_folder(), state_folder()]
     return [part for place in places for part in _hidden(os.path.realpath(place))]
 
 

@@ -47,15 +47,21 @@ class LockedSkillReader:
 
     def verify(self) -> None:
         """Compare the whole folder, before a script runs. Raises `ToolError`."""
-        try:
-            root = self.local.root
-            bounds = root.root() if isinstance(root, Bounds) else root
-            now = read_digests(self.local.folder, bounds, hides_secrets=True)
-        except UnreadableFileError:
-            now = {}
-        for name in sorted(self.digests.keys() | now.keys()):
-            if self.digests.get(name) != now.get(name):
-                raise _changed(name)
+        for name in changed_files(self.digests, self.local):
+            raise _changed(name)
+
+
+def changed_files(digests: Mapping[str, str], reader: LocalSkillReader) -> list[str]:
+    """Return the files in a skill's folder that differ now, are new, or are gone; sorted."""
+    root = reader.root
+    try:
+        bounds = root.root() if isinstance(root, Bounds) else root
+        now = read_digests(reader.folder, bounds, hides_secrets=True)
+    except UnreadableFileError:
+        now = {}
+    return sorted(
+        name for name in digests.keys() | now.keys() if digests.get(name) != now.get(name)
+    )
 
 
 def _changed(name: str) -> ToolError:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from shlex import join
 from typing import TYPE_CHECKING, Any
 
 from satchel.lazy_dataclass import dataclass
@@ -56,8 +55,8 @@ class RequestedServer:
     name: str
     owner: str
     """The plugin or file that declares it."""
-    declared: str
-    """Its command or address, with its environment and headers."""
+    declared: Mapping[str, Any]
+    """Its command or address, with its environment and headers; secrets are in clear."""
     variables: tuple[str, ...] = ()
 
 
@@ -170,7 +169,7 @@ def _servers_of_file(file: SelectionFile) -> Iterable[RequestedServer]:
         yield RequestedServer(
             name=name,
             owner=os.path.basename(file.path),
-            declared=_shown(table),
+            declared=table,
             variables=requested_variables([table]),
         )
 
@@ -182,19 +181,6 @@ def servers_of_plugin(plugin: PluginFinding) -> Iterable[RequestedServer]:
         yield RequestedServer(
             name=server.name,
             owner=f"plugin {plugin.folder_name}",
-            declared=_shown({key: getattr(server, key) for key in keys}),
+            declared={key: getattr(server, key) for key in keys},
             variables=server_variables(server),
         )
-
-
-_SHOWN_FIRST = frozenset({"command", "args", "url"})
-
-
-def _shown(table: Mapping[str, Any]) -> str:
-    """Return a declaration as one line, with the command or address first."""
-    args = table.get("args") or ()
-    words = [str(table.get("command") or ""), *map(str, () if isinstance(args, str) else args)]
-    first = join(words) if words[0] else str(table.get("url") or "")
-    rest = {key: value for key, value in table.items() if value and key not in _SHOWN_FIRST}
-    others = (f"{key}={dict(v) if isinstance(v, Mapping) else v}" for key, v in rest.items())
-    return ", ".join((first, *others))
