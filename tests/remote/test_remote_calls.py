@@ -1,6 +1,7 @@
 """Calls run on workers that have the same version of the plugin, with every rule still held."""
 
 import asyncio
+import gc
 import json
 import shutil
 from contextlib import asynccontextmanager, suppress
@@ -259,6 +260,26 @@ def test_workers_with_another_key_take_no_calls_from_those_with_ours(folder, url
 
     asyncio.run(main())
     assert "was refused" not in caplog.text
+
+
+def test_a_runner_that_is_dropped_closes_by_itself(folder, url, caplog):
+    async def main():
+        async with serving(folder, url):
+            before = asyncio.all_tasks()
+            async with asyncio.timeout(60):
+                with Satchel(plugins=[folder]) as app:
+                    app.register_runner(RemoteRunner(url, key=KEY))
+                    await app.session().call("where")
+                    assert asyncio.all_tasks() > before
+                del app
+                while asyncio.all_tasks() - before:
+                    gc.collect()
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    gc.collect()
+    assert "Task was destroyed" not in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_a_limit_of_a_group_holds_for_all_hosts(folder, url):

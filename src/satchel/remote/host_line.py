@@ -60,6 +60,10 @@ _PATIENCE = 0.5
 """Seconds that a cancelled call waits for redis to hear of it; then that continues by itself."""
 
 
+_closing: set[asyncio.Task[None]] = set()
+"""Held here, as nobody else does."""
+
+
 @dataclass(frozen=True, slots=True)
 class RoutingPolicy:
     """What a host does with calls that cannot be sent at once."""
@@ -394,6 +398,12 @@ class HostLine:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def close_soon(self) -> None:
+        """Begin to close; whoever had this line is gone."""
+        task = asyncio.get_running_loop().create_task(self.close())
+        _closing.add(task)
+        task.add_done_callback(_closing.discard)
 
     async def close(self) -> None:
         """End the reader and close the connections."""
