@@ -33,6 +33,7 @@ from satchel.remote.fair_gate import GroupPlaces
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import RemoteKeys
 from satchel.remote.roster import RedisClock, Roster, digest_of, plugins_of
+from satchel.remote.sealed_envelope import mark_of
 from satchel.remote.tool_worker import PluginService
 from satchel.settings import Limits
 from satchel.tools.runner import Runner
@@ -285,7 +286,9 @@ class FakeWorker:
         self.fleet, self.is_dead, self.cut_until = fleet, False, 0.0
         catalog = app.catalog
         (digest,) = {catalog.plugin_digest_of(name) for name in ("once", "again")}
-        self.queue = FakeDocket(fleet.redis, f"satchel:{digest}", self.is_cut)
+        self.queue = FakeDocket(
+            fleet.redis, f"satchel:{mark_of(KEY.encode(), digest)}", self.is_cut
+        )
         self.service = PluginService(
             catalog,
             digest=digest,
@@ -372,9 +375,9 @@ class Fleet:
         self.results: list[tuple[int, int, ToolResult]] = []
         self.version_of_host = [0] * options.hosts
         self.under_way: Counter[int] = Counter()  # calls of each version
-        host_line.open_docket = lambda url, name, digest: FakeDocket(  # type: ignore[assignment]
+        host_line.open_docket = lambda url, name, mark: FakeDocket(  # type: ignore[assignment]
             self.redis,
-            f"{name}:{digest}",
+            f"{name}:{mark}",
             lambda: self.cut_hosts[int(url.removeprefix("memory://"))] > 0,
         )
         self.runners = [
@@ -464,7 +467,7 @@ class Fleet:
         (digest,) = published.plugins.values()
         old = list(self.workers)
         self.workers += [FakeWorker(self, self.apps[1]) for _ in range(self.options.workers)]
-        while await roster.places(client, digest) < self.options.workers * PLACES / 2:
+        while (await roster.crew(client, digest)).places < self.options.workers * PLACES / 2:
             await asyncio.sleep(1)
         for host in range(self.options.hosts):
             self.version_of_host[host] = 1

@@ -1,5 +1,7 @@
 """`satchel worker`: what options and the user's file say. Its calls are tried in tests/remote."""
 
+import asyncio
+
 import pytest
 
 pytest.importorskip("docket", reason="pydocket is not installed")
@@ -25,11 +27,15 @@ def started(monkeypatch):
     calls = []
 
     class Worker:
+        digests = ()
+
         def __init__(self, app, url, **options):
             calls.append({"url": url, **options})
+            self.ready = asyncio.Event()
 
         async def run(self):
-            pass
+            self.ready.set()
+            await asyncio.sleep(0)
 
     monkeypatch.setattr(satchel.remote, "ToolWorker", Worker)
     return calls
@@ -83,6 +89,31 @@ def test_without_a_redis_it_says_where_to_name_one(run, here, started):
     assert "no redis is named" in result.stderr
     assert "--redis URL" in result.stderr
     assert not started
+
+
+def test_without_a_key_it_says_where_to_give_one(run, here, started):
+    result = run("worker", "--redis", "redis://option:1")
+    assert result.exit_code == 1
+    said = " ".join(result.stderr.split())
+    assert "no key is given" in said
+    assert "--key-file FILE, or set SATCHEL_REMOTE_KEY" in said
+    assert not started
+
+
+def test_a_group_that_no_plugin_has_is_warned_of(run, here, file, started, write_plugin):
+    tools = """
+    from satchel import tool
+
+    @tool(group="gpu")
+    def draw() -> str:
+        "Draw."
+    """
+    write_plugin(here / "plugins", "pictures", tools=tools)
+    given = ("worker", "--plugins", "plugins")
+    assert "no plugin has" not in run(*given).stderr
+    said = " ".join(run(*given, "--group", "gpuu").stderr.split())
+    assert "no plugin has the group 'gpuu'" in said
+    assert "gpu?" in said
 
 
 @pytest.mark.parametrize(

@@ -459,6 +459,8 @@ def runners(world):
         faults.unreachable(problem)
         yield from faults.diagnostics
     faults.unreachable(ConnectionError())
+    faults.other_key(call)
+    yield from faults.diagnostics
     faults.no_worker(call)
     faults.refused("a message that is not encrypted with our key")
     faults.lost(call)

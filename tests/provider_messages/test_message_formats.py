@@ -19,6 +19,7 @@ from satchel import (
     calls_in,
     result_messages,
 )
+from satchel.provider_messages.message_parts import parts_of
 from satchel.tools.dialects import DIALECTS
 
 ARGUMENTS = {"city": "Oslo"}
@@ -267,21 +268,45 @@ def test_pictures_follow_the_texts_of_all_tools_for_openai():
     calls = [CALL, ToolCall(name="draw", id="c2")]
     results = [ToolResult(content=(PICTURE,)), ToolResult(content=(Text("done"), PICTURE))]
     first, second, shown = result_messages(calls, results)
-    assert first["content"] == "[1 attachments follow in the next message]"
-    assert second["content"] == "done\n[1 attachments follow in the next message]"
+    assert first["content"] == "[attachments in the next message: 1]"
+    assert second["content"] == "done\n[attachments in the next message: 1]"
     assert [part["type"] for part in shown["content"]] == ["text", "image_url"] * 2
     assert shown["content"][2]["text"] == "Attachments of draw (c2):"
     assert shown["content"][1]["image_url"]["url"].startswith("data:image/png;base64,")
 
 
-def test_a_picture_of_a_type_that_a_provider_refuses_becomes_words():
-    sent = answer("anthropic", ToolResult(content=(Image(b"x" * 2_000, "image/tiff"),)))
-    assert sent[0]["content"][0]["content"] == [
-        {
-            "type": "text",
-            "text": "[a picture (image/tiff, 2,000 bytes) that cannot be shown here]",
-        }
-    ]
+TIFF = "[a picture (image/tiff, 2,000 bytes) that cannot be shown here]"
+
+
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "mcp"])
+def test_a_picture_of_a_type_that_a_provider_refuses_becomes_words(dialect):
+    sent = json.dumps(answer(dialect, ToolResult(content=(Image(b"x" * 2_000, "image/tiff"),))))
+    assert TIFF in sent
+    assert "eHh4" not in sent  # its bytes
+    assert "attachments" not in sent
+
+
+def test_gemini_takes_other_pictures_than_the_others():
+    for kind, taken in (("image/gif", False), ("image/heic", True)):
+        sent = ToolResult(content=(Image(b"GIF89a", kind),))
+        assert ("inlineData" in json.dumps(answer("gemini", sent))) is taken
+        assert ("image_url" in json.dumps(answer("openai", sent))) is not taken
+
+
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "mcp"])
+def test_a_type_with_another_name_has_the_one_that_providers_know(dialect):
+    for name in ("image/jpg", "IMAGE/JPEG", "image/jpeg; q=1"):
+        sent = json.dumps(answer(dialect, ToolResult(content=(Image(b"x", name),))))
+        assert "image/jpeg" in sent
+        assert "cannot be shown" not in sent
+    for picture in (PICTURE, Resource("file:///a", PICTURE.data, PICTURE.mime_type)):
+        assert "iVBORw" in json.dumps(answer(dialect, ToolResult(content=(picture,))))
+
+
+def test_a_framework_gets_pictures_that_most_models_take_and_words_for_others():
+    content = (Image(b"x" * 2_000, "image/tiff"), Image(b"x", "image/jpg"))
+    parts = parts_of(ToolResult(content=content), lambda block: block.mime_type, str)
+    assert parts == [TIFF, "image/jpeg"]
 
 
 def test_structured_values_are_kept_for_mcp():

@@ -21,7 +21,7 @@ if not shutil.which("redis-server"):
 from satchel.remote import RemoteRunner
 from satchel.remote.docket_json import json_only, open_docket
 from satchel.remote.remote_keys import CALL, ITEM, TASK
-from satchel.remote.sealed_envelope import as_text, seal
+from satchel.remote.sealed_envelope import as_text, mark_of, seal
 
 pytestmark = pytest.mark.slow
 
@@ -401,7 +401,9 @@ def test_a_call_for_another_version_or_from_long_ago_is_not_run(
                 },
             }
             with json_only():
-                async with open_docket(redis.url, "satchel", digest) as queue:
+                async with open_docket(
+                    redis.url, "satchel", mark_of(KEY.encode(), digest)
+                ) as queue:
                     for more in ({"digest": "other", "sent": 9e9}, {"digest": digest, "sent": 9.0}):
                         message = as_text(seal(KEY.encode(), CALL, {**body, **more}))
                         await queue.add(TASK, key=f"evil{more['sent']}")(message)
@@ -413,27 +415,6 @@ def test_a_call_for_another_version_or_from_long_ago_is_not_run(
     assert "for another version" in log
     assert "too old" in log
     assert not runs(marks / "copied")
-
-
-def test_a_worker_with_another_key_runs_nothing_and_the_model_hears_of_it(
-    folder, marks, redis_server, start_worker
-):
-    redis = redis_server()
-    worker = start_worker(folder, redis.url, key="another key of 16 characters")
-
-    async def main():
-        async with hosting(folder, redis.url) as (session, runner):
-            calls = [begin(session, "once", marks, "never") for _ in range(3)]
-            results = await asyncio.gather(*calls)
-            assert any("the same key" in item.fix for item in runner.diagnostics)
-            return results, codes(runner)
-
-    results, now = asyncio.run(main())
-    worker.send_signal(signal.SIGTERM)
-    assert worker.stderr.read().count("not encrypted with our key") == 1
-    assert {result.error_code for result in results} == {"may_have_run"}
-    assert now == {"remote-call-lost", "remote-may-have-run"}
-    assert not runs(marks / "never")
 
 
 @pytest.mark.parametrize("count", [3, 4])

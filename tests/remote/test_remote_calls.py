@@ -1,6 +1,7 @@
 """Calls run on workers that have the same version of the plugin, with every rule still held."""
 
 import asyncio
+import gc
 import json
 import shutil
 from contextlib import asynccontextmanager, suppress
@@ -15,7 +16,7 @@ pytest.importorskip("docket", reason="pydocket is not installed")
 from satchel.remote import CatalogBoard, RemoteRunner, ToolWorker
 from satchel.remote.docket_json import json_only, open_docket
 from satchel.remote.remote_keys import TASK, RemoteKeys
-from satchel.remote.sealed_envelope import EnvelopeError, as_text, seal
+from satchel.remote.sealed_envelope import EnvelopeError, as_text, mark_of, seal
 from satchel.tools.runner import Runner
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -86,6 +87,10 @@ async def draw() -> int:
 """
 
 
+def mark(digest):
+    return mark_of(KEY.encode(), digest)
+
+
 @pytest.fixture
 def folder(tmp_path, write_plugin):
     write_plugin(tmp_path / "plugins", "acme", tools=TOOLS)
@@ -98,9 +103,9 @@ def url():
 
 
 @asynccontextmanager
-async def serving(folder, url, **options):
+async def serving(folder, url, key=KEY, **options):
     with Satchel(plugins=[folder]) as app:
-        worker = ToolWorker(app, url, key=KEY, **options)
+        worker = ToolWorker(app, url, key=key, **options)
         task = asyncio.create_task(worker.run())
         try:
             async with asyncio.timeout(60):
@@ -218,6 +223,65 @@ def test_a_call_does_not_wait_for_workers_that_have_just_left(folder, url, other
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("otherwise", "text"),
+    [("here", "1"), ("refuse", "no worker can run"), ("wait", "no worker began")],
+)
+def test_workers_with_another_key_count_as_none_and_the_host_says_why(
+    folder, url, otherwise, text, caplog
+):
+    async def main():
+        with Satchel(plugins=[folder]) as app:
+            runner = RemoteRunner(url, key=KEY, otherwise=otherwise, wait=1)
+            app.register_runner(runner)
+            async with serving(folder, url, key="another key of 16 characters"):
+                result = await app.session().call("where")
+                assert text in result.text
+                assert result.error_code == (None if otherwise == "here" else "no_worker")
+                (found,) = runner.diagnostics
+                assert found.code == "remote-no-worker"
+                assert "another key" in found.message
+            await runner.aclose()
+
+    asyncio.run(main())
+    assert "was refused" not in caplog.text
+
+
+def test_workers_with_another_key_take_no_calls_from_those_with_ours(folder, url, caplog):
+    async def main():
+        theirs, ours = (
+            serving(folder, url, key="another key of 16 characters"),
+            serving(folder, url),
+        )
+        async with theirs, ours, hosting(folder, url) as session:
+            path = str(folder / "acme/tools.py")
+            calls = [session.call("look", {"path": path}) for _ in range(20)]
+            assert not any(result.is_error for result in await asyncio.gather(*calls))
+
+    asyncio.run(main())
+    assert "was refused" not in caplog.text
+
+
+def test_a_runner_that_is_dropped_closes_by_itself(folder, url, caplog):
+    async def main():
+        async with serving(folder, url):
+            before = asyncio.all_tasks()
+            async with asyncio.timeout(60):
+                with Satchel(plugins=[folder]) as app:
+                    app.register_runner(RemoteRunner(url, key=KEY))
+                    await app.session().call("where")
+                    assert asyncio.all_tasks() > before
+                del app
+                while asyncio.all_tasks() - before:
+                    gc.collect()
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    gc.collect()
+    assert "Task was destroyed" not in caplog.text
+    assert "Traceback" not in caplog.text
+
+
 def test_a_limit_of_a_group_holds_for_all_hosts(folder, url):
     async def main():
         limits = {"gpu": 2}
@@ -263,7 +327,10 @@ def test_nothing_that_a_call_carries_can_be_read_in_redis(folder, url):
             session.state["token"] = "TOKEN-7788"
             await session.call("remember", {"word": "WORD-7788"})
             (digest,) = worker.digests
-            async with open_docket(url, "satchel", digest) as queue, queue.redis() as redis:
+            async with (
+                open_docket(url, "satchel", mark(digest)) as queue,
+                queue.redis() as redis,
+            ):
                 kept = [
                     await redis.get(key)
                     async for key in redis.scan_iter(match="satchel:satchel:result:*")
@@ -282,7 +349,7 @@ def test_the_place_of_a_host_that_is_gone_is_free_again(folder, url):
             host.activate("gpu")
             now = asyncio.get_running_loop().time()
             async with (
-                open_docket(url, "satchel", worker.digests[0]) as queue,
+                open_docket(url, "satchel", mark(worker.digests[0])) as queue,
                 queue.redis() as redis,
             ):
                 await redis.zadd(places, {"of a host that was killed": now})
@@ -378,7 +445,10 @@ def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
             context = ToolContext(run_id="r")
             call = ToolCall(name="where", arguments={}, id="c", context=context)
             call_id = id_of(call.changed(plugin_digest=digest))
-            async with open_docket(url, "satchel", digest) as queue, queue.redis() as redis:
+            async with (
+                open_docket(url, "satchel", mark(digest)) as queue,
+                queue.redis() as redis,
+            ):
                 await redis.set(RemoteKeys("satchel").started(call_id), "1")
             result = await session.call("where", call_id="c", context=context)
             assert result.error_code == "may_have_run"
@@ -413,7 +483,7 @@ def test_a_worker_refuses_what_is_not_encrypted_with_its_key_and_lives_on(
         async with serving(folder, url) as worker, hosting(folder, url) as session:
             (digest,) = worker.digests
             with json_only():
-                queue = open_docket(url, "satchel", digest)
+                queue = open_docket(url, "satchel", mark(digest))
             async with queue:
                 with json_only(is_ours=is_ours):
                     await queue.add(TASK, key="evil")(message)
@@ -435,7 +505,10 @@ def test_a_pickle_in_redis_is_never_loaded(folder, url, tmp_path):
     async def main():
         async with serving(folder, url) as worker, hosting(folder, url) as session:
             (digest,) = worker.digests
-            async with open_docket(url, "satchel", digest) as queue, queue.redis() as redis:
+            async with (
+                open_docket(url, "satchel", mark(digest)) as queue,
+                queue.redis() as redis,
+            ):
                 fields = {
                     "key": "evil",
                     "when": "2026-01-01T00:00:00+00:00",
@@ -479,7 +552,10 @@ def test_a_worker_outlives_records_that_docket_cannot_read(folder, url, fields, 
     async def main():
         async with serving(folder, url) as worker, hosting(folder, url) as session:
             (digest,) = worker.digests
-            async with open_docket(url, "satchel", digest) as queue, queue.redis() as redis:
+            async with (
+                open_docket(url, "satchel", mark(digest)) as queue,
+                queue.redis() as redis,
+            ):
                 await redis.xadd(queue.stream_key, record)
             async with asyncio.timeout(60):
                 while not any(word in caplog.text for word in ("a call was refused", "dropping")):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 
 import pytest
@@ -518,6 +519,28 @@ def test_a_skill_is_rendered_without_its_html(folders, bench, visit, write_skill
     assert "<img" not in shown
     assert "<b>" not in shown
     assert "javascript:alert(1)" not in shown or 'href="javascript' not in shown
+
+
+def test_links_of_a_rendered_skill_lead_to_its_files(folders, bench, visit, write_skill):
+    body = (
+        "[a](references/a%20b.md) [b](./notes.md#part) [c](https://e.org/notes.md) [d](lost.md)\n"
+    )
+    folder = write_skill(folders / "skills", "pdf", body=body)
+    (folder / "references").mkdir()
+    for name in ("references/a b.md", "notes.md"):
+        (folder / name).write_text(f"This is {name}.")
+    bench.app.refresh()
+    pages = visit()
+    text = pages.get("/skills/pdf").text
+    shown = text[text.index('id="rendered"') : text.index("</article>")]
+    links = re.findall(r'href="([^"]+)"', shown)
+    assert links[2:] == ["https://e.org/notes.md", "lost.md"]
+    for link, name in zip(links, ("references/a b.md", "notes.md"), strict=False):
+        assert f"This is {name}." in pages.get(f"/skills/pdf{link}").text
+    answer = pages.post(
+        "/lint", json={"skill": "pdf", "text": f"---\nname: pdf\ndescription: x\n---\n{body}"}
+    )
+    assert links[0] in answer.json()["html"]
 
 
 def test_a_skill_is_checked_while_it_is_typed(pages):

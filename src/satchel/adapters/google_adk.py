@@ -14,10 +14,11 @@ from satchel.adapters.model_request import (
     SessionSource,
     report_clash,
 )
+from satchel.provider_messages.media_types import TAKEN, media_of
 from satchel.provider_messages.message_formats import calls_in
 from satchel.provider_messages.message_parts import text_only, words_for
 from satchel.session.session import Session
-from satchel.tools import Audio, Image, ToolCall, ToolResult
+from satchel.tools import ToolCall, ToolResult
 
 
 def toolset(source: SessionSource, *, approvals: bool = False) -> "AdkToolset":
@@ -100,8 +101,9 @@ def _message_of(tool_context: Any) -> list[ToolCall]:
 
 def _response(result: ToolResult) -> dict[str, Any]:
     """Return text under `result` or `error`; ADK turns parts into parts of the response."""
-    media = [block for block in result.content if isinstance(block, Image | Audio)]
-    others = [block for block in result.content if not isinstance(block, Image | Audio)]
+    shown = [media_of(block, TAKEN["gemini"]) for block in result.content]
+    media = [it for it in shown if it]
+    others = [block for block, it in zip(result.content, shown, strict=True) if not it]
     text = "\n".join(map(words_for, others)) if media else text_only(result)
-    parts = [types.Part.from_bytes(data=block.data, mime_type=block.mime_type) for block in media]
+    parts = [types.Part.from_bytes(data=data, mime_type=kind) for data, kind in media]
     return {"error" if result.is_error else "result": text, **({"media": parts} if parts else {})}

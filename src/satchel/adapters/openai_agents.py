@@ -8,6 +8,7 @@ from agents import (
     AgentHooks,
     FunctionTool,
     ModelResponse,
+    RunConfig,
     RunContextWrapper,
     Tool,
     ToolOutputImage,
@@ -55,6 +56,25 @@ class OpenAIAgent(Agent[Any]):
         """Return the agent's own instructions and the prompt of the step."""
         request = self.requests.current(run_context, run_context)
         return request.prompt(await super().get_system_prompt(run_context))
+
+    def run_config(self, **options: Any) -> RunConfig:
+        """Return a `RunConfig` with which a call of a tool that is off is answered, as any other.
+
+        By default the SDK ends the run. `options` are those of `RunConfig`.
+        """
+        own = {
+            "tool_not_found_behavior": "return_error_to_model",
+            "tool_error_formatter": self._answer_to_missing,
+        }
+        return RunConfig(**{**own, **options})
+
+    async def _answer_to_missing(self, error: Any) -> str | None:
+        """Return our words for a call of a tool that the request did not offer."""
+        request = self.requests.current(error.run_context, error.run_context)
+        calls = [call for call in request.message if call.id == error.call_id]
+        if error.kind != "tool_not_found" or not calls:
+            return None  # the words of the SDK
+        return (await request.run(calls[0])).text
 
     def _tool(self, request: ModelRequest, tool: OfferedTool) -> FunctionTool:
         async def invoke(context: Any, arguments: str) -> Any:

@@ -25,8 +25,6 @@ from satchel.adapters.model_request import (
 from satchel.provider_messages.message_parts import parts_of
 from satchel.tools import Image, ToolCall, ToolResult
 
-_PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-
 
 def plugin(source: SessionSource, *, approvals: bool = False) -> "StrandsPlugin":
     """Return a plugin that gives an agent the skills and tools of a session.
@@ -156,8 +154,6 @@ def _result_of(result: ToolResult, call_id: str) -> dict[str, Any]:
     }
 
 
-def _shown(block: Image) -> dict[str, Any] | None:
-    if block.mime_type in _PICTURES:
-        kind = block.mime_type.removeprefix("image/")
-        return {"image": {"format": kind, "source": {"bytes": block.data}}}
-    return None
+def _shown(block: Image) -> dict[str, Any]:
+    kind = block.mime_type.removeprefix("image/")
+    return {"image": {"format": kind, "source": {"bytes": block.data}}}

@@ -3,18 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
+from satchel.provider_messages.media_types import TAKEN, media_of
 from satchel.provider_messages.message_parts import (
     NOTHING_SAID,
     Message,
     call_of,
-    file_of,
     items_of,
     words_for,
 )
-from satchel.tools import Image, ToolCall, ToolResult
+from satchel.tools import ToolCall, ToolResult
 from satchel.tools.content_blocks import Block, base64_text
-
-_PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 def read_calls(message: Any) -> list[ToolCall]:
@@ -44,10 +42,9 @@ def _result(call: ToolCall, result: ToolResult) -> Message:
 
 def _part(block: Block) -> Message | None:
     """Return the part for a block; `None` for an empty text, which the API refuses."""
-    if isinstance(block, Image) and block.mime_type in _PICTURES:
-        return {"type": "image", "source": _source(block.data, block.mime_type)}
-    if (file := file_of(block)) and file[1] == "application/pdf":
-        return {"type": "document", "source": _source(*file)}
+    if media := media_of(block, TAKEN["anthropic"]):
+        is_picture = media[1].startswith("image/")
+        return {"type": "image" if is_picture else "document", "source": _source(*media)}
     text = words_for(block)
     return {"type": "text", "text": text} if text.strip() else None
 

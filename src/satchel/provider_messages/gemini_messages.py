@@ -3,21 +3,18 @@
 from collections.abc import Iterable
 from typing import Any
 
+from satchel.provider_messages.media_types import TAKEN, media_of
 from satchel.provider_messages.message_parts import (
     NOTHING_SAID,
     Message,
     call_of,
     either,
-    file_of,
     items_of,
     plain,
     words_for,
 )
-from satchel.tools import Audio, Image, ToolCall, ToolResult
+from satchel.tools import ToolCall, ToolResult
 from satchel.tools.content_blocks import Block, base64_text
-
-_TAKEN = ("image/", "audio/", "video/", "text/", "application/pdf")
-"""The types of data that the models take; the API refuses others."""
 
 
 def read_calls(message: Any) -> list[ToolCall]:
@@ -44,7 +41,7 @@ def write_results(pairs: Iterable[tuple[ToolCall, ToolResult]]) -> list[Message]
         attached = [part for block in result.content if (part := _inline(block))]
         texts = [words_for(block) for block in result.content if not _inline(block)]
         if attached:
-            texts.append(f"[{len(attached)} attachments follow]")
+            texts.append(f"[attachments that follow: {len(attached)}]")
             data += [{"text": f"Attachments of {call.name}:"}, *attached]
         text = "\n".join(texts).strip() or NOTHING_SAID
         answer = {"name": call.name, "response": {"error" if result.is_error else "output": text}}
@@ -53,12 +50,7 @@ def write_results(pairs: Iterable[tuple[ToolCall, ToolResult]]) -> list[Message]
 
 
 def _inline(block: Block) -> Message | None:
-    if isinstance(block, Image | Audio):
-        data, kind = block.data, block.mime_type
-    elif file := file_of(block):
-        data, kind = file
-    else:
+    if (media := media_of(block, TAKEN["gemini"])) is None:
         return None
-    if not kind.startswith(_TAKEN):
-        return None
+    data, kind = media
     return {"inlineData": {"mimeType": kind, "data": base64_text(data)}}

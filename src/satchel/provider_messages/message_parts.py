@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from satchel.provider_messages.media_types import PICTURES, media_of
 from satchel.tools import (
     Audio,
     Image,
@@ -63,13 +64,6 @@ def data_url(data: bytes, mime_type: str) -> str:
     return f"data:{mime_type};base64,{base64_text(data)}"
 
 
-def file_of(block: Block) -> tuple[bytes, str] | None:
-    """Return the bytes and the type of a document that is not text, or `None`."""
-    if isinstance(block, Resource) and isinstance(block.content, bytes):
-        return block.content, block.mime_type or "application/octet-stream"
-    return None
-
-
 def words_for(block: Block) -> str:
     """Return a text for a block: its own, or what a provider cannot take, in words."""
     match block:
@@ -106,13 +100,21 @@ def parts_of(
 ) -> list[Any]:
     """Return the parts of a message for a result, at least one.
 
-    `show` returns the part for a block of the types `media`, or `None` if it must be in words.
+    `show` returns the part for a block of the types `media`; pictures that most models refuse are
+    in words.
     """
     parts = []
     for block in item.content:
-        part = show(block) if isinstance(block, media) else None
-        parts.append(say(words_for(block) or NOTHING_SAID) if part is None else part)
+        shown = _showable(block) if isinstance(block, media) else None
+        parts.append(say(words_for(block) or NOTHING_SAID) if shown is None else show(shown))
     return parts or [say(NOTHING_SAID)]
+
+
+def _showable(block: Block) -> Block | None:
+    if not isinstance(block, Image):
+        return block
+    media = media_of(block, PICTURES)
+    return Image(*media) if media else None
 
 
 def text_or_parts(

@@ -3,24 +3,19 @@
 from collections.abc import Iterable
 from typing import Any
 
+from satchel.provider_messages.media_types import TAKEN, media_of
 from satchel.provider_messages.message_parts import (
     Message,
     call_of,
     custom_call_of,
     data_url,
-    file_of,
     items_of,
     plain,
     text_only,
     words_for,
 )
-from satchel.tools import Audio, Image, ToolCall, ToolResult
+from satchel.tools import ToolCall, ToolResult
 from satchel.tools.content_blocks import Block, base64_text
-
-_SOUNDS = {
-    **dict.fromkeys(("audio/wav", "audio/x-wav", "audio/wave"), "wav"),
-    **dict.fromkeys(("audio/mp3", "audio/mpeg"), "mp3"),
-}
 
 
 def read_calls(message: Any) -> list[ToolCall]:
@@ -51,7 +46,7 @@ def write_results(pairs: Iterable[tuple[ToolCall, ToolResult]]) -> list[Message]
         blocks = [block for block in result.content if not _part(block)]
         text = "\n".join(map(words_for, blocks)).strip()
         if parts:
-            text = f"{text}\n[{len(parts)} attachments follow in the next message]".strip()
+            text = f"{text}\n[attachments in the next message: {len(parts)}]".strip()
             shown.append({"type": "text", "text": f"Attachments of {call.name} ({call.id}):"})
             shown += parts
         content = text or text_only(result)
@@ -61,19 +56,15 @@ def write_results(pairs: Iterable[tuple[ToolCall, ToolResult]]) -> list[Message]
 
 def _part(block: Block) -> Message | None:
     """Return the part of a user's message for a block that is not text."""
-    if isinstance(block, Image):
-        return {
-            "type": "image_url",
-            "image_url": {"url": data_url(block.data, block.mime_type)},
-        }
-    if isinstance(block, Audio) and (kind := _SOUNDS.get(block.mime_type)):
+    if (media := media_of(block, TAKEN["openai"])) is None:
+        return None
+    data, kind = media
+    general, _, special = kind.partition("/")
+    if general == "image":
+        return {"type": "image_url", "image_url": {"url": data_url(*media)}}
+    if general == "audio":
         return {
             "type": "input_audio",
-            "input_audio": {"data": base64_text(block.data), "format": kind},
+            "input_audio": {"data": base64_text(data), "format": special},
         }
-    if (file := file_of(block)) and file[1] == "application/pdf":
-        return {
-            "type": "file",
-            "file": {"filename": "document.pdf", "file_data": data_url(*file)},
-        }
-    return None
+    return {"type": "file", "file": {"filename": "document.pdf", "file_data": data_url(*media)}}

@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from satchel.provider_messages.media_types import TAKEN, media_of
 from satchel.provider_messages.message_parts import (
     NOTHING_SAID,
     Message,
     call_of,
     custom_call_of,
     data_url,
-    file_of,
     items_of,
     words_for,
 )
-from satchel.tools import Image, ToolCall, ToolResult
+from satchel.tools import ToolCall, ToolResult
 from satchel.tools.content_blocks import Block
 
 
@@ -51,12 +51,8 @@ def _output(result: ToolResult) -> str | list[Message]:
 
 
 def _part(block: Block) -> Message:
-    if isinstance(block, Image):
-        return {"type": "input_image", "image_url": data_url(block.data, block.mime_type)}
-    if (file := file_of(block)) and file[1] == "application/pdf":
-        return {
-            "type": "input_file",
-            "filename": "document.pdf",
-            "file_data": data_url(*file),
-        }
-    return {"type": "input_text", "text": words_for(block)}
+    if (media := media_of(block, TAKEN["openai-responses"])) is None:
+        return {"type": "input_text", "text": words_for(block)}
+    if media[1].startswith("image/"):
+        return {"type": "input_image", "image_url": data_url(*media)}
+    return {"type": "input_file", "filename": "document.pdf", "file_data": data_url(*media)}

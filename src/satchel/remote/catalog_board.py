@@ -17,7 +17,7 @@ from satchel.remote.roster import (
     digest_of,
     plugins_of,
 )
-from satchel.remote.sealed_envelope import checked_key
+from satchel.remote.sealed_envelope import checked_key, mark_of
 
 if TYPE_CHECKING:
     from satchel.satchel import Satchel
@@ -31,8 +31,9 @@ class CatalogBoard:
     """
 
     def __init__(self, url: str, *, key: str, name: str = "satchel") -> None:
-        self._queue = open_docket(checked_url(url), name, "catalog")
-        self._roster = Roster(RemoteKeys(name), checked_key(key), RedisClock())
+        secret = checked_key(key)
+        self._queue = open_docket(checked_url(url), name, mark_of(secret, "catalog"))
+        self._roster = Roster(RemoteKeys(name), secret, RedisClock())
 
     async def __aenter__(self) -> Self:
         with json_only():
@@ -56,7 +57,7 @@ class CatalogBoard:
         """Return how many calls of each plugin the workers with its version run at once."""
         async with self._queue.redis() as redis:
             return {
-                name: await self._roster.places(redis, digest)
+                name: (await self._roster.crew(redis, digest)).places
                 for name, digest in catalog.plugins.items()
             }
 

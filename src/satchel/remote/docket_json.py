@@ -132,14 +132,15 @@ def checked_url(url: str) -> str:
     return url
 
 
-def open_docket(url: str, name: str, digest: str) -> Docket:
+def open_docket(url: str, name: str, mark: str) -> Docket:
     """Return the queue of one version of a plugin; calls for it reach only workers that have it.
 
-    Enter and use it inside `json_only`.
+    `mark` is that of the version, so workers with another key have another queue. Enter and
+    use it inside `json_only`.
     """
     _make_docket_careful()
     queue = Docket(
-        name=f"{name}:{digest[:24]}",
+        name=f"{name}:{mark}",
         url=url,
         heartbeat_interval=timedelta(seconds=1),
         execution_ttl=timedelta(minutes=5),

@@ -24,8 +24,8 @@ from satchel.remote.remote_keys import (
     RemoteKeys,
     loop_time,
 )
-from satchel.remote.roster import RedisClock, Roster
-from satchel.remote.sealed_envelope import EnvelopeError, as_text, open_sealed, seal
+from satchel.remote.roster import Crew, RedisClock, Roster
+from satchel.remote.sealed_envelope import EnvelopeError, as_text, mark_of, open_sealed, seal
 from satchel.remote.sent_call import (
     BUSY,
     MAY_HAVE_RUN,
@@ -60,6 +60,10 @@ _PATIENCE = 0.5
 """Seconds that a cancelled call waits for redis to hear of it; then that continues by itself."""
 
 
+_closing: set[asyncio.Task[None]] = set()
+"""Held here, as nobody else does."""
+
+
 @dataclass(frozen=True, slots=True)
 class RoutingPolicy:
     """What a host does with calls that cannot be sent at once."""
@@ -77,12 +81,16 @@ class VersionQueue:
 
     docket: Docket
     known_at: float = 0.0
-    places: int = 0
-    """How many calls its workers run at once; 0 without a worker."""
+    crew: Crew = Crew(0, 0)
     length: int = 0
     """How many calls waited or ran."""
     used: int = 0
     """How many calls of this host are under way."""
+
+    @property
+    def places(self) -> int:
+        """How many calls its workers run at once; 0 without a worker."""
+        return self.crew.places
 
 
 class HostLine:
@@ -119,7 +127,7 @@ class HostLine:
             queue = self._queues.get(digest) or await self._opened(digest)
             if loop_time() - queue.known_at >= _KNOWN_FOR or not queue.places:
                 async with queue.docket.redis() as redis:
-                    queue.places = await self._roster.places(redis, digest)
+                    queue.crew = await self._roster.crew(redis, digest)
                     queue.length = await redis.xlen(queue.docket.stream_key)
                 queue.known_at = loop_time()
                 self.gate.admit()
@@ -129,7 +137,7 @@ class HostLine:
         for other in [name for name, it in self._queues.items() if not it.used]:
             if len(self._queues) >= _QUEUES:
                 await self._queues.pop(other).docket.__aexit__(None, None, None)
-        docket = open_docket(self._url, self._keys.name, digest)
+        docket = open_docket(self._url, self._keys.name, mark_of(self._key, digest))
         with json_only():
             await docket.__aenter__()
         self._queues[digest] = VersionQueue(docket=docket)
@@ -148,10 +156,17 @@ class HostLine:
 
     def without_worker(self, call: ToolCall) -> RunnerSignal | FinalResult:
         """Return what becomes of a call that no worker can run, unless it waits for one."""
-        self._faults.no_worker(call)
+        self._report_no_worker(call)
         if self._otherwise == "here":
             return RunnerSignal.HERE
         return refusal(NO_WORKER, f"no worker can run {call.name} now")
+
+    def _report_no_worker(self, call: ToolCall) -> None:
+        queue = self._queues.get(call.plugin_digest)
+        if queue is not None and queue.crew.strangers and not queue.places:
+            self._faults.other_key(call)
+        else:
+            self._faults.no_worker(call)
 
     async def run(
         self, queue: VersionQueue, call: ToolCall, patience: float
@@ -287,7 +302,7 @@ class HostLine:
         if has_begun or (has_begun is None and not may_run_again(sent.call.tool)):
             sent.end(doubt(sent.call))
         elif is_late:
-            self._faults.no_worker(sent.call)
+            self._report_no_worker(sent.call)
             sent.end(refusal(NO_WORKER, f"no worker began {sent.call.name} in time"))
         else:
             sent.end(self.without_worker(sent.call))
@@ -383,6 +398,12 @@ class HostLine:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def close_soon(self) -> None:
+        """Begin to close; whoever had this line is gone."""
+        task = asyncio.get_running_loop().create_task(self.close())
+        _closing.add(task)
+        task.add_done_callback(_closing.discard)
 
     async def close(self) -> None:
         """End the reader and close the connections."""

@@ -40,6 +40,15 @@ class RemoteFaults:
             "Start a worker with the same files, key and name as this host, or reload the host.",
         )
 
+    def other_key(self, call: ToolCall) -> None:
+        """Report that only workers with another key have the version of a call."""
+        self._report(
+            "remote-no-worker",
+            f"the workers that have {call.name} of version {call.plugin_digest[:12]} have another"
+            " key than this host",
+            "Give this host and its workers the same key.",
+        )
+
     def refused(self, reason: str) -> None:
         """Report a message that was not accepted."""
         self._report(
@@ -53,7 +62,7 @@ class RemoteFaults:
         self._report(
             "remote-call-lost",
             f"redis has lost a call of {call.name}",
-            "Give hosts and workers the same key; let redis keep its data, without eviction.",
+            "Let redis keep its data, without eviction.",
         )
 
     def may_have_run(self, call: ToolCall) -> None:

@@ -1,8 +1,9 @@
 """The host's side: which calls go to a worker, and which run here, wait or are refused."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+import weakref
+from collections.abc import AsyncGenerator, Mapping, MutableMapping
+from contextlib import aclosing, suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -48,6 +49,7 @@ class RemoteRunner(Runner):
         self._wait, self._policy = wait, RoutingPolicy(otherwise, queue, dict(limits or {}))
         self._faults = RemoteFaults(name)
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, HostLine] = WeakKeyDictionary()
+        weakref.finalize(self, _close_all, self._lines).atexit = False
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -103,6 +105,13 @@ class RemoteRunner(Runner):
                     raise
                 self._faults.unreachable(problem)
                 await asyncio.sleep(BACKOFF)
+
+
+def _close_all(lines: MutableMapping[asyncio.AbstractEventLoop, HostLine]) -> None:
+    """Close what a runner had open that nobody has any more; asyncio would complain."""
+    for loop, line in tuple(lines.items()):
+        with suppress(RuntimeError):  # the loop is closed, and its connections with it
+            loop.call_soon_threadsafe(line.close_soon)
 
 
 async def _followed_by(first: Any, items: AsyncGenerator[Any]) -> AsyncGenerator[Any]:

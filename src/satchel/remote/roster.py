@@ -11,7 +11,7 @@ from typing import Any
 from satchel.catalog.catalog import Catalog
 from satchel.lazy_dataclass import dataclass
 from satchel.remote.remote_keys import CATALOG, RemoteKeys, loop_time
-from satchel.remote.sealed_envelope import open_sealed, seal
+from satchel.remote.sealed_envelope import mark_of, open_sealed, seal
 
 BEAT = 1.0
 """Seconds between two signs of life."""
@@ -27,6 +27,15 @@ class PublishedCatalog:
     generation: int
     digest: str
     plugins: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The workers of one version: how many calls they run at once, and how many are not ours."""
+
+    places: int
+    strangers: int
+    """Workers that have another key, so they cannot read our calls."""
 
 
 class RedisClock:
@@ -55,16 +64,18 @@ class Roster:
 
     async def beat(self, redis: Any, digest: str, worker: str, places: int) -> None:
         """Give the sign of life of a worker that runs so many calls of a version at once."""
-        await self._sign(redis, self._keys.workers(digest), f"{worker}:{places}")
+        await self._sign(redis, self._keys.workers(digest), self._marked(f"{worker}:{places}"))
 
     async def leave(self, redis: Any, digest: str, worker: str, places: int) -> None:
         """Take a worker out: it gets no new calls."""
-        await redis.zrem(self._keys.workers(digest), f"{worker}:{places}")
+        await redis.zrem(self._keys.workers(digest), self._marked(f"{worker}:{places}"))
 
-    async def places(self, redis: Any, digest: str) -> int:
-        """Return how many calls of a version all its workers run at once; 0 without a worker."""
+    async def crew(self, redis: Any, digest: str) -> Crew:
+        """Return who runs a version: workers with our key, and others."""
         alive = await self._alive(redis, self._keys.workers(digest))
-        return sum(int(item.rpartition(":")[2]) for item in alive)
+        ours = [said for item in alive if self._marked(said := item.rpartition(":")[0]) == item]
+        places = sum(int(said.rpartition(":")[2]) for said in ours)
+        return Crew(places, len(alive) - len(ours))
 
     async def beat_of_host(self, redis: Any, host: str, digest: str) -> None:
         """Give the sign of life of a host that serves a catalog."""
@@ -92,6 +103,9 @@ class Roster:
         if message is None:
             return None
         return PublishedCatalog(**open_sealed(self._key, CATALOG, message))
+
+    def _marked(self, said: str) -> str:
+        return f"{said}:{mark_of(self._key, said)}"
 
     async def _sign(self, redis: Any, key: str, member: str) -> None:
         now = await self.clock.ask(redis)

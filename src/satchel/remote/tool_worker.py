@@ -20,7 +20,7 @@ from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import BACKOFF, CALL, LONGEST_WAIT, TASK, UNREACHABLE, RemoteKeys
 from satchel.remote.remote_run import CallAddress, RemoteRun
 from satchel.remote.roster import BEAT, RedisClock, Roster
-from satchel.remote.sealed_envelope import EnvelopeError, checked_key, open_sealed
+from satchel.remote.sealed_envelope import EnvelopeError, checked_key, mark_of, open_sealed
 from satchel.remote.sent_call import NO_WORKER, WORKER_FAILED, doubt, may_run_again
 from satchel.runtime.call_pipeline import prepare_call
 from satchel.runtime.call_task import CallTask
@@ -115,11 +115,8 @@ class ToolWorker:
                 tools_loop=self._tools_loop,
             )
             started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            task = group.create_task(
-                service.serve(
-                    open_docket(self._url, self._name, digest), self._concurrency, started
-                )
-            )
+            queue = open_docket(self._url, self._name, mark_of(self._key, digest))
+            task = group.create_task(service.serve(queue, self._concurrency, started))
             self._services[version] = task
             await asyncio.wait({started, task}, return_when=asyncio.FIRST_COMPLETED)
             self._known.add(version)

@@ -2,9 +2,12 @@
 
 import asyncio
 import os
+import posixpath
 from codecs import BOM_UTF8
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
+from urllib.parse import quote, unquote
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup
@@ -53,7 +56,7 @@ def skill(workbench: Workbench, request: Request) -> Page:
     }
     body = str(record["body"])
     extra = {
-        "rendered": rendered(body[:_LONGEST_RENDERED]),
+        "rendered": rendered(body[:_LONGEST_RENDERED], entry),
         "address": entry.address,
         "editor": editor_link(workbench.options.editor, Where(_skill_file(entry))),
         # Whole and unchanged, because it is edited; escaped all the same.
@@ -62,10 +65,19 @@ def skill(workbench: Workbench, request: Request) -> Page:
     return Page(template="skill.html", title=entry.name, record=record, extra=extra)
 
 
-def rendered(markdown: str) -> Markup:
-    """Return Markdown as HTML. HTML in it is text; pictures are left out, as nothing is loaded."""
+def rendered(markdown: str, entry: SkillEntry) -> Markup:
+    """Return Markdown as HTML. HTML in it is text; pictures are left out, as nothing is loaded.
+
+    Links to files of the skill lead to where this page shows them.
+    """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    return Markup(parser.render(shown_text(markdown, _LONGEST_RENDERED)))  # noqa: S704 - the parser escapes HTML
+    tokens = parser.parse(shown_text(markdown, _LONGEST_RENDERED))
+    names = {file.name for file in entry.files}
+    for token in chain.from_iterable(token.children or () for token in tokens):
+        name = posixpath.normpath(unquote(str(token.attrs.get("href", "")).partition("#")[0]))
+        if name in names:
+            token.attrs["href"] = f"?file={quote(name)}#file"
+    return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - the renderer escapes HTML
 
 
 def _text_on_disk(entry: SkillEntry) -> tuple[str, str, str]:
@@ -137,7 +149,7 @@ async def lint(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]
     entry = workbench.catalog.skill(text_of(given, "skill"))
     text = text_of(given, "text")
     diagnostics, body = await asyncio.to_thread(_lint, text, entry)
-    return {"diagnostics": diagnostics, "html": str(rendered(body[:_LONGEST_RENDERED]))}
+    return {"diagnostics": diagnostics, "html": str(rendered(body[:_LONGEST_RENDERED], entry))}
 
 
 def _skill_file(entry: SkillEntry) -> str:

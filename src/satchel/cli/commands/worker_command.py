@@ -12,6 +12,7 @@ from satchel.cli.base_command import Sources, SourcesCommand, activates_groups
 from satchel.cli.console import Console
 from satchel.cli.signal_handling import run_until_stopped
 from satchel.errors import DefinitionError, SatchelError, install_hint
+from satchel.names import near_misses
 from satchel.reports.short_texts import count
 from satchel.settings import Limits
 
@@ -67,6 +68,10 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
 
     async def announce() -> None:
         await worker.ready.wait()
+        for group in (*table.groups, *table.group_limits):
+            if group not in app.catalog.groups:
+                near = near_misses(group, app.catalog.groups)
+                console.warn(f"no plugin has the group {group!r}", near)
         console.say(f"ready: {count(len(worker.digests), 'plugin')}, press Ctrl-C to stop")
 
     run_until_stopped(run())
@@ -96,7 +101,10 @@ def _table(options: Mapping[str, Any]) -> "WorkerTable":
 
 def _key(path: str) -> str:
     if not path:
-        return os.environ.get(_KEY, "")
+        if key := os.environ.get(_KEY, ""):
+            return key
+        fix = f"pass --key-file FILE, or set {_KEY}; make one with: openssl rand -hex 32"
+        raise DefinitionError("no key is given that the hosts share", fix=fix)
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()

@@ -1,0 +1,54 @@
+"""What only the OpenAI Agents SDK does; it runs in the framework's environment: make adapters."""
+
+import asyncio
+
+import pytest
+
+pytest.importorskip("agents", reason="openai-agents is not installed: make adapters")
+
+from agents import Runner
+from agents.exceptions import ModelBehaviorError
+from agents.testing import ScriptedModel, assistant_message, function_call
+
+from satchel import Satchel
+from satchel.adapters.openai_agents import agent
+from satchel.testing import write_plugin
+
+TOOLS = """
+from satchel import tool
+
+@tool
+def draw(size: int) -> str:
+    "Draw."
+    return f"a circle of {size}"
+"""
+
+
+def answers_of(folder, first, **options):
+    write_plugin(folder, "art", TOOLS, active=False)
+    later = function_call("draw", {"size": 4}, call_id="later")
+    turns = [first, [later], [assistant_message("done")]]
+    ours = agent(Satchel(plugins=[folder]).session(), name="x", model=ScriptedModel(turns))
+    config = ours.run_config(tracing_disabled=True, **options)
+    items = asyncio.run(Runner.run(ours, "go", run_config=config)).to_input_list()
+    return {i["call_id"]: i["output"] for i in items if i.get("type") == "function_call_output"}
+
+
+def test_a_call_of_a_tool_that_is_off_is_answered_and_the_run_goes_on(tmp_path):
+    first = [
+        function_call("reset_equipped_tools", {"art": True}, call_id="on"),
+        function_call("draw", {"size": 3}, call_id="early"),
+        function_call("nothing", {}, call_id="unknown"),
+    ]
+    answers = answers_of(tmp_path, first)
+    assert "active from the next step on" in answers["early"]
+    assert answers["unknown"] == "There is no tool 'nothing'."
+    assert "a circle of 4" in str(answers["later"])
+    off = answers_of(tmp_path / "other", [function_call("draw", {"size": 3}, call_id="early")])
+    assert "Call reset_equipped_tools with 'art'" in off["early"]
+
+
+def test_the_host_may_have_the_run_end_as_the_sdk_does(tmp_path):
+    first = [function_call("draw", {"size": 3}, call_id="early")]
+    with pytest.raises(ModelBehaviorError, match="draw not found"):
+        answers_of(tmp_path, first, tool_not_found_behavior="raise_error")
