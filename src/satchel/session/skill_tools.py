@@ -15,9 +15,11 @@ from satchel.session.builtin_context import (
 from satchel.session.loaded_skills import LoadedSkill, page_length
 from satchel.session.skill_fetching import fetch_skill
 from satchel.settings import Limits
+from satchel.sources.code_units import is_skill_code
 from satchel.sources.locked_skill_reader import LockedSkillReader
 from satchel.sources.skill_files import ServedFile, file_text, locate_skill_file, media_type_of
 from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.tree_digest import changed_file
 from satchel.text import one_line, shorten, visible
 from satchel.tools import FunctionTool, Image, Text
 from satchel.tools.callables import in_thread
@@ -110,7 +112,7 @@ async def run_skill_script(
     path = locate_skill_file(scripts, scripts, name.removeprefix(f"{SCRIPTS_FOLDER}/"))
     limits = _context.conversation.shared.limits
     if entry.access.is_compared:
-        await _require_same(entry, name, limits)
+        await _require_same(entry, loaded)
     if isinstance(reader := entry.reader, LockedSkillReader):
         await in_thread(reader.verify)
     if locate_skill_file(loaded.root, loaded.folder, name) != path:
@@ -122,10 +124,14 @@ async def run_skill_script(
     return {key: visible(v) if isinstance(v, str) else v for key, v in result.items()}
 
 
-async def _require_same(entry: SkillEntry, name: str, limits: Limits) -> None:
-    """Raise `ToolError` if a script is not the one that was trusted."""
-    file = await entry.reader.fetch(name, limits)
-    if file.digest not in {item.digest for item in entry.files if item.name == name}:
+async def _require_same(entry: SkillEntry, loaded: LoadedSkill) -> None:
+    """Raise `ToolError` if a script, or a file that it may use, is not the one that was trusted."""
+    trusted = {file.name: file.digest for file in entry.files}
+    changed = await in_thread(
+        lambda: changed_file(trusted, loaded.folder, loaded.root, is_skill_code)
+    )
+    if changed:
+        name = shorten(one_line(changed), _LONGEST_NAME)
         raise ToolError(f"{name} changed after the user trusted it; tell the user to look at it.")
 
 
