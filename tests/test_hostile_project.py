@@ -432,22 +432,40 @@ def test_a_script_that_changed_cannot_be_run(clone):
         assert "script" not in clone.happened()
 
 
-@pytest.mark.parametrize("name", ["beside.py", "new.py", "below/data.json"])
-def test_a_script_does_not_run_beside_a_file_that_changed_or_came_later(clone, name):
-    scripts = clone.folder / "skills/hello/scripts"
-    (scripts / "below").mkdir()
-    for file in ("beside.py", "below/data.json"):
-        (scripts / file).write_text("1")
+@pytest.mark.parametrize("name", ["scripts/lib2.py", "scripts/json.py", "scripts/below/new.so"])
+def test_a_script_cannot_be_run_while_a_file_beside_it_is_changed_or_new(clone, name):
+    (clone.folder / "skills/hello/scripts/lib2.py").write_text("x = 1\n")
     trust(clone, "code")
     with opened(clone) as app:
         session = app.session(scripts=True)
         session.call_sync("load_skill", {"name": "hello"})
         run = {"skill": "hello", "script": "scripts/run.py"}
-        (clone.folder / "skills/hello/notes.md").write_text("No code.")
-        assert "changed after" not in session.call_sync("run_skill_script", run).text
-        (scripts / name).write_text("2")
-        said = session.call_sync("run_skill_script", run).text
-        assert f"scripts/{name} changed after the user trusted it" in said
+        path = clone.folder / "skills/hello" / name
+        before = path.read_text() if path.exists() else None
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x = 2\n")
+        answer = session.call_sync("run_skill_script", run)
+        assert f"{name} changed after the user trusted it" in answer.text
+        assert "script" not in clone.happened()
+        path.unlink() if before is None else path.write_text(before)
+        # Its text may be edited: it is not run.
+        (clone.folder / "skills/hello/notes.md").write_text("new")
+        app.refresh()
+        assert "returncode" in session.call_sync("run_skill_script", run).text
+
+
+def test_a_lock_makes_no_script_runnable_that_is_not_trusted(clone, tmp_path):
+    trust(clone, "data")
+    lock = tmp_path / "satchel.lock"
+    with opened(clone, mcp_servers=False) as app:
+        lock.write_text(app.lock_contents(lock).text)
+    project = Project(clone.folder)
+    with Satchel(project=project, locked=lock, settings=Settings(mcp_servers=False)) as app:
+        session = app.session(scripts=True)
+        session.call_sync("load_skill", {"name": "hello"})
+        run = {"skill": "hello", "script": "scripts/run.py"}
+        assert "returncode" not in session.call_sync("run_skill_script", run).text
+        assert not app.catalog.skills["hello"].access.is_runnable
 
 
 def test_revoking_ends_what_runs(clone):

@@ -15,16 +15,11 @@ from satchel.session.builtin_context import (
 from satchel.session.loaded_skills import LoadedSkill, page_length
 from satchel.session.skill_fetching import fetch_skill
 from satchel.settings import Limits
-from satchel.sources.code_units import is_beside_scripts
-from satchel.sources.locked_skill_reader import LockedSkillReader, changed_files
-from satchel.sources.skill_files import (
-    LocalSkillReader,
-    ServedFile,
-    file_text,
-    locate_skill_file,
-    media_type_of,
-)
+from satchel.sources.code_units import is_skill_code
+from satchel.sources.locked_skill_reader import LockedSkillReader
+from satchel.sources.skill_files import ServedFile, file_text, locate_skill_file, media_type_of
 from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.tree_digest import changed_file
 from satchel.text import one_line, shorten, visible
 from satchel.tools import FunctionTool, Image, Text
 from satchel.tools.callables import in_thread
@@ -117,7 +112,7 @@ async def run_skill_script(
     path = locate_skill_file(scripts, scripts, name.removeprefix(f"{SCRIPTS_FOLDER}/"))
     limits = _context.conversation.shared.limits
     if entry.access.is_compared:
-        await in_thread(lambda: _require_same(entry))
+        await _require_same(entry, loaded)
     if isinstance(reader := entry.reader, LockedSkillReader):
         await in_thread(reader.verify)
     if locate_skill_file(loaded.root, loaded.folder, name) != path:
@@ -129,14 +124,15 @@ async def run_skill_script(
     return {key: visible(v) if isinstance(v, str) else v for key, v in result.items()}
 
 
-def _require_same(entry: SkillEntry) -> None:
-    """Raise `ToolError` if a script, or a file beside it, is not the one that was trusted."""
-    reader = entry.reader
-    assert isinstance(reader, LocalSkillReader)
+async def _require_same(entry: SkillEntry, loaded: LoadedSkill) -> None:
+    """Raise `ToolError` if a script, or a file that it may use, is not the one that was trusted."""
     trusted = {file.name: file.digest for file in entry.files}
-    for name in filter(is_beside_scripts, changed_files(trusted, reader)):
-        shown = shorten(one_line(name), _LONGEST_NAME)
-        raise ToolError(f"{shown} changed after the user trusted it; tell the user to look at it.")
+    changed = await in_thread(
+        lambda: changed_file(trusted, loaded.folder, loaded.root, is_skill_code)
+    )
+    if changed:
+        name = shorten(one_line(changed), _LONGEST_NAME)
+        raise ToolError(f"{name} changed after the user trusted it; tell the user to look at it.")
 
 
 def _page(text: str, offset: int, length: int) -> str:

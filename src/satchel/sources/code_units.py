@@ -170,9 +170,7 @@ def _may_use_project(table: Mapping[str, Any], base: str) -> bool:
 
 def skill_unit(finding: SkillFinding, base: str) -> CodeUnit | None:
     """Return the scripts of a skill, `None` if it has none."""
-    files = {
-        file.name: CodeFile(file.digest) for file in finding.files if is_beside_scripts(file.name)
-    }
+    files = {file.name: CodeFile(file.digest) for file in finding.files if is_skill_code(file.name)}
     return CodeUnit(os.path.relpath(finding.path, base), files) if files else None
 
 
@@ -280,7 +278,7 @@ def _programs(
                 key = os.path.relpath(path, root).replace(os.sep, "/")
                 is_text = above in in_skill and name.endswith(".md") and name not in declared
                 is_cached = not with_compiled and is_replaceable(path)
-                if is_text or is_cached or (only_scripts and not is_beside_scripts(key)):
+                if is_text or is_cached or (only_scripts and not is_skill_code(key)):
                     continue
                 if len(files) >= _MOST_PROGRAM_FILES:
                     return files, f"{folder} has more than {_MOST_PROGRAM_FILES} files"
@@ -353,8 +351,8 @@ def _declared(server: McpServerManifest) -> dict[str, object]:
     return {"name": server.name, "type": server.transport, **{k: v for k, v in parts.items() if v}}
 
 
-def is_beside_scripts(name: str) -> bool:
-    """Return whether a file of a skill counts as its code: a script, or what one may use."""
+def is_skill_code(name: str) -> bool:
+    """Return whether a file of a skill counts as its code, by its name."""
     return "/scripts/" in f"/{name}"
 
 

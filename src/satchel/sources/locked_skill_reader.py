@@ -6,11 +6,9 @@ from typing import Self
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
-from satchel.sources.contained_files import Bounds
-from satchel.sources.file_reader import UnreadableFileError
-from satchel.sources.skill_files import IN_FOLDER, LocalSkillReader, ServedFile, SkillAccess
+from satchel.sources.skill_files import LocalSkillReader, ServedFile, SkillAccess
 from satchel.sources.skill_scan import SkillFinding
-from satchel.sources.tree_digest import files_of_skill, read_digests
+from satchel.sources.tree_digest import changed_file, files_of_skill
 from satchel.text import shorten
 from satchel.tools.callables import in_thread
 
@@ -22,16 +20,13 @@ class LockedSkillReader:
     local: LocalSkillReader
     digests: Mapping[str, str]
     """The digest of each file, by its name."""
+    access: SkillAccess
+    """What could be done with it without the lock, which allows nothing more."""
 
     @classmethod
     def of(cls, found: SkillFinding) -> Self:
         """Return a reader of a skill as it was found. Raises `UnreadableFileError`."""
-        return cls(LocalSkillReader(found.bounds, found.path), files_of_skill(found))
-
-    @property
-    def access(self) -> SkillAccess:
-        """Return `IN_FOLDER`."""
-        return IN_FOLDER
+        return cls(LocalSkillReader(found.bounds, found.path), files_of_skill(found), found.access)
 
     def read(self, name: str, limits: Limits) -> ServedFile:
         """Return a file. Raises `ToolError`."""
@@ -47,21 +42,8 @@ class LockedSkillReader:
 
     def verify(self) -> None:
         """Compare the whole folder, before a script runs. Raises `ToolError`."""
-        for name in changed_files(self.digests, self.local):
+        if name := changed_file(self.digests, self.local.folder, self.local.root):
             raise _changed(name)
-
-
-def changed_files(digests: Mapping[str, str], reader: LocalSkillReader) -> list[str]:
-    """Return the files in a skill's folder that differ now, are new, or are gone; sorted."""
-    root = reader.root
-    try:
-        bounds = root.root() if isinstance(root, Bounds) else root
-        now = read_digests(reader.folder, bounds, hides_secrets=True)
-    except UnreadableFileError:
-        now = {}
-    return sorted(
-        name for name in digests.keys() | now.keys() if digests.get(name) != now.get(name)
-    )
 
 
 def _changed(name: str) -> ToolError:

@@ -6,10 +6,11 @@ not count. Folders that tools fill, such as `__pycache__`, are left out, as ever
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from glob import escape, glob
 
 from satchel.sources.code_units import uses_compiled
+from satchel.sources.contained_files import Bounds
 from satchel.sources.file_reader import UnitFile, UnreadableFileError, is_inside, real_path
 from satchel.sources.folder_reader import FolderReader
 from satchel.sources.package_scan import PackageFinding
@@ -92,6 +93,25 @@ def read_digests(folder: str, bounds: str = "", *, hides_secrets: bool = False) 
         root=root, most_files=_MOST_FILES, largest=_CHUNK, hides_secrets=hides_secrets
     )
     return dict(_hashed(reader.read(folder).files, folder))
+
+
+def changed_file(
+    before: Mapping[str, str],
+    folder: str,
+    root: str | Bounds,
+    wanted: Callable[[str], bool] = lambda _name: True,
+) -> str:
+    """Return the first file of a skill that is not as it was, or is new or gone; `""` if none.
+
+    `before` has the digests of its files by name. Only the `wanted` ones are compared.
+    """
+    bounds = root.root() if isinstance(root, Bounds) else root
+    try:
+        now = read_digests(folder, bounds, hides_secrets=True)
+    except UnreadableFileError:
+        now = {}
+    names = sorted(name for name in before.keys() | now.keys() if wanted(name))
+    return next((name for name in names if before.get(name) != now.get(name)), "")
 
 
 def _hashed(files: Iterable[UnitFile], folder: str) -> Iterable[tuple[str, str]]:
