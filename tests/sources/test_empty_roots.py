@@ -20,6 +20,12 @@ def touch(root: Path, *names: str) -> None:
     [
         (RootKind.SKILLS, [], "brings no skills: it is empty", "name the folder that has"),
         (RootKind.PLUGINS, [], "brings no plugins: it is empty", "name the folder that has"),
+        (
+            RootKind.SKILLS,
+            ["node_modules/a/SKILL.md"],
+            "brings no skills: it only has what is never searched: node_modules",
+            "name the folder that has",
+        ),
         (RootKind.SKILLS, ["a/toolkit.yaml"], "it has plugins", "as a folder of plugins"),
         (RootKind.SKILLS, ["toolkit.yaml"], "it has plugins", "as a folder of plugins"),
         (RootKind.PLUGINS, ["a/SKILL.md"], "it has skills", "as a folder of skills"),

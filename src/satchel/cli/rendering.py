@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from satchel.cli.console import HANG, Console
-from satchel.diagnostics import Diagnostic, Severity
+from satchel.diagnostics import RULES, Diagnostic, Severity
 from satchel.reports.short_texts import count, location_text
 from satchel.text import one_line, shorten, visible
 
@@ -121,9 +121,13 @@ _NAMED_CODES = _MISSING_TOOL_CODES | {"plugin-not-installed"}
 
 _RUN_CODES = _MISSING_TOOL_CODES | {
     *("plugin-import-failed", "plugin-import-timeout", "plugin-hook-failed", "plugin-meddled"),
-    *("plugin-startup-failed", "plugin-tool-invalid"),
+    *("plugin-startup-failed", "plugin-tool-invalid", "plugin-install-failed"),
+    *("plugin-worker-down", "plugin-not-isolated", "tool-replaces-own"),
+    *(code for code in RULES if code.startswith(("contract-", "prompt-variable-", "provider-"))),
+    *(code for code in RULES if code.startswith(("mcp-tool-", "mcp-skill"))),
+    *("mcp-server-down", "mcp-login-needed", "mcp-too-many-tools", "mcp-too-many-skills"),
 }
-"""Diagnostics that only exist after plugin code ran, so the doctor needs `--run`."""
+"""Diagnostics that only exist after code ran or servers answered, so the doctor needs `--run`."""
 
 
 def summary(catalog: "Catalog", console: Console, *, names_missing: bool = True) -> None:

@@ -7,6 +7,7 @@ from satchel.sources.folder_reader import is_folder, is_skipped, list_folder
 from satchel.sources.plugin_formats import format_of
 from satchel.sources.search_roots import RootKind, SearchRoot
 from satchel.sources.skill_scan import SKILL_FILE
+from satchel.text import one_line, shorten
 
 _MOST_LOOKED_AT = 100
 """How many folders are searched for the other kind."""
@@ -18,19 +19,24 @@ def empty_root(root: SearchRoot) -> Diagnostic | None:
     `None` if it is a conventional folder, which may be empty, or if it cannot be listed.
     """
     unreadable: list[Diagnostic] = []
-    entries = [entry for entry in list_folder(root.path, unreadable) if not is_skipped(entry.name)]
+    there = list_folder(root.path, unreadable)
+    entries = [entry for entry in there if not is_skipped(entry.name)]
     if root.optional or unreadable:
         return None
     folders = [entry.path for entry in entries if is_folder(entry)][:_MOST_LOOKED_AT]
-    message, fix = _cause(root, folders, is_empty=not entries)
+    if entries:
+        message, fix = _cause(root, folders)
+    else:
+        names = shorten(one_line(", ".join(entry.name for entry in there)), 100)
+        why = f"it only has what is never searched: {names}" if there else "it is empty"
+        message = f"brings no {root.holds}: {why}"
+        fix = f"name the folder that has the {root.holds}"
     return make_diagnostic("source-empty", Where(root.path), message, fix)
 
 
-def _cause(root: SearchRoot, folders: list[str], *, is_empty: bool) -> tuple[str, str]:
+def _cause(root: SearchRoot, folders: list[str]) -> tuple[str, str]:
     """Return what is there instead, and what to do."""
     holds_skills = root.holds is RootKind.SKILLS
-    if is_empty:
-        return f"brings no {root.holds}: it is empty", f"name the folder that has the {root.holds}"
     if holds_skills and any(format_of(path) for path in (root.path, *folders)):
         return "brings no skills: it has plugins", "name it as a folder of plugins"
     if not holds_skills and any(map(_has_skill, (root.path, *folders))):

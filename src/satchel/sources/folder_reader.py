@@ -497,12 +497,21 @@ def link_outside(path: str) -> Diagnostic:
 
 def broken_link(path: str) -> Diagnostic:
     """Return the diagnostic of a link to nothing."""
+    what = "leads back to itself" if _is_circle(path) else "does not exist"
     return make_diagnostic(
         "source-link-broken",
         Where(path),
-        f"is a link to {_target_of(path)}, which does not exist",
+        f"is a link to {_target_of(path)}, which {what}",
         "correct the link, or remove it",
     )
+
+
+def _is_circle(path: str) -> bool:
+    try:
+        os.stat(path)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _target_of(path: str) -> str:
