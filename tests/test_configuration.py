@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -143,6 +144,15 @@ def test_a_tool_without_its_value_is_refused_and_the_others_serve(plugins, tmp_p
         "Tool 'fetch' cannot be used now: a value that it needs is not configured. "
         "Ask the user to run: satchel config set demo api_key. Continue without it if you can."
     )
+
+
+def test_the_command_for_a_folder_that_the_host_named_names_a_folder(tmp_path, write_plugin):
+    fails = "\n@hookimpl\ndef satchel_startup(config):\n    1 / 0\n"
+    source = dedent(SOURCE).replace("import tool", "import hookimpl, tool") + fails
+    write_plugin(tmp_path / "p", "demo", "active: true\n", tools=source)
+    app = Satchel(plugins=[tmp_path / "p"], config={"demo": {"api_key": "k"}})
+    told = asyncio.run(app.session().call("fetch", {"city": "a"})).text
+    assert "Ask the user to run: satchel doctor --run --plugins FOLDER. " in told
 
 
 def test_a_python_default_makes_the_value_optional(plugins, config):

@@ -110,7 +110,7 @@ def test_one_that_hangs_fails_when_its_time_is_over_and_the_others_answer():
         pass
     provided, _ = asked.ask(NOTHING, (), 0)
     assert [item.code for item in provided.plugin.diagnostics] == ["provider-failed"]
-    assert "no answer within 0.05 seconds" in provided.plugin.diagnostics[0].message
+    assert "no answer within 0.05 s" in provided.plugin.diagnostics[0].message
     again = asked.ask(NOTHING, (), 0)[0].plugin
     assert again is provided.plugin, "the same failure changes nothing"
     end.set()

@@ -236,6 +236,13 @@ def test_a_bad_item_is_left_out_and_the_others_stay(given):
     assert codes(app).count("provider-item-invalid") == 2
 
 
+@pytest.mark.parametrize("given", [{"description": None}, {"body": 3}, {"files": {"a.md": 3}}])
+def test_a_skill_that_is_left_out_is_named(given):
+    app = Satchel(providers=[Given(skills("pdf", **given))])
+    (found,) = (item for item in app.catalog.diagnostics if item.code == "provider-item-invalid")
+    assert "of skill 'pdf' is " in found.message
+
+
 @pytest.mark.parametrize("field", ["skills", "plugins"])
 @pytest.mark.parametrize("path", ["a\0b", "~\0", "half \ud800"])
 def test_a_path_that_cannot_exist_costs_only_itself(field, path):

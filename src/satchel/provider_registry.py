@@ -181,7 +181,7 @@ class _ProviderState:
             return
         if not question.is_answered_within(max(seconds, 0)):
             if question.age > self._limits.provider:
-                self._fail(f"no answer within {self._limits.provider:g} seconds (limit provider)")
+                self._fail(f"no answer within {self._limits.provider:g} s (limit provider)")
             return
         self._question = None
         try:

@@ -55,6 +55,28 @@ def test_the_fix_of_doctor_can_be_pasted(run, maps):
     assert "no value" not in run("doctor", "--plugins", maps).stdout
 
 
+def test_the_summary_names_the_doctor_that_shows_what_it_counts(run, here, write_plugin):
+    write_plugin(
+        here / "p",
+        "broken",
+        tools="""
+            from satchel import hookimpl
+
+            class Broken:
+                name = "db"
+                def contribute(self, last, changed):
+                    raise RuntimeError("no connection")
+
+            @hookimpl
+            def satchel_providers():
+                return [Broken()]
+        """,
+    )
+    said = run("list", "--run", "--plugins", "p").stderr
+    line = re.search(r"run 'satchel (.*)' for details", said)[1]
+    assert "no connection" in run(*shlex.split(line)).stdout
+
+
 def test_json_has_the_same_command_as_text(run, maps):
     findings = json.loads(run("doctor", "--plugins", maps, "--json").stdout)["findings"]
     commands = {item["command"] for item in findings if item["code"] == "tool-state-missing"}

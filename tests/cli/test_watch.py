@@ -48,6 +48,13 @@ def test_a_broken_edit_is_stale_with_the_reason_and_its_mend_recovers(armed, her
     assert json.loads(watch.until('"recovered"'))["generation"] == stale["generation"] + 1
 
 
+def test_a_skill_that_moved_is_told_with_its_short_path(armed, here, write_skill):
+    write_skill(here / "skills", "pdf")
+    watch = armed()
+    (here / "skills" / "pdf").rename(here / "skills" / "pdf2")
+    assert watch.until("changed skill").endswith("changed skill pdf (skills) now skills/pdf2")
+
+
 SOURCES = ("--skills", "skills", "--plugins", "plugins")
 
 

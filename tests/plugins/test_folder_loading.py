@@ -315,7 +315,7 @@ def test_a_hook_that_hangs_is_given_up(package, codes):
     )
     supply = package(source, limits=Limits(hook=0.1))
     assert codes(supply) == ["plugin-hook-failed"]
-    assert "longer than 0.1 seconds" in supply.diagnostics[0].message
+    assert "longer than 0.1 s" in supply.diagnostics[0].message
 
 
 def test_an_entry_point_whose_name_cannot_be_used_is_not_imported(package, codes):

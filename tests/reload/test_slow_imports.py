@@ -44,7 +44,7 @@ def test_an_import_that_took_too_long_is_tried_again_by_itself(tmp_path, write_p
     with Satchel(plugins=[tmp_path / "plugins"], settings=settings) as app:
         assert [*app.catalog.tools] == ["quick"]
         (problem,) = [i for i in app.catalog.diagnostics if i.code == "plugin-import-timeout"]
-        assert problem.message.startswith("importing plugin 'slow' took longer than 0.6 seconds")
+        assert problem.message.startswith("importing plugin 'slow' took longer than 0.6 s")
         with app.watching():
             (tmp_path / "go").touch()
             until(app, "slow")
@@ -115,7 +115,7 @@ def test_the_users_file_sets_the_time_for_imports(tmp_path, write_plugin):
     settings = Settings(config_folder=str(tmp_path), mcp_servers=False)
     with Satchel(plugins=[tmp_path / "plugins"], settings=settings) as app:
         (problem,) = [i for i in app.catalog.diagnostics if i.code == "plugin-import-timeout"]
-        assert "took longer than 0.24 seconds (limit plugin_import)" in problem.message
+        assert "took longer than 0.24 s (limit plugin_import)" in problem.message
     (tmp_path / "satchel.toml").write_text("plugin_import = -1\n")
     with Satchel(settings=settings) as app:
         (problem,) = [i for i in app.catalog.diagnostics if i.code == "choices-unreadable"]

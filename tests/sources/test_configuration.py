@@ -221,7 +221,7 @@ def test_what_is_not_declared_stays_as_it_is(tmp_path, write):
     assert config.values == {"other": "4", "retries": 4, "third": 5}
 
 
-COMMAND = "satchel config set acme retries VALUE"
+COMMAND = "satchel config set acme retries"
 PLACES = {
     "code": ("Satchel(config=...)", "correct it in Satchel(config=...)"),
     "environment": ("SATCHEL_ACME_RETRIES", COMMAND),

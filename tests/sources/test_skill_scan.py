@@ -226,6 +226,12 @@ def test_a_link_to_nothing_is_reported_with_what_it_says(tmp_path, scan):
     assert problem.message == "is a link to '/nowhere/at all', which does not exist"
 
 
+def test_a_link_to_itself_is_told_as_that(tmp_path, scan):
+    (tmp_path / "x").symlink_to("x")
+    ((problem,),) = scan(tmp_path).diagnostics_by_key.values()
+    assert problem.message == "is a link to 'x', which leads back to itself"
+
+
 @pytest.mark.parametrize(
     ("inner", "told"),
     [

@@ -121,9 +121,19 @@ _NAMED_CODES = _MISSING_TOOL_CODES | {"plugin-not-installed"}
 
 _RUN_CODES = _MISSING_TOOL_CODES | {
     *("plugin-import-failed", "plugin-import-timeout", "plugin-hook-failed", "plugin-meddled"),
-    *("plugin-startup-failed", "plugin-tool-invalid"),
+    *("plugin-startup-failed", "plugin-tool-invalid", "plugin-install-failed"),
+    *("plugin-worker-down", "plugin-not-isolated", "tool-replaces-own"),
+    *("mcp-server-down", "mcp-login-needed", "mcp-too-many-tools", "mcp-too-many-skills"),
 }
-"""Diagnostics that only exist after plugin code ran, so the doctor needs `--run`."""
+"""Diagnostics that only exist after code ran or servers answered, so the doctor needs `--run`."""
+
+
+_RUN_KINDS = ("contract-", "prompt-variable-", "provider-", "mcp-tool-", "mcp-skill")
+"""The beginnings of more codes of such diagnostics."""
+
+
+def _needs_run(item: Diagnostic) -> bool:
+    return item.code in _RUN_CODES or item.code.startswith(_RUN_KINDS)
 
 
 def summary(catalog: "Catalog", console: Console, *, names_missing: bool = True) -> None:
@@ -141,6 +151,6 @@ def summary(catalog: "Catalog", console: Console, *, names_missing: bool = True)
         if names_missing and item.code in _NAMED_CODES:
             console.say(visible(str(item)))
     if parts:
-        needs_run = any(item.code in _RUN_CODES for item in catalog.diagnostics)
+        needs_run = any(map(_needs_run, catalog.diagnostics))
         doctor = "satchel doctor --run" if needs_run else "satchel doctor"
         console.say(f"{' and '.join(parts)}; run '{doctor}' for details")

@@ -131,7 +131,7 @@ def _in_time(work: Callable[[], None], limit: float) -> None:
     """Run `work` with a time limit, if this is the main thread and the system has timers."""
 
     def stop(*_: object) -> None:
-        raise PluginTimeoutError(f"took longer than {limit:g} seconds (limit hook)")
+        raise PluginTimeoutError(f"took longer than {limit:g} s (limit hook)")
 
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or not hasattr(signal, "setitimer"):

@@ -82,7 +82,7 @@ class GivenFiles:
             data = self.text
         else:
             try:
-                data = _bytes_of(self.files[name])
+                data = _bytes_of(self.files[name], f"file {shown}")
             except KeyError:
                 raise ToolError(f"the skill has no file {shown}; use a listed name") from None
             except Exception as problem:
@@ -157,7 +157,8 @@ def _require_texts(skill: Skill) -> None:
     for name in ("name", "description", "body"):
         value = getattr(skill, name)
         if not isinstance(value, str) or not is_utf8(value):
-            raise DefinitionError(f"the {name} of a skill is not a text", fix="pass a string")
+            whose = "a skill" if name == "name" else f"skill {shorten(repr(skill.name), 100)}"
+            raise DefinitionError(f"the {name} of {whose} is not a text", fix="pass a string")
     if fault := skill_name_fault(skill.name):
         shown = shorten(one_line(skill.name), 100)
         raise DefinitionError(f"the name {shown!r} of a skill {fault}")
@@ -186,7 +187,8 @@ def _files(skill: Skill, text: bytes, limits: Limits) -> Iterable[UnitFile]:
                 fix="use a path inside the skill, such as references/guide.md",
             )
         if isinstance(skill.files, dict):
-            yield _unit_file(name, _bytes_of(skill.files[name]))
+            what = f"file {name!r} of skill {skill.name!r}"
+            yield _unit_file(name, _bytes_of(skill.files[name], what))
         else:  # Read on demand.
             yield UnitFile(name=name, size=0, digest="", stamp=Stamp(), settled=True)
 
@@ -196,7 +198,7 @@ def _unit_file(name: str, data: bytes) -> UnitFile:
     return UnitFile(name=name, size=size, digest=digest_of(data), stamp=Stamp(size), settled=True)
 
 
-def _bytes_of(content: str | bytes) -> bytes:
+def _bytes_of(content: str | bytes, what: str) -> bytes:
     if not isinstance(content, str | bytes):
-        raise DefinitionError(f"a file of a skill is a {type(content).__name__}, not text or bytes")
+        raise DefinitionError(f"{what} is a {type(content).__name__}, not text or bytes")
     return content.encode() if isinstance(content, str) else content

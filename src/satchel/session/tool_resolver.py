@@ -15,6 +15,7 @@ from satchel.session.group_tool import GroupTool
 from satchel.session.rendered_step import RenderedStep, render_step
 from satchel.session.session_state import SessionState
 from satchel.shared import SharedView
+from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten
 from satchel.tools import FunctionTool, Tool, ToolCall
 from satchel.tools.argument_reading import read_arguments
@@ -155,6 +156,8 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
     command = re.split(r"[,;] ", problem.fix)[0]
     if not command.startswith("satchel "):
         command = "satchel doctor --run"
+        if entry.scope is Precedence.EXPLICIT:  # the command line does not know the folder,
+            command += " --plugins FOLDER"  # and the model may not see its path
     return (
         f"Tool {name!r} cannot be used now: {reason}. Ask the user to run: {one_line(command)}. "
         "Continue without it if you can."

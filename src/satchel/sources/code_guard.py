@@ -66,7 +66,7 @@ def guarded(
         late = _wait(thread, limit, clocks)
     else:
         thread.join(limit)
-        late = f"{limit:g} seconds"
+        late = f"{limit:g} s"
     restored = before.put_back(plugin_folder, alone=alone and _others(thread) == 0)
     if thread.is_alive():
         thread.name = f"{PLUGIN_THREAD}-left"  # Abandoned: `_others` no longer counts it.
@@ -97,11 +97,11 @@ def _wait(thread: threading.Thread, limit: float, clocks: list[Callable[[], floa
         except OSError:  # it has ended
             left = limit
         if left <= 0:
-            return f"{limit:g} seconds of processor time"
+            return f"{limit:g} s of processor time"
         if (remaining := end - time.monotonic()) <= 0:
             break
         thread.join(min(max(left, _LEAST_WAIT), remaining))
-    return f"{longest:g} seconds"
+    return f"{longest:g} s"
 
 
 def _others(thread: threading.Thread) -> int:

@@ -74,11 +74,10 @@ class Configuration:
         return f"{self.command(key)}, or {by_hand}" if _VARIABLE_NAME.fullmatch(key) else by_hand
 
     def command(self, key: str) -> str:
-        """Return the command that sets a key; for secrets it asks for the value."""
-        is_open = any(item.key == key.lower() and not item.is_secret for item in self.fields)
+        """Return the command that sets a key; it asks for the value."""
         from shlex import quote
 
-        return f"satchel config set {quote(self.plugin)} {key}{' VALUE' if is_open else ''}"
+        return f"satchel config set {quote(self.plugin)} {key}"
 
     def fix_for(self, key: str) -> str:
         """Return a fix for an invalid value at its origin."""

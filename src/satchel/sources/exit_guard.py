@@ -109,7 +109,7 @@ class LimitedCallback:
                 # It catches every interruption: only this ends it.
                 _say(f"{_name(self._function)} does not end; the process exits without it")
                 os._exit(1)
-            raise TimeoutError(f"took longer than {_CALLBACK:g} seconds at exit")
+            raise TimeoutError(f"took longer than {_CALLBACK:g} s at exit")
 
         before = signal.signal(signal.SIGALRM, stop)
         signal.setitimer(signal.ITIMER_REAL, _CALLBACK, _INSISTENCE)

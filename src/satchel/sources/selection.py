@@ -541,11 +541,10 @@ def _broken(
         "choices-unreadable",
         Where(empty.path, line, column),
         f"the choices cannot be read: {reason}{kept}",
-        'write enable = ["NAME"] and disable = ["NAME"], first = ["NAME"] below [skills], '
-        'skills = ["FOLDER"] below [sources], '
+        'correct it; it may say enable = ["NAME"] and disable = ["NAME"], '
+        'first = ["NAME"] below [skills], skills = ["FOLDER"] below [sources], '
         "and KEY = VALUE below [mcp.SERVER]"
-        + (" and [config.PLUGIN]" if empty.scope is Precedence.PROJECT else "")
-        + ", nothing else",
+        + (" and [config.PLUGIN]" if empty.scope is Precedence.PROJECT else ""),
     )
     return replace(last_good, stamp=empty.stamp, digest=empty.digest, diagnostics=(error,))
 

@@ -633,7 +633,8 @@ class _Walk:
             "source-too-many",
             Where(self._place.path),
             f"has more than {most} folders (limit find_folders); the rest is not searched",
-            "name the folders that hold skills, or raise the limit",
+            "name the folders that hold skills, or raise find_folders in your satchel.toml, "
+            "or --find-folders",
         )
 
 

@@ -78,6 +78,8 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
         console.say(one_line(f"not checked, since the marketplace does not list it: {names}"))
     units = _units(checks, plugins.values())
     console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
+    if not all(map(os.path.lexists, paths)):
+        return 2  # wrong usage, as in the other commands
     return 1 if has_error(findings) else 0
 
 

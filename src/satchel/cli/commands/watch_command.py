@@ -18,7 +18,7 @@ from satchel.diagnostics import Severity
 from satchel.reports.doctor_cases import known_problems
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import KINDS, entries_of
-from satchel.reports.short_texts import count, worst_first
+from satchel.reports.short_texts import count, with_short_paths, worst_first
 from satchel.text import one_line
 
 if TYPE_CHECKING:
@@ -229,4 +229,5 @@ def _changes_as_text(changes: "Sequence[Change]", catalog: "Catalog", console: C
         rest = f"with {', '.join(with_parts)}" if with_parts else ""
         event = console.paint(change.event, fg=_COLOURS.get(change.event))
         text = f"{change.kind} {change.name} ({change.source}) {change.message} {rest}"
-        console.out(f"{time.strftime('%H:%M:%S')} {event} {one_line(text)}")
+        text = with_short_paths(one_line(text))
+        console.out(f"{time.strftime('%H:%M:%S')} {event} {text}")
