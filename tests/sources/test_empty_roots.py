@@ -58,6 +58,18 @@ def test_a_skill_that_is_too_deep_is_the_cause_that_is_named(tmp_path, write_ski
     assert "levels deep" in empty.message
 
 
+def test_a_project_that_is_missing_is_an_error_until_it_is_there(tmp_path):
+    def missing():
+        found = [it for it in app.catalog.diagnostics if it.code == "source-missing"]
+        return [(item.severity, item.where.path) for item in found]
+
+    with Satchel(project=tmp_path / "nowhere") as app:
+        assert missing() == [("error", str(tmp_path / "nowhere"))]
+        (tmp_path / "nowhere").mkdir()
+        app.refresh()
+        assert missing() == []
+
+
 def test_a_folder_that_is_missing_is_an_error_and_not_empty(tmp_path):
     found = Satchel(skills=tmp_path / "nowhere").catalog.diagnostics
     sources = [item for item in found if item.code.startswith("source-")]

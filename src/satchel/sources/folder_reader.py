@@ -522,11 +522,11 @@ def _target_of(path: str) -> str:
         return repr(real_path(path))
 
 
-def missing(place: SearchRoot) -> Diagnostic:
-    """Return the diagnostic of a search root that does not exist."""
-    message = "is not a folder" if os.path.exists(place.path) else "does not exist"
+def missing(path: str) -> Diagnostic:
+    """Return the diagnostic of a search root or project that does not exist."""
+    message = "is not a folder" if os.path.exists(path) else "does not exist"
     fix = "create it, or name another folder"
-    item = make_diagnostic("source-missing", Where(place.path), message, fix)
+    item = make_diagnostic("source-missing", Where(path), message, fix)
     # The user or the host named it. A missing folder of a manifest is only a warning.
     return replace(item, severity=Severity.ERROR)
 
