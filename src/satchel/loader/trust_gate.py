@@ -14,7 +14,8 @@ from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Settings
-from satchel.sources.file_reader import is_inside
+from satchel.sources.file_reader import is_inside, may_be_folder
+from satchel.sources.folder_reader import missing
 from satchel.sources.projects import SERVERS_FILE, Project, TrustLevel
 from satchel.sources.search_roots import Precedence, ScriptRule, conventional_roots, distinct_roots
 from satchel.sources.selection import SELECTION_FILE, Selection, SelectionFile
@@ -114,6 +115,8 @@ class TrustGate:
         """Yield the problems of records, and one line for each project that is not trusted."""
         for folder, grant in self.grants.items():
             yield from grant.diagnostics
+            if not may_be_folder(folder):
+                yield missing(folder)
             if grant.level is TrustLevel.NONE and (parts := project_parts(grant.project)):
                 message = f"is not trusted, so nothing of it is used; it has {', '.join(parts)}"
                 fix = f"satchel trust {quote(folder)}"

@@ -91,7 +91,7 @@ def scan_plugins(
     if may_be_folder(place.path):
         scan = _Search(place, limits, before, dirty).run()
     else:
-        problems = () if place.optional else (missing(place),)
+        problems = () if place.optional else (missing(place.path),)
         scan = PluginScan(place=place, findings={}, diagnostics=problems)
     if before is not None and known and not scan.findings:
         problem = lost_mount(place.path, before.device)

@@ -224,11 +224,11 @@ def _with_lost(scan: SkillScan, before: SkillScan | None) -> SkillScan:
     """Keep the skills on a mount below the root, or behind a link to one, that is gone."""
     if before is None or before.is_cached:
         return scan
-    keys = before.findings.keys() if scan.edited is None else scan.edited & before.findings.keys()
+    keys = before.findings.keys() if scan.edited is None else before.findings.keys() & scan.edited
     lost = {
         key: _unusable(before.findings[key], problem)
-        for key in keys - scan.findings.keys()
-        if (problem := lost_below(before, before.findings[key]))
+        for key in keys
+        if key not in scan.findings and (problem := lost_below(before, before.findings[key]))
     }
     if not lost:
         return scan
@@ -391,7 +391,7 @@ class _Walk:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             self._unlistable("", path, error)
         elif not self._place.optional or (self._place.within and os.path.lexists(path)):
-            self._note("", [missing(self._place)])
+            self._note("", [missing(path)])
 
     def _path_without_links(self) -> str:
         below = os.path.relpath(self._place.path, self._place.within)
