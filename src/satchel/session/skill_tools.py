@@ -17,13 +17,7 @@ from satchel.session.skill_fetching import fetch_skill
 from satchel.settings import Limits
 from satchel.sources.code_units import is_beside_scripts
 from satchel.sources.locked_skill_reader import LockedSkillReader, changed_files
-from satchel.sources.skill_files import (
-    LocalSkillReader,
-    ServedFile,
-    file_text,
-    locate_skill_file,
-    media_type_of,
-)
+from satchel.sources.skill_files import ServedFile, file_text, locate_skill_file, media_type_of
 from satchel.sources.skill_scan import SKILL_FILE
 from satchel.text import one_line, shorten, visible
 from satchel.tools import FunctionTool, Image, Text
@@ -131,10 +125,8 @@ async def run_skill_script(
 
 def _require_same(entry: SkillEntry) -> None:
     """Raise `ToolError` if a script, or a file beside it, is not the one that was trusted."""
-    reader = entry.reader
-    assert isinstance(reader, LocalSkillReader)
     trusted = {file.name: file.digest for file in entry.files}
-    for name in filter(is_beside_scripts, changed_files(trusted, reader)):
+    for name in filter(is_beside_scripts, changed_files(trusted, entry.reader)):
         shown = shorten(one_line(name), _LONGEST_NAME)
         raise ToolError(f"{shown} changed after the user trusted it; tell the user to look at it.")
 

@@ -8,7 +8,13 @@ from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.contained_files import Bounds
 from satchel.sources.file_reader import UnreadableFileError
-from satchel.sources.skill_files import IN_FOLDER, LocalSkillReader, ServedFile, SkillAccess
+from satchel.sources.skill_files import (
+    IN_FOLDER,
+    LocalSkillReader,
+    ServedFile,
+    SkillAccess,
+    SkillReader,
+)
 from satchel.sources.skill_scan import SkillFinding
 from satchel.sources.tree_digest import files_of_skill, read_digests
 from satchel.text import shorten
@@ -51,8 +57,9 @@ class LockedSkillReader:
             raise _changed(name)
 
 
-def changed_files(digests: Mapping[str, str], reader: LocalSkillReader) -> list[str]:
+def changed_files(digests: Mapping[str, str], reader: SkillReader) -> list[str]:
     """Return the files in a skill's folder that differ now, are new, or are gone; sorted."""
+    assert isinstance(reader, LocalSkillReader)
     root = reader.root
     try:
         bounds = root.root() if isinstance(root, Bounds) else root
