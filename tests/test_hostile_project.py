@@ -500,6 +500,14 @@ def test_data_never_replaces_a_plugin_of_the_user(clone, tmp_path, write_plugin)
         assert app.catalog.plugin("bait").scope is Precedence.USER
 
 
+def test_a_model_that_calls_untrusted_code_is_told_so_and_asks_for_no_trust(clone):
+    with Satchel(project=Project(clone.folder, trust="data")) as app:
+        name = next(it.name for it in app.catalog.all_tools if it.source == "bait")
+        said = app.session().call_sync(name, {}).text
+        assert "the user trusts only the data of its project" in said
+        assert "satchel trust" not in said
+
+
 def test_a_project_that_lost_the_trust_in_its_code_keeps_no_name_from_the_user(
     clone, tmp_path, write_plugin
 ):

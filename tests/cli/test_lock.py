@@ -141,6 +141,15 @@ def test_a_changed_tool_of_a_server_is_drift_and_held(run, here, offers):
     assert '"three"' not in schemas
 
 
+def test_a_server_that_the_lock_holds_is_named_with_that_reason(run, here, offers):
+    offers(one="First.")
+    run("lock")
+    offers(one="First.", env='{ A = "b" }')
+    said = run("mcp", "tools", "box", "--frozen").stderr
+    assert "server box" in said
+    assert "differs from satchel.lock" in said
+
+
 def test_a_server_with_another_command_or_environment_is_not_started(run, here, offers):
     offers(one="First.")
     run("lock")

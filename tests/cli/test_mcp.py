@@ -36,6 +36,18 @@ def offers(here, a_config_folder_of_its_own):
     return write
 
 
+def test_a_server_that_was_left_out_is_named_with_the_reason_and_no_other(
+    run, a_config_folder_of_its_own
+):
+    a_config_folder_of_its_own.mkdir()
+    text = '[mcp.bad1]\nurl = "notaurl"\n[mcp.bad2]\nurl = "https://x.example/"\n'
+    (a_config_folder_of_its_own / "satchel.toml").write_text(text)
+    said = run("mcp", "tools", "bad1").stderr
+    assert "server 'bad1'" in said
+    assert "needs a URL" in said
+    assert "bad2" not in said
+
+
 def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_own, here):
     a_config_folder_of_its_own.mkdir()
     path = a_config_folder_of_its_own / "satchel.toml"

@@ -74,7 +74,7 @@ def scan_path(path: str | os.PathLike[str]) -> Iterator[ScanFinding]:
 def scan_text(text: str, path: str = "") -> Iterator[ScanFinding]:
     """Yield what a text has that the rules describe, each rule once a line."""
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.isascii():
+        if not (line.isascii() and line.isprintable()):
             yield from _scan_letters(line, path, number, is_name=bool(_NAME_FIELD.match(line)))
     seen: set[tuple[str, int]] = set()
     for rule, line_number, match in _matches(text):

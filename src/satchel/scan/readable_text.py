@@ -12,12 +12,12 @@ from contextlib import suppress
 from itertools import accumulate
 
 HIDDEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
+    "[\x08\x1b\x7f\x9b\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e01ef]|(?<!^)\ufeff|(?<=[!-~])[\u200c\u200d\u2800](?=[!-~])"
     "|[\ufe00-\ufe0e]{2,}"
 )
-"""Characters that are not seen."""
+"""Characters that are not seen, and those that rewrite a terminal."""
 _MIN_DECODED = 16
 """The shortest hidden text that is searched, in characters."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{28,}={0,2}|(?:\\x[0-9a-fA-F]{2}){12,}|[0-9a-fA-F]{60,}")

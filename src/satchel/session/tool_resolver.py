@@ -127,6 +127,9 @@ _REASONS = {
     "plugin-startup-failed": "its plugin could not be started",
     "plugin-import-timeout": "its plugin took too long to load",
     "mcp-tool-held": "it waits for approval",
+    "code-held": "its code changed after the user trusted it",
+    "lock-changed": "it differs from what the user locked",
+    "lock-new": "it is not in the lock file",
 }
 """Why a tool cannot be called, in words that show the model no text of the plugin's code."""
 
@@ -152,6 +155,11 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
     if entry is None or entry.state not in states or not entry.diagnostics:
         return ""
     problem = entry.diagnostics[-1]
+    if problem.code == "code-untrusted":  # a decision of the user, which no model should press
+        return (
+            f"Tool {name!r} cannot be used: the user trusts only the data of its project. "
+            "Continue without it."
+        )
     reason = _REASONS.get(problem.code, "its code or its configuration has an error")
     command = re.split(r"[,;] ", problem.fix)[0]
     if not command.startswith("satchel "):

@@ -301,12 +301,13 @@ def _declared(name: str, sources: Sources) -> ServerConfig:
 
 def _not_declared(name: str, app: "satchel.Satchel", sources: Sources) -> SatchelError:
     """Return the error for an unknown server, with the likely reason."""
-    if near := near_misses(name, app.declared_mcp_servers):
+    called = (f"server {name!r}", f"server {name} (")  # the latter by a lock file
+    own = [it for it in app.catalog.diagnostics if any(words in it.message for words in called)]
+    if not own and (near := near_misses(name, app.declared_mcp_servers)):
         return NotFoundError("MCP server", name, near)
     message = f"there is no MCP server named {name!r}"
-    if diagnostics := _diagnostics(app):
-        own = [item for item in diagnostics if f"server {name!r}" in item.message]
-        first = (own or diagnostics)[0]
+    if diagnostics := own or _diagnostics(app):
+        first = diagnostics[0]
         return SatchelError(f"{message}: {first.message}", where=str(first.where), fix=first.fix)
     if sources.project_here is None and project_parts(satchel.Project(".")):
         return SatchelError(message, fix="'satchel trust' shows what this folder has, and asks")
