@@ -474,6 +474,24 @@ def test_stopping_a_worker_gives_its_waiting_calls_to_another(
     assert all(len(runs(marks / f"r{n}")) == 1 for n in range(20))
 
 
+def test_a_second_signal_kills_a_worker_that_ends_a_call(folder, marks, redis_server, start_worker):
+    redis = redis_server()
+    worker = start_worker(folder, redis.url)
+
+    async def main():
+        async with hosting(folder, redis.url) as (session, _):
+            call = begin(session, "once", marks, "long", 600.0)
+            await until(lambda: runs(marks / "long"))
+            async with asyncio.timeout(60):
+                while worker.poll() is None:
+                    worker.send_signal(signal.SIGTERM)
+                    await asyncio.sleep(0.1)
+            call.cancel()
+
+    asyncio.run(main())
+    assert worker.returncode == -signal.SIGTERM
+
+
 def test_many_calls_end_once_each_while_workers_are_killed():
     program = Path(__file__).parents[2] / "benchmarks" / "killing_workers.py"
     command = [sys.executable, program, "--calls", "300", "--every", "4", "--workers", "2"]

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from satchel import Satchel, ToolCall, ToolChunk, ToolContext
+from satchel import DefinitionError, Satchel, ToolCall, ToolChunk, ToolContext
 
 pytest.importorskip("docket", reason="pydocket is not installed")
 
@@ -260,6 +260,20 @@ def test_workers_with_another_key_take_no_calls_from_those_with_ours(folder, url
 
     asyncio.run(main())
     assert "was refused" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ({"otherwise": "zz"}, "otherwise is 'zz'"),
+        ({"queue": 0}, "queue is 0"),
+        ({"limits": {"gpu": 0}}, "the limit of 'gpu' is 0"),
+        ({"wait": -1}, "wait is -1"),
+    ],
+)
+def test_an_option_that_would_refuse_every_call_is_refused(url, option, text):
+    with pytest.raises(DefinitionError, match=text):
+        RemoteRunner(url, key=KEY, **option)
 
 
 def test_a_runner_that_is_dropped_closes_by_itself(folder, url, caplog):

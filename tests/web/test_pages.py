@@ -608,6 +608,13 @@ def test_a_request_shows_the_rank_and_the_terms_that_made_it(pages):
     assert record(pages, "/skills/mail.json?q=fill forms")["search"]["rank"] is None
 
 
+def test_only_terms_that_somebody_typed_are_shown(folders, bench, visit, write_skill):
+    write_skill(folders / "skills", "write-a-skill")
+    bench.app.refresh()
+    found = record(visit(), "/skills/write-a-skill.json?q=write a <b>skill</b>")["search"]
+    assert [term["term"] for term in found["terms"]] == ["write", "b", "skill"]
+
+
 def test_a_broken_skill_shows_its_newest_text(folders, bench, visit, write_skill):
     write_skill(folders / "skills", "pdf", text="no front matter")
     bench.app.refresh()

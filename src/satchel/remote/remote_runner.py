@@ -4,7 +4,7 @@ import asyncio
 import weakref
 from collections.abc import AsyncGenerator, Mapping, MutableMapping
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Any, get_args
 from weakref import WeakKeyDictionary
 
 from satchel.diagnostics import Diagnostic
@@ -45,8 +45,16 @@ class RemoteRunner(Runner):
     ) -> None:
         if not 0 < wait <= LONGEST_WAIT:
             raise DefinitionError(f"wait is {wait:g}", fix=f"choose 1 to {LONGEST_WAIT:g} seconds")
+        if otherwise not in get_args(Otherwise):
+            fix = f"choose one of: {', '.join(get_args(Otherwise))}"
+            raise DefinitionError(f"otherwise is {otherwise!r}", fix=fix)
+        limits = dict(limits or {})
+        sizes = {"queue": queue, **{f"the limit of {group!r}": limits[group] for group in limits}}
+        for what, number in sizes.items():
+            if number < 1:
+                raise DefinitionError(f"{what} is {number}", fix="choose 1 or more")
         self._url, self._key, self._keys = checked_url(url), checked_key(key), RemoteKeys(name)
-        self._wait, self._policy = wait, RoutingPolicy(otherwise, queue, dict(limits or {}))
+        self._wait, self._policy = wait, RoutingPolicy(otherwise, queue, limits)
         self._faults = RemoteFaults(name)
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, HostLine] = WeakKeyDictionary()
         weakref.finalize(self, _close_all, self._lines).atexit = False

@@ -20,7 +20,7 @@ from satchel.formats.skill_manifest import read_skill
 from satchel.names import near_misses
 from satchel.reports.serializer import shown
 from satchel.reports.short_texts import status_label
-from satchel.search.search_terms import query_terms
+from satchel.search.search_terms import normalize_text, query_terms
 from satchel.settings import Limits
 from satchel.sources.atomic_write import write_atomic
 from satchel.sources.file_reader import digest_of
@@ -123,7 +123,7 @@ def _search(workbench: Workbench, entry: SkillEntry, words: str) -> dict[str, An
         # As it is written; stems may find more.
         places = [part for part, text in parts.items() if term in text.casefold()]
         own = next((hit.score for hit in found if hit.name == entry.name), None)
-        if own is None and term not in words.casefold():
+        if " " not in term and term not in normalize_text(words):
             continue  # a spelling that the search tries, such as all words in one
         terms.append(
             {

@@ -74,7 +74,7 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
                 console.warn(f"no plugin has the group {group!r}", near)
         console.say(f"ready: {count(len(worker.digests), 'plugin')}, press Ctrl-C to stop")
 
-    run_until_stopped(run())
+    run_until_stopped(run(), second_kills=True)
 
 
 def _table(options: Mapping[str, Any]) -> "WorkerTable":
