@@ -60,10 +60,6 @@ _PATIENCE = 0.5
 """Seconds that a cancelled call waits for redis to hear of it; then that continues by itself."""
 
 
-_closing: set[asyncio.Task[None]] = set()
-"""Held here, as nobody else does."""
-
-
 @dataclass(frozen=True, slots=True)
 class RoutingPolicy:
     """What a host does with calls that cannot be sent at once."""
@@ -81,7 +77,7 @@ class VersionQueue:
 
     docket: Docket
     known_at: float = 0.0
-    crew: Crew = Crew(0, 0)
+    crew: Crew
     length: int = 0
     """How many calls waited or ran."""
     used: int = 0
@@ -140,7 +136,7 @@ class HostLine:
         docket = open_docket(self._url, self._keys.name, mark_of(self._key, digest))
         with json_only():
             await docket.__aenter__()
-        self._queues[digest] = VersionQueue(docket=docket)
+        self._queues[digest] = VersionQueue(docket=docket, crew=Crew(0, 0))
         return self._queues[digest]
 
     def _size_of(self, room: Hashable) -> int:
@@ -163,7 +159,7 @@ class HostLine:
 
     def _report_no_worker(self, call: ToolCall) -> None:
         queue = self._queues.get(call.plugin_digest)
-        if queue is not None and queue.crew.strangers and not queue.places:
+        if queue is not None and queue.crew.others and not queue.places:
             self._faults.other_key(call)
         else:
             self._faults.no_worker(call)
@@ -400,10 +396,11 @@ class HostLine:
         return task
 
     def close_soon(self) -> None:
-        """Begin to close; whoever had this line is gone."""
-        task = asyncio.get_running_loop().create_task(self.close())
-        _closing.add(task)
-        task.add_done_callback(_closing.discard)
+        """Begin to close; the runner of this line is gone."""
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self.close())
+        limit = loop.call_later(60, task.cancel)  # a timer also keeps the task from being collected
+        task.add_done_callback(lambda _: limit.cancel())
 
     async def close(self) -> None:
         """End the reader and close the connections."""

@@ -116,7 +116,7 @@ class RemoteRunner(Runner):
 
 
 def _close_all(lines: MutableMapping[asyncio.AbstractEventLoop, HostLine]) -> None:
-    """Close what a runner had open that nobody has any more; asyncio would complain."""
+    """Close the connections of a runner that was dropped; asyncio would complain."""
     for loop, line in tuple(lines.items()):
         with suppress(RuntimeError):  # the loop is closed, and its connections with it
             loop.call_soon_threadsafe(line.close_soon)

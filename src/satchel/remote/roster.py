@@ -34,7 +34,7 @@ class Crew:
     """The workers of one version: how many calls they run at once, and how many are not ours."""
 
     places: int
-    strangers: int
+    others: int
     """Workers that have another key, so they cannot read our calls."""
 
 
