@@ -381,10 +381,16 @@ def test_the_place_of_a_host_that_is_gone_is_free_again(folder, url):
 
 def test_a_call_that_gets_no_place_in_its_group_is_refused(folder, url):
     async def main():
-        options = {"limits": {"gpu": 0}, "wait": 0.5}
-        async with serving(folder, url), hosting(folder, url, **options) as session:
+        options = {"limits": {"gpu": 1}, "wait": 0.5}
+        async with serving(folder, url) as worker, hosting(folder, url, **options) as session:
             session.activate("gpu")
-            assert (await session.call("draw")).error_code == "busy"
+            async with (
+                open_docket(url, "satchel", mark(worker.digests[0])) as queue,
+                queue.redis() as redis,
+            ):
+                now = asyncio.get_running_loop().time()
+                await redis.zadd(RemoteKeys("satchel").places("gpu"), {"of another host": now})
+                assert (await session.call("draw")).error_code == "busy"
 
     asyncio.run(main())
 

@@ -505,7 +505,7 @@ def unfollowed(path: str, error: OSError) -> Diagnostic:
     """Return the diagnostic of a link that cannot be followed."""
     if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
         return unlistable(path, reason_of(error))
-    why = "leads back to it" if error.errno == errno.ELOOP else "does not exist"
+    why = "leads back to itself" if error.errno == errno.ELOOP else "does not exist"
     return make_diagnostic(
         "source-link-broken",
         Where(path),
