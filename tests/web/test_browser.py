@@ -88,6 +88,18 @@ def test_two_windows_see_the_same_change(start_server, open_page, folders, write
         wait_for_text(page, "#results", "third")
 
 
+def test_ten_pages_of_one_browser_share_a_stream(start_server, open_page, folders, write_skill):
+    first = open_page(start_server(), "/?q=signs")
+    pages = [first.context.new_page() for _ in range(9)]
+    for page in pages:
+        page.goto(first.url)
+        wait_for_text(page, "#live-text", "live")
+    first.close()  # it held the stream
+    write_skill(folders / "skills", "treaty", description="Signs treaties.")
+    for page in pages:
+        wait_for_text(page, "#results", "treaty")
+
+
 def test_the_page_finds_the_server_again_after_a_restart(
     start_server, open_page, folders, write_skill
 ):

@@ -129,21 +129,45 @@ function setLive(isOn, text) {
   if ($("#live-text").textContent !== text) $("#live-text").textContent = text;
 }
 
-function connect() {
+/** Take the state of the server; `null` if it cannot be reached. */
+function hear(state) {
+  setLive(state !== null, state === null ? "no server" : "live");
+  if (state !== null && revision !== null && revision !== state.revision) refresh();
+  revision = state === null ? -1 : state.revision;
+}
+
+// A browser opens few connections to one server, so one page holds the stream for all of them.
+const pages = new BroadcastChannel("satchel-events");
+let newest;
+pages.onmessage = ({ data }) => {
+  if (data !== "ask") hear(data);
+  else if (newest !== undefined) pages.postMessage(newest);
+};
+
+function tell(state) {
+  newest = state;
+  hear(state);
+  pages.postMessage(state);
+}
+
+function holdStream() {
   const source = new EventSource("/events");
-  source.onopen = () => { setLive(true, "live"); if (revision !== null) { revision = null; refresh(); } };
-  source.onmessage = (event) => {
-    const state = parse(event.data);
-    if (revision !== null && revision !== state.revision) refresh();
-    revision = state.revision;
-  };
+  source.onmessage = (event) => tell(parse(event.data));
   source.onerror = () => {
-    setLive(false, "no server");
-    revision ??= -1;
+    tell(null);
     // After an answer that is no stream the browser gives up, so start again.
-    if (source.readyState === EventSource.CLOSED) setTimeout(connect, 1000);
+    if (source.readyState === EventSource.CLOSED) setTimeout(holdStream, 1000);
   };
   addEventListener("pagehide", () => source.close(), { once: true });
+}
+
+function connect() {
+  if (!navigator.locks) return holdStream(); // the page is not from this machine, and not over https
+  pages.postMessage("ask");
+  navigator.locks.request("satchel-events", () => {
+    holdStream();
+    return new Promise(() => {}); // until the page is closed
+  });
 }
 
 // ---- catalog: search as you type, rows as you scroll ------------------------------------------
