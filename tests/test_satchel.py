@@ -559,7 +559,8 @@ def test_the_length_of_descriptions_applies_wherever_it_is_set(tmp_path, write_s
 def test_the_code_of_a_shadowed_plugin_does_not_run(tmp_path, write_plugin):
     good = "from satchel import tool\n@tool\ndef say() -> str:\n    return 'near'\n"
     write_plugin(tmp_path / "near", "demo", tools=good)
-    write_plugin(tmp_path / "far", "demo", tools="raise AssertionError('it ran')\n")
+    bad = "from satchel import tool\nraise AssertionError('it ran')\n"
+    write_plugin(tmp_path / "far", "demo", tools=bad)
     app = Satchel(plugins=[tmp_path / "near", tmp_path / "far"])
     assert call(app, "say").text == "near"
     (loser,) = [entry for entry in app.catalog.all_plugins if entry.state is Status.SHADOWED]

@@ -332,4 +332,4 @@ def test_a_search_uses_the_newest_generation(shared):
 
 
 def test_there_is_no_middleware_at_first(shared):
-    assert shared.middleware == ()
+    assert shared.extensions.middleware == ()

@@ -59,12 +59,19 @@ class Watch:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         self.lines: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.put(line)
+
+    def close(self) -> None:
+        """End the watch."""
+        with self.process:  # closes its stream
+            self.process.terminate()
+            self._reader.join()
 
     def printed(self) -> str:
         """Return the lines of one step: those until it is quiet again."""
@@ -98,8 +105,7 @@ def record(text: str) -> str:
             return STEP.sub(run, text)
         finally:
             for watch in running:
-                watch.process.terminate()
-                watch.process.wait()
+                watch.close()
 
 
 def without_times(text: str) -> str:

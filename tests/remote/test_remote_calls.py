@@ -570,6 +570,7 @@ def test_a_worker_outlives_records_that_docket_cannot_read(folder, url, fields, 
         "attempt": "1",
     }
     record = {key: value for key, value in {**whole, **fields}.items() if value is not None}
+    caplog.set_level("WARNING", "docket")  # `satchel worker` makes it quieter
 
     async def main():
         async with serving(folder, url) as worker, hosting(folder, url) as session:
