@@ -2,7 +2,10 @@
 
 import itertools
 import os
+import subprocess
+import sys
 import sysconfig
+import time
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -118,6 +121,26 @@ def write_plugin() -> Callable[..., Path]:
         return folder
 
     return write
+
+
+@pytest.fixture(scope="session")
+def built_site(tmp_path_factory) -> Path:
+    """The documentation site; the processes of one run build it once."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    done = shared / "documentation-site" / "done"
+    try:
+        done.parent.mkdir()
+    except FileExistsError:
+        until = time.monotonic() + 300
+        while not done.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+    else:
+        try:
+            subprocess.run([sys.executable, "tools/build_docs.py"], cwd=REPOSITORY, check=True)
+        finally:
+            done.touch()
+    return REPOSITORY / "site"
 
 
 @pytest.fixture

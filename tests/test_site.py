@@ -3,8 +3,6 @@
 import json
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -63,10 +61,9 @@ def test_lists_begin_after_an_empty_line():
     assert faults == []
 
 
-@pytest.fixture(scope="module")
-def site():
-    subprocess.run([sys.executable, "tools/build_docs.py"], cwd=ROOT, check=True)
-    return ROOT / "site"
+@pytest.fixture
+def site(built_site):
+    return built_site
 
 
 @pytest.mark.slow

@@ -1,8 +1,6 @@
 """The documentation site in a real browser: nothing is missing, and nothing is hard to reach."""
 
 import importlib.util
-import subprocess
-import sys
 import threading
 import time
 from functools import partial
@@ -22,9 +20,8 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def site_address():
-    subprocess.run([sys.executable, "tools/build_docs.py"], cwd=ROOT, check=True)
-    handler = partial(QuietHandler, directory=str(ROOT / "site"))
+def site_address(built_site):
+    handler = partial(QuietHandler, directory=str(built_site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
