@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/session.md"
 STEP = re.compile(r"```console\n\$ ([^\n]*)\n```\n\n```text\n(.*?)```", re.DOTALL)
 PATIENCE, QUIET = 120.0, 2.0
-"""Seconds to wait for the first line of a step, and without a line at its end."""
+"""Seconds to wait for a line that the page has, and for one more."""
 
 
 def environment(folder: Path, *, with_pip: bool) -> dict[str, str]:
@@ -73,12 +73,13 @@ class Watch:
             self.process.terminate()
             self._reader.join()
 
-    def printed(self) -> str:
-        """Return the lines of one step: those until it is quiet again."""
-        lines = [self.lines.get(timeout=PATIENCE)]
+    def printed(self, expected: int) -> str:
+        """Return the lines of one step: as many as before, and those until it is quiet again."""
+        lines: list[str] = []
         while True:
             try:
-                lines.append(self.lines.get(timeout=QUIET))
+                timeout = PATIENCE if len(lines) < expected else QUIET
+                lines.append(self.lines.get(timeout=timeout))
             except queue.Empty:
                 return "".join(lines)
 
@@ -98,7 +99,9 @@ def record(text: str) -> str:
             else:
                 running.append(Watch(command, here, env))
             # Another package of this environment may count as a plugin, too.
-            printed = re.sub(r"(builtin \(disabled\)).*", r"\1", running[0].printed())
+            printed = re.sub(
+                r"(builtin \(disabled\)).*", r"\1", running[0].printed(match[2].count("\n"))
+            )
             return f"```console\n$ {command}\n```\n\n```text\n{printed}```"
 
         try:
