@@ -1,10 +1,11 @@
 import os
+from dataclasses import replace
 from operator import attrgetter
 
 import pytest
 
 from satchel.sources import folder_reader
-from satchel.sources.file_reader import UnreadableFileError
+from satchel.sources.file_reader import Stamp, UnitFile, UnreadableFileError
 from satchel.sources.folder_reader import FolderContent, FolderReader, list_folder
 from satchel.sources.open_folder import OpenFolder
 
@@ -297,3 +298,17 @@ def test_an_environment_of_python_is_not_gone_into(tmp_path):
         (tmp_path / name).touch()
     folder = FolderReader(root=str(tmp_path), most_files=9, largest=100).read(str(tmp_path))
     assert [file.name for file in folder.files] == ["pyvenv.cfg", "y.py"]
+
+
+def test_a_file_has_shrunk_only_until_a_later_save():
+    def saved(size, seconds, before):
+        stamp = Stamp(size=size, changed=int(seconds * 1e9))
+        file = UnitFile(name="a.md", size=size, digest="", stamp=stamp, settled=True)
+        content = FolderContent(files=(file,))
+        return replace(content, has_shrunk=folder_reader._has_shrunk(before or content, content))
+
+    whole = saved(1000, 1_000.0, None)
+    cut = saved(10, 2_000.0, whole)
+    piece = saved(20, 2_000.5, cut)
+    later = saved(21, 3_000.0, piece)
+    assert [item.has_shrunk for item in (whole, cut, piece, later)] == [False, True, True, False]

@@ -79,10 +79,14 @@ class FolderContent:
             return False
         return True
 
+    @property
+    def changed_at(self) -> float:
+        """When a file changed last, in seconds since the epoch."""
+        return max((file.stamp.changed for file in self.files), default=0) / 1e9
+
     def is_younger_than(self, seconds: float) -> bool:
         """Return whether a file changed so recently that it may be half written."""
-        youngest = max((file.stamp.changed for file in self.files), default=0) / 1e9
-        return abs(time.time() - youngest) < seconds
+        return abs(time.time() - self.changed_at) < seconds
 
     def get(self, name: str) -> UnitFile | None:
         """Return the file with that name, if it was read."""
@@ -312,8 +316,8 @@ class FolderReader:
 
 
 def _has_shrunk(before: FolderContent, now: FolderContent) -> bool:
-    if before.has_shrunk and now.is_younger_than(_ONE_SAVE):
-        return True
+    if before.has_shrunk and abs(now.changed_at - before.changed_at) < _ONE_SAVE:
+        return True  # the next piece of one save
     sizes = {file.name: file.size for file in now.files}
     return any(sizes.get(file.name, file.size) < 0.75 * file.size for file in before.files)
 
