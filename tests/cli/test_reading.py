@@ -442,3 +442,13 @@ def test_a_word_that_is_a_list_is_told_as_such(run, name):
     result = run(name)
     assert result.exit_code == 2
     assert f"Did you mean list {name}?" in result.stderr
+
+
+def test_a_plugin_without_its_tools_file_is_not_said_to_wait_for_a_run(run, here, write_plugin):
+    write_plugin(here / "plugins", "demo", "notes: Use it.\n", helpers="x = 1\n")
+    (line,) = [
+        it
+        for it in run("list", "plugins", "--plugins", "plugins").stdout.splitlines()
+        if it.startswith("demo")
+    ]
+    assert "not run" not in line

@@ -22,7 +22,7 @@ _NESTED = "SATCHEL_NESTED"
 
 
 def nesting() -> dict[str, str]:
-    """Return the variable that tells servers the configuration folders of the satchels above."""
+    """Return the variable that passes the configuration folders of the outer satchels on."""
     above = os.environ.get(_NESTED)
     return {_NESTED: os.pathsep.join(filter(None, [above, real_path(config_folder())]))}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.catalog.catalog_entries import PluginContribution
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.names import plugin_name_fault
-from satchel.plugins.manifest_contribution import with_manifest
+from satchel.plugins.manifest_contribution import code_path, with_manifest
 from satchel.sources.search_roots import Precedence
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
         rank=rank,
         digest=found.digest,
         policy=found.policy,
-        has_code=found.has_code,
+        # Python files beside a missing tools.py never run.
+        has_code=bool(code_path(found)),
         missing_skills=found.missing,
         # What it imports may be a tool.
         is_code_plain=not any(b"import" in text for text in found.sources.values()),
