@@ -38,7 +38,7 @@ def checked_key(key: str) -> bytes:
 
 
 def mark_of(key: bytes, text: str) -> str:
-    """Return a mark for a text that only peers with the key can make. It does not reveal the key."""
+    """Return a mark for a text that only peers with the key can make; it hides the key."""
     return hmac.digest(key, b"%b\0mark\0%b" % (VERSION, text.encode()), hashlib.sha256).hex()[:24]
 
 
