@@ -104,7 +104,6 @@ skill-shadowed             W W Another skill of the same name is served instead.
 skill-duplicate            I I The same skill was found twice: its SKILL.md, and files of the same
                                names and sizes.
 skill-inside-skill         I I A skill contains other skills, which are only its files.
-skill-file-lost            E E SKILL.md is gone, but the skill's other files are there.
 skill-mirrored             I I A hidden folder has another version of a skill; the visible one is
                                served.
 

@@ -226,14 +226,7 @@ def lost_files(world):
         yield from satchel.catalog.diagnostics
 
 
-def lost_skills(world):
-    for name in ("gone", "renamed"):
-        write(world / "kept" / name, {"SKILL.md": GOOD.format(name=name), "more.md": "more"})
-    with Satchel(world / "kept") as satchel:
-        (world / "kept/gone/SKILL.md").unlink()
-        (world / "kept/renamed/SKILL.md").rename(world / "kept/renamed/SKILL.md.bak")
-        satchel.refresh()
-        yield from satchel.catalog.diagnostics
+def lost_mounts(world):
     yield lost_mount(str(world / "mounted"), -1)
 
 
@@ -469,7 +462,7 @@ def runners(world):
 
 
 WORLDS = [
-    *(files, limits, names_and_secrets, last_good_one, lost_files, lost_skills, lock_file),
+    *(files, limits, names_and_secrets, last_good_one, lost_files, lost_mounts, lock_file),
     nothing_to_validate,
     *(saved_sessions, watches, host, servers_of_tools, servers_of_skills, providers, projects),
     *(unreadable, servers_with_instructions, servers_that_need_a_login, runners),

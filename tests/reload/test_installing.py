@@ -101,8 +101,10 @@ def test_a_plugin_whose_setup_fails_does_not_stay(seen, demo, home):
     (folder / "setup.py").write_text("def setup(ctx):\n    1 / 0\n")
     result = CliRunner().invoke(cli, ["install", "--yes", str(folder)])
     assert result.exit_code == 1
+    assert not list(home.iterdir())
+    # The watch may have seen the folder while it was there.
+    seen.until(lambda: "demo" not in seen.app.catalog.plugins)
     seen.until_as_cold()
-    assert "demo" not in seen.app.catalog.plugins
 
 
 # ---- a real package -----------------------------------------------------------------------

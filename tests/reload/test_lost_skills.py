@@ -1,4 +1,4 @@
-"""A skill whose SKILL.md is gone, and what was on a mount that is gone, is still served."""
+"""When a skill whose SKILL.md is gone, and what was on a mount that is gone, is still served."""
 
 import asyncio
 import shutil
@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from satchel import Satchel
-from satchel.sources import lost_mounts
+from satchel import Satchel, Settings, WatchTimings
+from satchel.sources import lost_mounts, skill_scan
 
 TOOLS = """
     from satchel import tool
@@ -49,50 +49,14 @@ def load(root, **options):
 # ---- SKILL.md --------------------------------------------------------------------------------
 
 
-def test_a_skill_stays_while_only_its_skill_file_is_gone(root):
-    with load(root) as app:
-        text = (root / "notes/SKILL.md").read_text()
-        (root / "notes/SKILL.md").unlink()
-        for _ in range(3):
-            app.refresh()
-            assert state(app) == "stale"
-            assert "skill-file-lost" in codes(app)
-        (root / "notes/SKILL.md").write_text(text)
-        app.refresh()
-        assert (state(app), codes(app)) == ("ok", set())
-
-
-def test_a_skill_file_with_another_name_counts_as_gone_until_the_folder_is_deleted(root):
-    (root / "notes/guide.md").unlink()
+def test_a_refresh_removes_a_skill_whose_skill_file_is_gone(root):
     with load(root) as app:
         (root / "notes/SKILL.md").rename(root / "notes/SKILL.md.bak")
         app.refresh()
-        (problem,) = [it for it in app.catalog.diagnostics if it.code == "skill-file-lost"]
-        assert (state(app), "'SKILL.md.bak'" in problem.message) == ("stale", True)
+        assert (state(app), codes(app)) == ("gone", set())
         (root / "notes/SKILL.md.bak").rename(root / "notes/SKILL.md")
         app.refresh()
-        assert state(app) == "ok"
-        (root / "notes/SKILL.md").rename(root / "notes/SKILL.md.bak")
-        app.refresh()
-        shutil.rmtree(root / "notes")
-        app.refresh()
-        assert (state(app), codes(app) & {"skill-file-lost"}) == ("gone", set())
-
-
-def test_a_skill_without_other_files_is_removed_with_its_skill_file(root):
-    (root / "notes/guide.md").unlink()
-    with load(root) as app:
-        (root / "notes/SKILL.md").unlink()
-        app.refresh()
-        assert state(app) == "gone"
-
-
-def test_a_broken_skill_that_was_never_good_is_removed_with_its_skill_file(root):
-    (root / "notes/SKILL.md").write_text("---\nname: [\n---\n")
-    with load(root) as app:
-        (root / "notes/SKILL.md").unlink()
-        app.refresh()
-        assert not app.catalog.all_skills
+        assert (state(app), codes(app)) == ("ok", set())
 
 
 def test_a_skill_that_moves_below_is_found_there(root, write_skill):
@@ -100,18 +64,32 @@ def test_a_skill_that_moves_below_is_found_there(root, write_skill):
         write_skill(root / "notes", "below")
         (root / "notes/SKILL.md").unlink()
         app.refresh()
-        assert (state(app, "below"), state(app)) == ("ok", "stale")
+        assert (state(app, "below"), state(app)) == ("ok", "gone")
 
 
-def test_a_watch_keeps_and_restores_a_skill_without_its_skill_file(watched, root):
+def test_a_watch_keeps_a_skill_while_its_skill_file_is_replaced(
+    watched, root, write_skill, monkeypatch
+):
     text = (root / "notes/SKILL.md").read_text()
-    with watched(skills=[root]) as seen:
+    monkeypatch.setattr(skill_scan, "_JUST_NOW", 1000.0)
+    patient = Settings(mcp_servers=False, pace=WatchTimings(settle=1000.0))
+    with watched(skills=[root], settings=patient) as seen:
+        write_skill(root, "other")
         (root / "notes/SKILL.md").unlink()
-        seen.until_event("stale", "notes")
-        (root / "notes/SKILL.md").write_text(text)
-        seen.until(lambda: state(seen.app) == "ok")
+        seen.until_event("added", "other")
+        assert state(seen.app) == "ok"
+        (root / "notes/SKILL.md").write_text(text.replace("Take", "Write"))
+        seen.until_event("changed", "notes")
         seen.until_as_cold()
         assert ("removed", "skill", "notes") not in seen.events()
+
+
+@pytest.mark.parametrize("name", ["SKILL.md.bak", "skill.md"])
+def test_a_watch_removes_a_skill_whose_skill_file_stays_away(watched, root, name):
+    with watched(skills=[root]) as seen:
+        (root / "notes/SKILL.md").rename(root / "notes" / name)
+        seen.until_event("removed", "notes")
+        seen.until_as_cold()
 
 
 # ---- mounts ----------------------------------------------------------------------------------
@@ -177,7 +155,7 @@ def test_tools_of_a_plugin_on_a_mount_that_is_gone_answer(tmp_path, write_plugin
 REAL = """
 import os, subprocess, sys
 from pathlib import Path
-from satchel import Satchel
+from satchel import Satchel, Settings, WatchTimings
 
 mount = Path(sys.argv[1])
 run = lambda *command: subprocess.run(command, check=True)
@@ -219,7 +197,7 @@ def may_mount() -> bool:
 BELOW = """
 import os, subprocess, sys, time
 from pathlib import Path
-from satchel import Satchel
+from satchel import Satchel, Settings, WatchTimings
 
 home = Path(sys.argv[1])
 run = lambda *command: subprocess.run(command, check=True)

@@ -61,16 +61,12 @@ def skill_entries(
     for ranked in skills:
         old = before.get(_unit_of(ranked.finding)) if before else None
         is_disabled = old is not None and old.state is Status.DISABLED
-        has_good = old is not None and old.manifest is not None and not is_disabled
-        if not has_good and ranked.finding.manifest is None and ranked.finding.is_lost:
-            continue  # There is nothing to serve in its place.
-        if is_disabled:
+        if ranked.finding.is_lost or (ranked.is_settling and not is_disabled):
+            if ranked.is_settling and old is not None:
+                yield ranked, replace(unshadowed(old), rank=ranked.rank)
+        else:
             # Disabling forgets the last good version, as a restart does.
-            yield ranked, next_skill_entry(ranked, None, number)
-        elif not ranked.is_settling:
-            yield ranked, next_skill_entry(ranked, old, number)
-        elif old is not None:
-            yield ranked, replace(unshadowed(old), rank=ranked.rank)
+            yield ranked, next_skill_entry(ranked, None if is_disabled else old, number)
 
 
 def _unit_of(finding: SkillFinding) -> tuple[Precedence, str, str]:

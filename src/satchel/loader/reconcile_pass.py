@@ -169,7 +169,7 @@ def _edited_skills(inputs: PassInputs, now: ScanCache) -> tuple[RankedSkill, ...
         for order, (root, scan) in enumerate(now.skills.items())
         for found in _changed_or_broken(cache.skills[root], scan)
     )
-    return None if any(item.is_settling for item in edited) else edited
+    return None if any(item.is_settling or item.finding.is_lost for item in edited) else edited
 
 
 def _has_same_keys(before: SkillScan, now: SkillScan) -> bool:

@@ -51,6 +51,7 @@ SKILL_FILE = "SKILL.md"
 _MOST_RESCANS = 3
 _MOST_PACKED = 500
 _MOST_NAMED = 3
+_JUST_NOW = 1.0
 _NAME = attrgetter("name")
 
 _BREAKS_THE_FORMAT = frozenset(
@@ -76,6 +77,8 @@ class SkillFinding:
     """Where a link of the user's own leads, outside of the search root; `""` without one."""
     remote: SkillReader | None = field(default=None, compare=False, repr=False)
     """Reads its files if they are not in a folder."""
+    is_lost: bool = False
+    """Whether its SKILL.md is gone, perhaps only for a moment."""
 
     @property
     def access(self) -> SkillAccess:
@@ -114,11 +117,6 @@ class SkillFinding:
     def folder_name(self) -> str:
         """Return the folder's name, which the skill's name should equal."""
         return os.path.basename(self.path)
-
-    @property
-    def is_lost(self) -> bool:
-        """Return whether only its SKILL.md is gone."""
-        return any(item.code == "skill-file-lost" for item in self.diagnostics)
 
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
@@ -469,35 +467,22 @@ class _Walk:
             self._findings[key] = self._skill(key, path, folder, entries)
             return
         if (before := self._served.get(key)) is not None:
-            self._lost(before, path, entries)
+            self._lost(before, folder)
         self._walked.add(key)
         for entry in sorted(entries, key=_NAME):
             name = entry.name
             found = _Entry(name, joined(path, name), entry.is_symlink(), is_folder(entry))
             self._entry(f"{key}/{name}" if key else name, found, folder, above)
 
-    def _lost(self, before: SkillFinding, path: str, entries: list[os.DirEntry[str]]) -> None:
-        """Keep a skill of which only SKILL.md is gone, or has another name."""
-        main = before.folder.get(SKILL_FILE)
-        others = (joined(path, it.name.replace("/", os.sep)) for it in before.files if it != main)
-        new_name = next((it.name for it in entries if main and _is_same(it, main)), "")
-        if not (new_name or any(map(os.path.lexists, others))):
-            return
-        rest = f"is named {new_name!r} now" if new_name else "does not exist, but other files do"
-        problem = make_diagnostic(
-            "skill-file-lost",
-            Where(joined(path, SKILL_FILE)),
-            f"{rest}; the skill is still served",
-            "restore it; to remove the skill, delete its folder",
-        )
-        # It is read again when it is back, whatever its stamp.
-        files = (replace(it, digest="", settled=False) if it == main else it for it in before.files)
-        self._findings[before.key] = replace(
-            before,
-            folder=FolderContent(files=tuple(files)),
-            manifest=None,
-            diagnostics=(problem,),
-        )
+    def _lost(self, before: SkillFinding, folder: OpenFolder) -> None:
+        """Keep a skill that lost its SKILL.md just now: an editor may be replacing the file."""
+        now = Stamp.of(folder.status)
+        lost = UnitFile(name=SKILL_FILE, size=0, digest="", stamp=now, settled=False)
+        content = FolderContent(files=(lost,))
+        if content.is_younger_than(_JUST_NOW):
+            self._findings[before.key] = replace(
+                before, folder=content, manifest=None, diagnostics=(), is_lost=True
+            )
 
     def _unlistable(self, key: str, path: str, error: OSError) -> None:
         """Report a folder that cannot be opened or listed; its skills still exist."""
@@ -636,17 +621,6 @@ class _Walk:
             "name the folders that hold skills, or raise find_folders in your satchel.toml, "
             "or --find-folders",
         )
-
-
-def _is_same(entry: os.DirEntry[str], file: UnitFile) -> bool:
-    """Return whether an entry is a file that was renamed; a new one may have its inode."""
-    if entry.inode() != file.stamp.inode:
-        return False
-    try:
-        now = Stamp.of(entry.stat(follow_symlinks=False))
-    except OSError:
-        return False
-    return now._replace(changed=0) == file.stamp._replace(changed=0)
 
 
 def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, ...]:
