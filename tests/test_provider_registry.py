@@ -116,6 +116,28 @@ def test_one_that_hangs_fails_when_its_time_is_over_and_the_others_answer():
     end.set()
 
 
+def test_only_the_pass_that_asked_one_that_hangs_waits_for_it():
+    end = threading.Event()
+    asked = registry(Scripted(lambda _: end.wait() and skills("a")), seconds=1000)
+    other = Scripted(lambda number: skills(f"other{number}"))
+    other.name = "other"
+    asked.add(other)
+    asked.ask(NOTHING, (), 0)
+    assert names(asked.ask(NOTHING, {"other"}, 1000))[0].startswith("other")
+    assert not end.is_set()
+    end.set()
+    assert "a" in names(asked.ask(NOTHING, {"db"}, 1000))
+
+
+def test_one_path_to_watch_needs_no_list(tmp_path):
+    file = tmp_path / "a.db"
+    provider = Scripted(lambda number: skills(f"s{number}"))
+    provider.watch = str(file)
+    asked = registry(provider)
+    asked.ask(NOTHING, (), 30)
+    assert names(asked.ask(frozenset({str(file)}), (), 30)) == ["s2"]
+
+
 def test_the_providers_of_a_plugin_follow_its_version():
     asked = registry(Scripted(lambda _: skills("host")))
     one, two = Scripted(lambda _: skills("one")), Scripted(lambda _: 1 / 0)

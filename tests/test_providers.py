@@ -34,6 +34,11 @@ class Given:
         return answer() if callable(answer) else answer
 
 
+class Raising:
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+
 def skills(*names, **changes):
     texts = {"description": "Does a thing.", "body": "Do it.", **changes}
     return Contribution(skills=[Skill(name=name, **texts) for name in names])
@@ -222,6 +227,7 @@ def test_a_late_answer_is_taken_when_it_comes(tmp_path):
     [
         {"skills": [Skill(name="../x", description="D.", body="B."), 3]},
         {"tools": [3, lambda x: x]},
+        {"skills": [3, Raising()]},
         {"groups": [3, Group(name="a b")]},
         {"plugins": [3, b"plugins"]},
     ],

@@ -1,20 +1,55 @@
 """Let garbage wait while many objects are made that stay."""
 
 import gc
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-@contextmanager
-def paused_collector() -> Iterator[None]:
-    """Collect nothing inside: the collector would visit the new objects many times.
+class _Collector:
+    """The collector of this process, and who lets it wait: several satchels may at once."""
 
-    It counts for the whole process, so no code of a plugin should run inside.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pauses = 0
+        self._is_wanted = True
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    def _count(self, step: int) -> None:
+        with self._lock:
+            if not self._pauses:
+                self._is_wanted = gc.isenabled()
+            self._pauses += step
+            self._switch()
+
+    def is_wanted(self) -> bool:
+        with self._lock:
+            return self._is_wanted if self._pauses else gc.isenabled()
+
+    def want(self, wanted: bool) -> None:
+        with self._lock:
+            self._is_wanted = wanted
+            self._switch()
+
+    def _switch(self) -> None:
+        (gc.disable if self._pauses or not self._is_wanted else gc.enable)()
+
+
+_collector = _Collector()
+
+paused_collector = _collector.paused
+"""Collect nothing inside a block: the collector would visit the new objects many times.
+
+It counts for the whole process, so no code of a plugin should run inside.
+"""
+is_collecting = _collector.is_wanted
+"""Return whether the process collects garbage, but for such blocks."""
+set_collecting = _collector.want
+"""Switch the collection on or off, from the end of such blocks on."""

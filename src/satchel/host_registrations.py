@@ -242,9 +242,11 @@ class HostRegistrations:
 
         with self._reconciler.lock:
             groups = group_names(group)
+            if isinstance(skill, Skill):
+                groups = (*skill.groups, *groups)
             self.require_groups(groups)
             if isinstance(skill, Skill):
-                self._add_given_skill(replace(skill, groups=(*skill.groups, *groups)))
+                self._add_given_skill(replace(skill, groups=groups))
                 return
             added = replace(search_root(skill, RootKind.SKILLS), groups=groups)
             others = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
@@ -108,14 +109,16 @@ class ProviderRegistry:
         """Ask the providers that a change concerns, all at once; return what each provides now.
 
         `changed` are paths, `None` for everything; `names` are asked in any case. Answers
-        that take longer than `seconds` come with a later pass.
+        that take longer than `seconds` come with a later pass, which does not wait for them.
         """
+        asked = set(names)
         for (_, name), state in self._states.items():
-            if name in names or state.is_concerned(changed):
-                state.begin(None if name in names else changed)
+            is_concerned = name in names or state.is_concerned(changed)
+            if is_concerned and state.begin(None if name in names else changed):
+                asked.add(name)
         deadline = time.monotonic() + min(seconds, self._limits.provider)
-        for state in self._states.values():
-            state.collect(deadline - time.monotonic())
+        for (_, name), state in self._states.items():
+            state.collect(deadline - time.monotonic() if name in asked else 0)
         return tuple(replace(it.now, watched=it.stamps) for it in self._states.values())
 
 
@@ -146,13 +149,13 @@ class _ProviderState:
             or any(touches(changed, path) for path, _ in self.stamps)
         )
 
-    def begin(self, changed: frozenset[str] | None) -> None:
-        """Ask it, unless it has not answered yet; then it is asked once more after that."""
+    def begin(self, changed: frozenset[str] | None) -> bool:
+        """Ask it, unless it has not answered yet: then ask it after that, and return `False`."""
         if self._question is not None:
             self._missed = (
                 None if changed is None or self._missed is None else self._missed | changed
             )
-            return
+            return False
         if self._is_new:
             changed = None
         self._is_new, self._missed = False, set()
@@ -164,7 +167,9 @@ class _ProviderState:
 
             # Stamped first, also if the answer fails: only a later change is a new one.
             self.stamps = ()
-            self.stamps = stamped(map(full_path, getattr(self.provider, "watch", ())))
+            watch = getattr(self.provider, "watch", ())
+            paths = [watch] if isinstance(watch, str | os.PathLike) else watch
+            self.stamps = stamped(map(full_path, paths))
             answer = self.provider.contribute(self.good.contribution, changed)
             if inspect.isawaitable(answer):
                 import asyncio
@@ -173,12 +178,14 @@ class _ProviderState:
             return take(answer, self.good, self._limits, number)
 
         self._question = _Question(contribute, self._on_news)
+        return True
 
     def collect(self, seconds: float) -> None:
         """Take the answer if it comes within this time."""
         question = self._question
         if question is None:
             return
+        seconds = min(seconds, self._limits.provider - question.age)
         if not question.is_answered_within(max(seconds, 0)):
             if question.age > self._limits.provider:
                 self._fail(f"no answer within {self._limits.provider:g} s (limit provider)")

@@ -1,6 +1,7 @@
 """A skill given in code is what its SKILL.md would be."""
 
 from collections.abc import Mapping
+from datetime import date
 
 import pytest
 from hypothesis import given
@@ -91,7 +92,7 @@ def test_a_file_has_a_path_inside_the_skill(name):
         {"files": ["a"]},
         {"files": {"a": 3}},
         {"front_matter": 3},
-        {"groups": "maps"},
+        {"front_matter": {"metadata": {"a": object()}}},
         {"front_matter": {"name": "other"}},
         {"body": "\ud800"},
     ],
@@ -99,6 +100,15 @@ def test_a_file_has_a_path_inside_the_skill(name):
 def test_nonsense_is_refused(changes):
     with pytest.raises(DefinitionError):
         found(a_skill(**changes))
+
+
+def test_a_date_is_written_as_yaml_has_it():
+    manifest = found(a_skill(front_matter={"metadata": {"released": date(2026, 1, 31)}})).manifest
+    assert manifest.metadata == {"released": "2026-01-31"}
+
+
+def test_one_group_needs_no_list():
+    assert a_skill(groups="maps").groups == ("maps",)
 
 
 def test_a_dict_is_copied():

@@ -25,6 +25,7 @@ ENTRY_PACKAGES = ("cli", "mcp", "builtin", "reports")
 """These packages may import the public names of `satchel`, and import slow modules late."""
 
 PROCESS_WIDE = {
+    ("garbage_collection.py", "_collector"): "the interpreter has one collector",
     ("sources/editable_imports.py", "_finder"): "the interpreter has one list of finders",
     ("sources/code_snapshots.py", "_finder"): "the interpreter has one list of finders",
     ("sources/module_exchange.py", "_lock"): "the interpreter has one table of modules",

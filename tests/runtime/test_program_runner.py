@@ -122,6 +122,27 @@ def _is_sleeping(mark):
             continue
 
 
+@pytest.mark.parametrize("inner", ["sh -ec", "unshare -rm sh -ec"])
+def test_what_is_hidden_or_read_only_cannot_be_mounted_anew(tmp_path, monkeypatch, inner):
+    home, skill = tmp_path / "home", tmp_path / "skill"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh/id_rsa").write_text("secret")
+    skill.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for command in (
+        f"mount -o remount,bind,rw {skill}; touch {skill}/new",
+        f"umount {home}/.ssh; cat {home}/.ssh/id_rsa",
+        f"mount -o remount,bind,rw /; touch {home}/new",
+        "mount -o remount,bind,rw /proc/sys; echo 60 > /proc/sys/vm/swappiness",
+        "mount -t tmpfs none /mnt; umount /run; ls /run/*",
+    ):
+        done = run("sandbox", f"{inner} '{command}'", skill)
+        assert done["returncode"] != 0, command
+        assert "secret" not in done["stdout"]
+    assert [path.name for path in skill.iterdir()] == []
+    assert [path.name for path in home.iterdir()] == [".ssh"]
+
+
 def test_without_a_sandbox_it_is_said_before_the_first_run(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(program_runner, "find_sandbox", lambda: ("", "it is not installed"))
     program_runner._warn_once.cache_clear()

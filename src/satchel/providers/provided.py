@@ -128,6 +128,9 @@ class _Checked:
                 yield convert(item)
             except DefinitionError as problem:
                 self.leave_out(problem.message, problem.fix)
+            except Exception as problem:
+                # Only the type: the text may hold what the provider keeps secret.
+                self.leave_out(f"an item that raises {type(problem).__name__}")
 
     def leave_out(self, message: str, fix: str = "") -> None:
         """Report an item that is left out."""

@@ -40,10 +40,11 @@ class Provider(Protocol):
     """Unique; it is the source of what the provider contributes, as in `name:skill`."""
 
     @property
-    def watch(self) -> Iterable[PathLike]:
+    def watch(self) -> PathLike | Iterable[PathLike]:
         """Return files and folders; a change of one means that the provider is asked again.
 
-        A folder counts with all that is below it. Without any, it is asked only by `refresh`.
+        A folder counts with all that is below it. Without any, it is asked by `refresh`, and when
+        a watch compares everything.
         """
         return ()
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
+from datetime import date
 from typing import Any
 
 from satchel.catalog.catalog_entries import HOST
@@ -48,6 +49,8 @@ class Skill:
     def __post_init__(self) -> None:
         if isinstance(self.files, dict):
             object.__setattr__(self, "files", dict(self.files))
+        if isinstance(self.groups, str):
+            object.__setattr__(self, "groups", (self.groups,))
 
     @property
     def text(self) -> str:
@@ -63,8 +66,14 @@ def _as_key(key: Any) -> str:
 
 
 def _as_yaml(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, default=_date_text)
     return _NOT_IN_YAML.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
+
+
+def _date_text(value: Any) -> str:
+    if isinstance(value, date):  # so is a time of a day
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is no value of YAML")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,11 @@ def find_skill(
     Raises `DefinitionError` for values that no SKILL.md could have.
     """
     _require_texts(skill)
-    text = skill.text.encode()
+    try:
+        text = skill.text.encode()
+    except (TypeError, ValueError, RecursionError) as problem:
+        message = f"skill {skill.name!r} cannot be written as SKILL.md: {problem}"
+        raise DefinitionError(message) from problem
     try:
         files = tuple(sorted(_files(skill, text, limits), key=lambda file: file.name))
     except DefinitionError:
@@ -171,8 +184,6 @@ def _require_texts(skill: Skill) -> None:
                 f"front_matter of skill {skill.name!r} has the field {key!r}",
                 fix=f"pass {key}= to Skill instead",
             )
-    if isinstance(skill.groups, str):
-        raise DefinitionError(f"groups of skill {skill.name!r} is a string, not a list of names")
 
 
 def _files(skill: Skill, text: bytes, limits: Limits) -> Iterable[UnitFile]:

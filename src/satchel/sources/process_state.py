@@ -10,7 +10,6 @@ thread.
 import _locale
 import _socket
 import builtins
-import gc
 import os
 import sys
 import threading
@@ -21,6 +20,7 @@ from importlib.machinery import PathFinder
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
+from satchel.garbage_collection import is_collecting, set_collecting
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.logging_state import LoggingState
 from satchel.sources.process_signals import SignalState, signal_name
@@ -49,14 +49,10 @@ _ATTRIBUTES = (
     (threading, "excepthook"),
 )
 """Process-wide settings that are attributes of modules."""
+_PAUSED = "the collection of garbage"
+"""What a host switches off for a moment."""
 _OFTEN_EXCHANGED = frozenset({"stdin", "stdout", "stderr", "displayhook"})
 """Those that a host exchanges while it runs, for a moment."""
-_PAUSED = "the collection of garbage"
-"""What Satchel itself switches off for a moment."""
-
-
-def _enable_gc(on: bool) -> None:
-    (gc.enable if on else gc.disable)()
 
 
 def _time_zone() -> tuple[str | None, tuple[str, str]]:
@@ -87,7 +83,7 @@ def _set_limits(limits: tuple[tuple[int, ...], ...]) -> None:
 _SETTINGS: tuple[tuple[str, Callable[[], Any], Callable[[Any], object]], ...] = (
     ("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
     ("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
-    (_PAUSED, gc.isenabled, _enable_gc),
+    (_PAUSED, is_collecting, set_collecting),
     ("the default timeout of sockets", _socket.getdefaulttimeout, _socket.setdefaulttimeout),
     (
         "the locale",
