@@ -86,9 +86,26 @@ def run_python(page, folder):
     "page", [p for p in WITH_PYTHON if p not in {CONVERSATION, PLUGIN_GUIDE}], ids=page_name
 )
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
-    for folder in ("skills", "plugins") if page.name == "README.md" else ():
+    is_readme = page.name == "README.md"
+    for folder in ("skills", "plugins") if is_readme else ():
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    run_python(page, tmp_path)
+    printed = run_python(page, tmp_path)
+    assert not is_readme or 'The clock said: {"time":' in printed
+
+
+def test_the_test_on_the_page_about_ci_passes(tmp_path):
+    shutil.copytree(ROOT / "plugins", tmp_path / "plugins")
+    page = ROOT / "docs/how-to/check-skills-in-ci.md"
+    (tmp_path / "test_page.py").write_text(python_of(page))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "1 passed" in done.stdout, done.stdout
 
 
 def test_the_scripted_conversation_goes_exactly_as_its_page_prints_it(tmp_path):
