@@ -30,6 +30,15 @@ def test_the_file_is_the_same_each_time_and_nothing_differs(run, here, locked):
     assert (result.exit_code, result.stdout) == (0, "")
 
 
+def test_a_link_out_of_the_folder_is_not_written_through(run, here):
+    precious = here.parent / "precious"
+    precious.write_text("mine")
+    (here / "satchel.lock").symlink_to(precious)
+    result = run("lock")
+    assert (result.exit_code, precious.read_text()) == (1, "mine")
+    assert "is a link that leaves the project" in result.stderr
+
+
 def test_check_fails_with_what_differs_and_diff_only_prints_it(run, here, locked, write_skill):
     write_skill(here / "skills", "newer")
     with (here / "skills/greet/SKILL.md").open("a") as file:

@@ -14,7 +14,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.reports.serializer import KINDS, entries_of
 from satchel.reports.short_texts import location_text, short_path
-from satchel.sources.atomic_write import file_lock, write_atomic
+from satchel.sources.atomic_write import file_lock, require_no_link_out, write_atomic
 from satchel.sources.distributions import normalized
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.projects import TrustLevel
@@ -132,9 +132,8 @@ def change_selection(
         if not any(entry.matches(name) for entry in entries):
             _refuse_unknown(console, name, entries, force=force or _is_mentioned(name, path))
     results = []
-    folder = os.path.realpath(os.path.dirname(path))
-    if sources.project and os.path.dirname(os.path.realpath(path)) != folder:
-        raise SatchelError("is a link that leaves the project; nothing was written", where=path)
+    if sources.project:
+        require_no_link_out(path)
     with file_lock(path):
         data, before = _read(path, sources)
         current = read_selection(selection_path(), path if sources.project else "")

@@ -36,6 +36,12 @@ def file_lock(path: str, *, private: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
+def require_no_link_out(path: str) -> None:
+    """Raise `SatchelError` for a project's file that is a link to somewhere else."""
+    if os.path.dirname(os.path.realpath(path)) != os.path.realpath(os.path.dirname(path) or "."):
+        raise SatchelError("is a link that leaves the project; nothing was written", where=path)
+
+
 def write_atomic(path: str, data: bytes, *, private: bool = False) -> None:
     """Replace a file atomically; links and the file's mode are kept. Raises `SatchelError`.
 

@@ -12,7 +12,7 @@ from satchel.errors import SatchelError
 from satchel.formats.lock_file import LOCK_FILE, Lock
 from satchel.loader.lock_guard import lock_at
 from satchel.reports.short_texts import count
-from satchel.sources.atomic_write import write_atomic
+from satchel.sources.atomic_write import require_no_link_out, write_atomic
 
 if TYPE_CHECKING:
     from satchel import Satchel
@@ -42,9 +42,11 @@ def command(
     notes of groups. MCP servers are connected to list their tools. Other commands compare with the
     file: --locked fails if anything differs, --frozen serves nothing else.
     """
-    is_needed = (check or diff or no_connect) and os.path.lexists(LOCK_FILE)
-    before = lock_at(LOCK_FILE) if is_needed else None
     is_reading = check or diff
+    if not is_reading:
+        require_no_link_out(LOCK_FILE)
+    is_needed = (is_reading or no_connect) and os.path.lexists(LOCK_FILE)
+    before = lock_at(LOCK_FILE) if is_needed else None
     if is_reading and before is None:
         raise SatchelError("does not exist", where=LOCK_FILE, fix="run 'satchel lock'")
     app = sources.open(run_code=not no_connect, servers=not no_connect)
