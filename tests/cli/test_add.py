@@ -137,6 +137,14 @@ def test_a_folder_and_an_archive_are_sources_too(run, repository, home, tmp_path
     assert (home / ".satchel/skills/greet/SKILL.md").exists()
 
 
+def test_plugins_are_found_in_folders_of_any_depth(run, repository, home, write_plugin):
+    tools = "from satchel import tool\n\n@tool\ndef look() -> str:\n    'Look.'\n"
+    write_plugin(repository / "packages/a/b", "deep", "version: 1.0\n", tools=tools)
+    write_plugin(repository / "plugins/demo", "inner", "version: 1.0\n", tools=tools)
+    assert run("add", repository, "--yes").exit_code == 0
+    assert sorted(it.name for it in (home / ".satchel/plugins").iterdir()) == ["deep", "demo"]
+
+
 ME_SIGNED = Signer("https://example.org/release.yml@refs/tags/v1", "https://issuer.example")
 OTHER = Signer("other@example.org", "https://issuer.example")
 

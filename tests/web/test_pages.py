@@ -255,6 +255,16 @@ def test_a_tool_has_its_schema_in_each_dialect(pages, bench):
     assert "session.call_sync('add', " in page["python"]
 
 
+def test_an_example_is_json_down_to_its_innermost_part(folders, visit, make_bench):
+    example = {"order": {"lines": [{"sku": "A"}], "note": None}}
+    (folders / "plugins/demo/tools.py").write_text(
+        "from satchel import tool\n\n"
+        f"@tool(examples=[{example}])\ndef place(order: dict) -> str:\n    'Place.'\n"
+    )
+    page = record(visit(make_bench()), "/tools/place.json")
+    assert page["examples"] == [example]
+
+
 def test_a_call_gives_what_the_model_gets(pages):
     answer = pages.post("/calls", json={"tool": "add", "arguments": {"a": 2}})
     assert [set(line) for line in lines(answer)] == [{"call"}, {"result"}]

@@ -55,23 +55,30 @@ class SourceUnits:
 
 def find_units(folder: str) -> SourceUnits:
     """Return the skills and plugins in a folder; a skill of a plugin comes with the plugin."""
-    plugins = {found.unit: found for found in _plugins(folder)}.values()
-    inside = [real_path(found.path) for found in plugins]
     scan = scan_skills(search_root(folder, RootKind.SKILLS), Limits())
+    listing = read_listing(folder, Limits()) if is_marketplace(folder) else None
+    # A marketplace says which plugins it has.
+    plugins = _plugins(folder, {"", "plugins"} if listing else scan.walked)
+    inside = [real_path(found.path) for found in plugins]
     alone = [
         found
         for found in scan.findings.values()
         if not any(is_inside(real_path(found.path), path) for path in inside)
     ]
     units = [*map(_plugin, plugins), *map(_skill, _distinct(alone))]
-    listing = read_listing(folder, Limits()) if is_marketplace(folder) else None
     return SourceUnits(units=tuple(units), elsewhere=listing.remote if listing else ())
 
 
-def _plugins(folder: str) -> Iterator[PluginFinding]:
-    for path in (folder, os.path.join(folder, "plugins")):
-        if os.path.isdir(path):
-            yield from scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
+def _plugins(folder: str, keys: Iterable[str]) -> Iterable[PluginFinding]:
+    """Return the plugins directly in the folders of these keys, without those inside others."""
+    found: dict[str, PluginFinding] = {}
+    for key in sorted(keys, key=lambda key: (key.count("/"), key)):
+        path = os.path.join(folder, *key.split("/"))
+        is_hidden = key.startswith(".") or "/." in key
+        if os.path.isdir(path) and not (is_hidden or any(is_inside(path, it) for it in found)):
+            scan = scan_plugins(search_root(path, RootKind.PLUGINS), Limits())
+            found.update((it.path, it) for it in scan.findings.values())
+    return found.values()
 
 
 def _distinct(found: Iterable[SkillFinding]) -> Iterator[SkillFinding]:

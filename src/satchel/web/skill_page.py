@@ -90,7 +90,7 @@ def _text_on_disk(entry: SkillEntry) -> tuple[str, str, str]:
         return "", "", error.message
     text = file_text(file)
     if text is None:
-        return "", file.digest, "it is not UTF-8 text"
+        return "", file.digest, "it is not UTF-8 text, or too long"
     # As a text field of a browser has it.
     return text.replace("\r\n", "\n"), file.digest, ""
 

@@ -19,6 +19,7 @@ from satchel.runtime.stream_opening import close
 from satchel.session.session import Session
 from satchel.tools import Tool, ToolCall, ToolChunk, ToolContext, ToolResult
 from satchel.tools.dialects import DIALECTS
+from satchel.tools.tool_results import to_json
 from satchel.web.call_records import SHOWN_MEDIA, result_record
 from satchel.web.page_rendering import Page, spelled_out
 from satchel.web.page_routes import name_in, names_of, object_of, text_of
@@ -39,7 +40,7 @@ def tool(workbench: Workbench, request: Request) -> Page:
         "status": status_label(entry),
         "schemas": _schemas(loaded) if loaded else {},
         "parameters": _parameters(loaded) if loaded else {},
-        "examples": [dict(example) for example in loaded.examples] if loaded else [],
+        "examples": [json.loads(to_json(it)) for it in loaded.examples] if loaded else [],
         "annotations": dict(loaded.annotations or {}) if loaded else {},
         "is_callable": loaded is not None and entry.is_served,
         # The start of a line; the arguments follow it.
