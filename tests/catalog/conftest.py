@@ -13,7 +13,7 @@ from satchel.formats.skill_manifest import SkillManifest
 from satchel.sources.file_reader import Stamp, UnitFile
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
-from satchel.sources.skill_scan import SkillFinding
+from satchel.sources.skill_findings import SkillFinding
 
 
 class Makers:

@@ -159,7 +159,9 @@ LATE_IMPORTS = {
     "loader/builtin_providers.py: satchel.sources.skill_scan.scan_skills": (
         "needed only with skill folders"
     ),
-    "loader/builtin_providers.py: satchel.sources.skill_scan.SkillScan": "needed only with skills",
+    "loader/builtin_providers.py: satchel.sources.skill_findings.SkillScan": (
+        "needed only with skill folders"
+    ),
     "loader/trust_gate.py: satchel.sources.code_units.has_same_programs": (
         "needed only with projects"
     ),

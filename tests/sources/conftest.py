@@ -10,7 +10,8 @@ import pytest
 
 from satchel.settings import Limits
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
-from satchel.sources.skill_scan import SkillScan, scan_skills
+from satchel.sources.skill_findings import SkillScan
+from satchel.sources.skill_scan import scan_skills
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from satchel.sources.plugin_formats import FormatPolicy
     from satchel.sources.search_roots import Precedence
     from satchel.sources.skill_files import SkillAccess, SkillReader
-    from satchel.sources.skill_scan import SkillFinding
+    from satchel.sources.skill_findings import SkillFinding
     from satchel.tools import Tool
 
 HOST = "host"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution
     from satchel.diagnostics import Diagnostic
     from satchel.sources.search_roots import Precedence
-    from satchel.sources.skill_scan import SkillFinding
+    from satchel.sources.skill_findings import SkillFinding
 
 
 @dataclass(frozen=True, slots=True)

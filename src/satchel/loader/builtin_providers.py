@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from satchel.sources.file_reader import StampedPath
     from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding
-    from satchel.sources.skill_scan import SkillFinding, SkillScan
+    from satchel.sources.skill_findings import SkillFinding, SkillScan
 
 _SERVER_RANK = 1_000_000_000
 """The rank of MCP servers: after all folders and packages."""
@@ -135,7 +135,7 @@ def _without_folder(
     source: str, findings: Iterable[SkillFinding], diagnostics: tuple[Diagnostic, ...] = ()
 ) -> SkillScan:
     """Return skills that are in no folder as the result of a scan."""
-    from satchel.sources.skill_scan import SkillScan  # lazy: needed only with skills
+    from satchel.sources.skill_findings import SkillScan  # lazy: needed only with skills
 
     place = SearchRoot(
         path=f"{source}://",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from satchel.sources.name_owners import NameOwners
     from satchel.sources.search_roots import SearchRoot
     from satchel.sources.selection import Selection
-    from satchel.sources.skill_scan import SkillFinding
+    from satchel.sources.skill_findings import SkillFinding
     from satchel.workers.worker_processes import WorkerPool
 
 ALL = "all"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from satchel.mcp_servers.tool_definitions import ToolDefinition
     from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding
-    from satchel.sources.skill_scan import SkillFinding
+    from satchel.sources.skill_findings import SkillFinding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from satchel.loader.pass_provider import Candidate
     from satchel.mcp_servers.server_contributions import ServerConfig
     from satchel.mcp_servers.tool_definitions import ToolDefinition
-    from satchel.sources.skill_scan import SkillFinding
+    from satchel.sources.skill_findings import SkillFinding
 
 _MOST_SHOWN = 10
 _LARGEST = 64 * MIB

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.plugin_scan import PluginScan
-    from satchel.sources.skill_scan import SkillScan
+    from satchel.sources.skill_findings import SkillScan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
     from satchel.sources.search_roots import SearchRoot
     from satchel.sources.selection import Selection
-    from satchel.sources.skill_scan import SkillFinding, SkillScan
+    from satchel.sources.skill_findings import SkillFinding, SkillScan
 
 _CONTRIBUTION_FIELDS = tuple(item.name for item in fields(PluginContribution))
 """All fields, also those that `==` leaves out."""

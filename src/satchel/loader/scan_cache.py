@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from satchel.sources.configuration import Configuration
     from satchel.sources.guarded_work import GuardedWork
     from satchel.sources.search_roots import SearchRoot
-    from satchel.sources.skill_scan import SkillScan
+    from satchel.sources.skill_findings import SkillScan
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Settings
 from satchel.sources.file_reader import is_inside, may_be_folder
-from satchel.sources.folder_reader import missing
+from satchel.sources.folder_diagnostics import missing
 from satchel.sources.projects import SERVERS_FILE, Project, TrustLevel
 from satchel.sources.search_roots import Precedence, ScriptRule, conventional_roots, distinct_roots
 from satchel.sources.selection import SELECTION_FILE, Selection, SelectionFile
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from satchel.sources.file_reader import StampedPath
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.search_roots import SearchRoot
-    from satchel.sources.skill_scan import SkillFinding, SkillScan
+    from satchel.sources.skill_findings import SkillFinding, SkillScan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

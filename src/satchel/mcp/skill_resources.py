@@ -19,7 +19,7 @@ from satchel.mcp_servers.listed_skills import MOST_BYTES, MOST_FILES, SCHEME
 from satchel.names import skill_name_fault
 from satchel.settings import Limits
 from satchel.sources.skill_files import media_type_of
-from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.skill_findings import SKILL_FILE
 from satchel.text import visible, xml_path
 
 TEMPLATE = {

@@ -23,7 +23,7 @@ from satchel.settings import MIB, Limits
 from satchel.sources.folder_reader import is_skipped
 from satchel.sources.secret_files import is_secret_file
 from satchel.sources.skill_files import is_file_name
-from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.skill_findings import SKILL_FILE
 from satchel.text import one_line, shorten
 from satchel.tools.callables import in_thread
 

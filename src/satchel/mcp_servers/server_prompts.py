@@ -20,7 +20,7 @@ from satchel.sources.file_reader import Stamp, UnitFile, digest_of
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
 from satchel.sources.skill_files import ServedFile, SkillAccess, SkillReader
-from satchel.sources.skill_scan import SKILL_FILE, SkillFinding
+from satchel.sources.skill_findings import SKILL_FILE, SkillFinding
 from satchel.text import one_line, shorten
 
 _FRONT = b"---\nname: prompt\n---\n"

@@ -13,7 +13,7 @@ from satchel.names import skill_name_fault
 from satchel.settings import Limits
 from satchel.sources.file_reader import Stamp, UnitFile
 from satchel.sources.skill_files import SkillAccess
-from satchel.sources.skill_scan import SkillFinding
+from satchel.sources.skill_findings import SkillFinding
 
 
 def collect_server_skills(

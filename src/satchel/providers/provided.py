@@ -17,7 +17,7 @@ from satchel.providers.skill import find_skill, skill_path
 from satchel.settings import Limits
 from satchel.sources.file_reader import StampedPath, digest_of
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
-from satchel.sources.skill_scan import SkillFinding
+from satchel.sources.skill_findings import SkillFinding
 from satchel.text import shorten
 from satchel.tools import FunctionTool, Tool, as_tool
 from satchel.tools.tool_bounds import bounded_definition

@@ -18,7 +18,7 @@ from satchel.sources.file_reader import Stamp, UnitFile, digest_of, is_utf8
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
 from satchel.sources.skill_files import ServedFile, SkillAccess, is_file_name
-from satchel.sources.skill_scan import SKILL_FILE, SkillFinding
+from satchel.sources.skill_findings import SKILL_FILE, SkillFinding
 from satchel.text import one_line, shorten
 from satchel.tools.callables import in_thread
 from satchel.tools.empty_mapping import NOTHING

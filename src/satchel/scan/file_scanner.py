@@ -13,7 +13,8 @@ from satchel.scan.readable_text import HIDDEN, readable_texts
 from satchel.scan.scan_rules import SCAN_RULES, lure_finder
 from satchel.settings import Limits
 from satchel.sources.search_roots import RootKind, search_root
-from satchel.sources.skill_scan import SKILL_FILE, scan_skills
+from satchel.sources.skill_findings import SKILL_FILE
+from satchel.sources.skill_scan import scan_skills
 
 _MAX_BYTES = 1_000_000
 """The beginning of a file that is read: a rule needs about 4 microseconds for a byte."""

@@ -15,7 +15,7 @@ from satchel.names import BASIC_GROUP
 from satchel.search.search_index import SearchDocument
 from satchel.search.search_terms import name_terms
 from satchel.settings import Limits
-from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.skill_findings import SKILL_FILE
 from satchel.tools import Tool
 
 _LONGEST_BODY = 3_000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import KIB
 from satchel.sources.skill_files import IN_FOLDER
-from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.skill_findings import SKILL_FILE
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import SkillEntry

@@ -16,7 +16,7 @@ from satchel.names import BASIC_GROUP
 from satchel.prompt.group_notes import render_notes
 from satchel.prompt.skill_content import render_content
 from satchel.session.loaded_skills import LoadedSkill, LoadedSkills
-from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.skill_findings import SKILL_FILE
 from satchel.text import one_line, shorten, visible
 
 if TYPE_CHECKING:

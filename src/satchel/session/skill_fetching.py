@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from satchel.formats.front_matter import split_front_matter
-from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.skill_findings import SKILL_FILE
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import SkillEntry

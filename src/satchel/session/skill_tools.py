@@ -18,7 +18,7 @@ from satchel.settings import Limits
 from satchel.sources.code_units import is_skill_code
 from satchel.sources.locked_skill_reader import LockedSkillReader
 from satchel.sources.skill_files import ServedFile, file_text, locate_skill_file, media_type_of
-from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.skill_findings import SKILL_FILE
 from satchel.sources.tree_digest import changed_file
 from satchel.text import one_line, shorten, visible
 from satchel.tools import FunctionTool, Image, Text

@@ -15,7 +15,8 @@ from satchel.sources.marketplaces import is_marketplace, read_listing
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import RootKind, search_root, skills_of_plugin
-from satchel.sources.skill_scan import SkillFinding, scan_skills
+from satchel.sources.skill_findings import SkillFinding
+from satchel.sources.skill_scan import scan_skills
 
 UnitKind = Literal["skill", "plugin"]
 

@@ -2,7 +2,8 @@
 
 from satchel.settings import Limits
 from satchel.sources.search_roots import SearchRoot
-from satchel.sources.skill_scan import SkillScan, scan_skills
+from satchel.sources.skill_findings import SkillScan
+from satchel.sources.skill_scan import scan_skills
 from satchel.sources.state_files import cache_path, is_file
 
 _FEWEST = 20

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from satchel.formats.mcp_json import McpServerManifest
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.selection import SelectionFile
-    from satchel.sources.skill_scan import SkillFinding
+    from satchel.sources.skill_findings import SkillFinding
 
 _LARGEST_PROGRAM = 64 * MIB
 _MOST_PROGRAM_FILES = 20_000

@@ -9,10 +9,11 @@ from satchel.formats.command_manifest import command_name, read_command
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.file_reader import UnitFile, digest_of, is_inside, real_path, touches
-from satchel.sources.folder_reader import FolderContent, FolderReader, link_outside
+from satchel.sources.folder_diagnostics import link_outside
+from satchel.sources.folder_reader import FolderContent, FolderReader
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_files import ServedFile, SkillAccess
-from satchel.sources.skill_scan import SKILL_FILE, SkillFinding, SkillScan
+from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan
 
 _ACCESS = SkillAccess()
 

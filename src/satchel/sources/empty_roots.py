@@ -7,7 +7,7 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.sources.folder_reader import is_folder, is_skipped, list_folder
 from satchel.sources.plugin_formats import format_of
 from satchel.sources.search_roots import RootKind, SearchRoot
-from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.skill_findings import SKILL_FILE
 
 _MOST_LOOKED_AT = 100
 """How many folders are searched for the other kind."""

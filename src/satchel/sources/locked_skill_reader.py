@@ -7,7 +7,7 @@ from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.skill_files import LocalSkillReader, ServedFile, SkillAccess
-from satchel.sources.skill_scan import SkillFinding
+from satchel.sources.skill_findings import SkillFinding
 from satchel.sources.tree_digest import changed_file, files_of_skill
 from satchel.text import shorten
 from satchel.tools.callables import in_thread

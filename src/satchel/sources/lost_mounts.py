@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.plugin_scan import PluginScan
-    from satchel.sources.skill_scan import SkillFinding, SkillScan
+    from satchel.sources.skill_findings import SkillFinding, SkillScan
 
 
 def device_of(path: str) -> int:

@@ -21,20 +21,22 @@ from satchel.sources.file_reader import (
     reason_of,
     touches,
 )
-from satchel.sources.folder_reader import (
-    FolderContent,
-    FolderReader,
+from satchel.sources.folder_diagnostics import (
     in_repository,
-    is_folder,
-    is_skipped,
     link_loop,
     link_outside,
-    list_folder,
     missing,
-    nested_repository,
     not_utf8,
     unfollowed,
     unlistable,
+)
+from satchel.sources.folder_reader import (
+    FolderContent,
+    FolderReader,
+    is_folder,
+    is_skipped,
+    list_folder,
+    nested_repository,
 )
 from satchel.sources.gemini_extensions import read_gemini_extension_folder
 from satchel.sources.lost_files import lost_manifest

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.selection import SelectionFile
-    from satchel.sources.skill_scan import SkillFinding
+    from satchel.sources.skill_findings import SkillFinding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

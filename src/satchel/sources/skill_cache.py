@@ -22,7 +22,7 @@ from satchel.settings import MIB, Limits
 from satchel.sources.file_reader import Stamp, UnitFile, digest_of
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.search_roots import SearchRoot
-from satchel.sources.skill_scan import SkillFinding, SkillScan
+from satchel.sources.skill_findings import SkillFinding, SkillScan
 from satchel.sources.state_files import make_folder
 
 _FORMAT = 5

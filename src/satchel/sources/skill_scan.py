@@ -2,9 +2,9 @@
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import field, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -12,9 +12,7 @@ from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic, s
 from satchel.formats.packed_text import pack
 from satchel.formats.read_result import ReadResult
 from satchel.formats.skill_manifest import SkillManifest, read_skill
-from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
-from satchel.sources.contained_files import Bounds
 from satchel.sources.file_reader import (
     Stamp,
     UnitFile,
@@ -24,33 +22,33 @@ from satchel.sources.file_reader import (
     real_path,
     reason_of,
 )
-from satchel.sources.folder_reader import (
-    FolderContent,
-    FolderReader,
+from satchel.sources.folder_diagnostics import (
     fix_of_unreadable,
     in_repository,
-    is_folder,
-    is_repository,
-    is_skipped,
     link_loop,
     link_outside,
-    linked,
     missing,
-    nested_repository,
     not_utf8,
     too_deep,
     unlistable,
+)
+from satchel.sources.folder_reader import (
+    FolderContent,
+    FolderReader,
+    is_folder,
+    is_repository,
+    is_skipped,
+    linked,
+    nested_repository,
 )
 from satchel.sources.lost_mounts import device_of, lost_below, lost_mount
 from satchel.sources.open_folder import OpenFolder, following, inside, joined
 from satchel.sources.search_roots import ScriptRule, SearchRoot
 from satchel.sources.secret_files import is_secret_file
-from satchel.sources.skill_files import IN_PROJECT, LocalSkillReader, SkillAccess, SkillReader
+from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan
 
-SKILL_FILE = "SKILL.md"
 _MOST_RESCANS = 3
 _MOST_PACKED = 500
-_MOST_NAMED = 3
 _JUST_NOW = 1.0
 _NAME = attrgetter("name")
 
@@ -61,120 +59,6 @@ _BREAKS_THE_FORMAT = frozenset(
     }
 )
 """Diagnostics of violations of the Agent Skills format that are otherwise repaired."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillFinding:
-    """One skill folder as it was read; `manifest` is `None` if it cannot be used."""
-
-    place: SearchRoot
-    key: str
-    """The path below the search root, with `/`; `""` if the root itself is the skill."""
-    folder: FolderContent
-    manifest: SkillManifest | None
-    diagnostics: tuple[Diagnostic, ...]
-    target: str = ""
-    """Where a link of the user's own leads, outside of the search root; `""` without one."""
-    remote: SkillReader | None = field(default=None, compare=False, repr=False)
-    """Reads its files if they are not in a folder."""
-    is_lost: bool = False
-    """Whether its SKILL.md is gone, perhaps only for a moment."""
-
-    @property
-    def access(self) -> SkillAccess:
-        """Return what can be done with it; no reader is made, because a prompt asks all skills."""
-        return self.remote.access if self.remote else IN_PROJECT[self.place.scripts]
-
-    @property
-    def reader(self) -> SkillReader:
-        """Return the reader of its files."""
-        return self.remote or LocalSkillReader(self.bounds, self.path)
-
-    @property
-    def bounds(self) -> Bounds:
-        """Return the folder that its files must stay inside."""
-        if self.place.project:
-            return Bounds(self.place.project, is_resolved=True)
-        return Bounds(self.target or self.place.within or self.place.path)
-
-    @property
-    def path(self) -> str:
-        """Return the skill's folder, or the local address of a skill at a server."""
-        below = os.sep + self.key.replace("/", os.sep) if self.key else ""
-        return self.place.path.rstrip(os.sep) + below
-
-    @property
-    def is_hidden(self) -> bool:
-        """Return whether it is in a hidden folder, which often mirrors visible ones."""
-        return self.key.startswith(".") or "/." in self.key
-
-    @property
-    def name(self) -> str:
-        """Return the skill's name, or the folder's name if it cannot be used."""
-        return self.manifest.name if self.manifest else self.folder_name
-
-    @property
-    def folder_name(self) -> str:
-        """Return the folder's name, which the skill's name should equal."""
-        return os.path.basename(self.path)
-
-    @property
-    def problems(self) -> tuple[Diagnostic, ...]:
-        """Return the diagnostics of the manifest and of the other files."""
-        if len(self.files) == 1 and not self.folder.diagnostics:
-            return self.diagnostics  # Most skills are such, and this is asked of each.
-        # That of an unreadable SKILL.md already says what is wrong with the file.
-        covered = {item.where.path for item in self.diagnostics if item.code == "skill-unreadable"}
-        others = (item for item in self.folder.diagnostics if item.where.path not in covered)
-        return (*self.diagnostics, *others, *_inner_skills(self.path, self.files))
-
-    @property
-    def files(self) -> tuple[UnitFile, ...]:
-        """Return all files of the skill, with `SKILL.md`."""
-        return self.folder.files
-
-    @property
-    def digest(self) -> str:
-        """Return the digest of the whole folder."""
-        return self.folder.digest
-
-    def is_unchanged_at(self, path: str) -> bool:
-        """Return whether stamps alone show that `path` is still this skill, and a usable one."""
-        return self.manifest is not None and not self.target and self.folder.is_unchanged_at(path)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillScan:
-    """The results of one scan of a search root, reused by the next scan."""
-
-    place: SearchRoot
-    findings: Mapping[str, SkillFinding]
-    walked: frozenset[str] = frozenset()
-    """The keys of the searched folders that are not skills themselves."""
-    diagnostics_by_key: Mapping[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
-    """Diagnostics outside of skills, by the key of the file or folder."""
-    links: frozenset[tuple[str, str]] = frozenset()
-    """All links, with their targets.
-
-    Targets may change as well, so a search root with links is always scanned completely.
-    """
-    cut: bool = False
-    """Whether the limit of folders ended the scan."""
-    is_cached: bool = False
-    """Whether it comes from the cache of another process; then only its files count."""
-    device: int = 0
-    """The device that the root was on when something of it was there; 0 if unknown."""
-    broken: frozenset[str] = frozenset()
-    """The keys of the skills that cannot be used, or may be half written."""
-    edited: frozenset[str] | None = field(default=None, compare=False)
-    """The keys of all skills that may differ from the last scan; `None` if they are not known."""
-
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return the diagnostics outside of skills."""
-        return tuple(
-            item for key in sorted(self.diagnostics_by_key) for item in self.diagnostics_by_key[key]
-        )
 
 
 def scan_skills(
@@ -621,32 +505,6 @@ class _Walk:
             "name the folders that hold skills, or raise find_folders in your satchel.toml, "
             "or --find-folders",
         )
-
-
-def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, ...]:
-    """Return one diagnostic for all skills inside a skill; usually there are none."""
-    inner = [file.name for file in files if file.name.endswith(f"/{SKILL_FILE}")]
-    if not inner:
-        return ()
-    folders = [os.path.dirname(os.path.join(path, *name.split("/"))) for name in inner]
-    # A folder with a SKILL.md is one skill, so a holder that is a skill cannot stand for others.
-    skills = {path, *folders}
-    holders = {name if (above := os.path.dirname(name)) in skills else above for name in folders}
-    one, are_beside = len(inner) == 1, all(os.path.dirname(name) == path for name in folders)
-    what, them = ("a skill", "it") if one else (f"{len(inner)} skills", "them")
-    if are_beside and len(inner) > _MOST_NAMED:  # a folder of skills in which one lies by mistake
-        advice = f"move {SKILL_FILE} and its own files into a new folder beside {them}"
-    else:
-        each = "" if len(holders) == 1 else "each of "
-        advice = f"name {each}{', '.join(sorted(holders))} as a folder of skills"
-    return (
-        make_diagnostic(
-            "skill-inside-skill",
-            Where(path),
-            f"has {what} inside; the model reads {them} only as files of this one",
-            f"to serve {them} as well, {advice}",
-        ),
-    )
 
 
 def _has_skill(folder: OpenFolder) -> bool:

@@ -15,7 +15,7 @@ from satchel.sources.file_reader import UnitFile, UnreadableFileError, is_inside
 from satchel.sources.folder_reader import FolderReader
 from satchel.sources.package_scan import PackageFinding
 from satchel.sources.plugin_findings import PluginFinding
-from satchel.sources.skill_scan import SkillFinding
+from satchel.sources.skill_findings import SkillFinding
 
 _MOST_FILES = 100_000
 _CHUNK = 1024 * 1024

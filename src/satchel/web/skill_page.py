@@ -25,7 +25,7 @@ from satchel.settings import Limits
 from satchel.sources.atomic_write import write_atomic
 from satchel.sources.file_reader import digest_of
 from satchel.sources.skill_files import LocalSkillReader, file_text, locate_skill_file
-from satchel.sources.skill_scan import SKILL_FILE
+from satchel.sources.skill_findings import SKILL_FILE
 from satchel.web.page_rendering import Page
 from satchel.web.page_rendering import shown as shown_text
 from satchel.web.page_routes import name_in, text_of

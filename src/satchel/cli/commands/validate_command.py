@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from satchel.formats.toolkit_manifest import GroupManifest, PluginManifest
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.plugin_scan import PluginScan
-    from satchel.sources.skill_scan import SkillFinding, SkillScan
+    from satchel.sources.skill_findings import SkillFinding, SkillScan
 
 _FILES = frozenset(
     {"SKILL.md", "toolkit.yaml", "plugin.json", "marketplace.json", "mcp.json", ".mcp.json"}
@@ -298,7 +298,8 @@ def _scan_commands_of(plugin: PluginFinding) -> Iterable[SkillScan]:
 
 def _never_loaded(scan: SkillScan) -> Iterable[Diagnostic]:
     """Report the skills of an open plugin that are outside the folders of the format."""
-    from satchel.sources.skill_scan import SKILL_FILE, scan_skills
+    from satchel.sources.skill_findings import SKILL_FILE
+    from satchel.sources.skill_scan import scan_skills
 
     lenient = replace(scan.place.policy, has_strict_skills=False)
     for key in sorted(scan.walked) if scan.place.policy.has_strict_skills else ():
