@@ -246,6 +246,7 @@ remote-unreachable         W W The redis of the workers does not answer.
 remote-message-refused     W W A message of a worker was not accepted.
 remote-call-lost           W W Redis does not have a call any more.
 remote-may-have-run        W W The answer of a remote call is lost.
+remote-state-lost          W W A remote tool's changes of the state are lost.
 """
 """Each code, its severity when loading and in `satchel validate`, and its meaning.
 
