@@ -393,7 +393,7 @@ class Fleet:
         roster = Roster(RemoteKeys("satchel"), KEY.encode(), RedisClock())
         client = self.redis.client(lambda: False)
         versions = [plugins_of(app.catalog) for app in self.apps]
-        first = await roster.publish(client, versions[0])
+        first = await roster.publish(client, versions[0], {})
         self.workers = [FakeWorker(self, self.apps[0]) for _ in range(self.options.workers)]
         beats = [
             asyncio.create_task(self._announce(roster, client, number))
@@ -466,7 +466,7 @@ class Fleet:
     async def _roll(self, roster: Roster, client: FakeClient, versions: dict[str, str]) -> None:
         """Do what the documentation says: publish, new workers, hosts, then the old workers."""
         await asyncio.sleep(self.options.time / 3)
-        published = await roster.publish(client, versions)
+        published = await roster.publish(client, versions, {})
         line = line_in(self.apps[1].catalog, "once")
         old = list(self.workers)
         self.workers += [FakeWorker(self, self.apps[1]) for _ in range(self.options.workers)]
