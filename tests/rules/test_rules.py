@@ -479,6 +479,7 @@ POSIX_NAMES = {
 POSIX_USES = {
     "cli/signal_handling.py: add_signal_handler": "left out where it raises NotImplementedError",
     "sources/trust_record.py: geteuid": "only where it exists",
+    "mcp/bearer_tokens.py: geteuid": "only where it exists",
     "mcp/worker_main.py: resource": "no limit where it cannot be imported",
     "mcp/worker_main.py: setrlimit": "no limit where it cannot be imported",
     "runtime/process_group.py: killpg": "not on Windows",
