@@ -146,6 +146,7 @@ def _can_explain(request: CallRequest) -> bool:
 
 def _without_paths(result: ToolResult, hide: Callable[[str], str]) -> ToolResult:
     content = (
-        Text(hide(block.text)) if isinstance(block, Text) else block for block in result.content
+        replace(block, text=hide(block.text)) if isinstance(block, Text) else block
+        for block in result.content
     )
     return replace(result, content=tuple(content))
