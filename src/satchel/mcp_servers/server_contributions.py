@@ -9,7 +9,7 @@ from typing import Any, Literal
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.errors import DefinitionError
+from satchel.errors import DefinitionError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
 from satchel.mcp_servers.remote_tool import RemoteTool
@@ -344,7 +344,21 @@ def _drift_diagnostic(
         Where(str(config.server)),
         f"tool {shown!r} of MCP server {config.name!r} {drift.why}"
         + ("; it is held until it is approved" if is_held else ""),
-        f"satchel mcp approve {config.name} {quote(shown)} --digest {drift.digest}",
+        _approval(config.name, definition.name, drift),
+    )
+
+
+def _approval(server: str, tool: str, drift: ToolDrift) -> str:
+    """Return the command that approves a tool as it is now."""
+    shown = quote(shorten(one_line(tool), 100))
+    return f"satchel mcp approve {server} {shown} --digest {drift.digest}"
+
+
+def held_error(server: str, tool: str, drift: ToolDrift) -> ToolError:
+    """Return the error for a call of a tool that is held, as a session words it."""
+    return ToolError(
+        f"Tool {shorten(one_line(tool), 100)!r} cannot be used now: it waits for approval. Ask "
+        f"the user to run: {_approval(server, tool, drift)}. Continue without it if you can."
     )
 
 
