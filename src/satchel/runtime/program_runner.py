@@ -177,7 +177,7 @@ def sandbox_command(bwrap: str, program: Program) -> list[str]:
     return [
         bwrap,
         *("--unshare-all", "--die-with-parent", "--new-session"),
-        # Those that root keeps allow to mount anew what is read-only or hidden.
+        # Those that root keeps allow to mount again what is read-only or hidden.
         *("--cap-drop", "ALL"),
         *(("--share-net",) if sandbox.network else ()),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
