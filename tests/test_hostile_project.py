@@ -340,6 +340,19 @@ def test_a_program_that_the_settings_start_is_compared_too(clone):
     assert "own" not in clone.happened()
 
 
+@pytest.mark.parametrize("cwd", ["", "sub"])
+def test_a_server_of_a_plugin_starts_in_the_folder_whose_files_are_compared(clone, cwd):
+    bundle = clone.folder / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    server = {"command": "sh", "args": ["run.sh"], "cwd": cwd}
+    (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"local": server}}))
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        started = app.declared_mcp_servers["local"].server
+    assert os.path.normpath(started.cwd) == os.path.realpath(bundle / cwd)
+
+
 @pytest.mark.parametrize("of_plugin", [False, True])
 def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone, of_plugin):
     program = clone.folder / "plugins/bundle/main.py"

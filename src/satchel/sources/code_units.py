@@ -12,8 +12,8 @@ import os
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.formats.lock_file import LOCK_FILE
@@ -21,6 +21,7 @@ from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import KIB, MIB
 from satchel.sources.compiled_cache import is_replaceable, may_use_compiled
+from satchel.sources.fetched_servers import may_use_project
 from satchel.sources.file_reader import (
     Stamp,
     UnitFile,
@@ -49,10 +50,6 @@ _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
 LISTING = "entry in the marketplace/"
 """The name of the text about a plugin in the list of its marketplace."""
 _LEADS_OUT = re.compile(r"(?<!\.)\.\.(?![.\w])")
-_FETCHERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"uvx": (), "npx": ("package.json", ".npmrc", "node_modules")}
-)
-"""Commands that run a package by its name -> files of a project that change what they run."""
 _OWN_FILES = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
 _DECLARED = ("command", "args", "env", "env_file", "cwd", "url", "headers")
 
@@ -93,8 +90,8 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     )  # fmt: skip
     if not (finding.sources or finding.servers or files):
         return None
-    if is_local and _LEADS_OUT.search(declared):
-        problem = problem or "a server of it names '..', which leads out of its folder"
+    if is_local and _leads_out(declared, real_path(finding.path), real_path(base)):
+        problem = problem or "a server of it names '..' or a file outside of its folder"
     # Last: these are the bytes that are imported.
     files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}
     if finding.servers:
@@ -103,6 +100,12 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
         text = repr(finding.listed)
         files[LISTING] = CodeFile(digest_of(text.encode("utf-8", "surrogatepass")), text)
     return CodeUnit(plugin_key(finding, base), files, problem)
+
+
+def _leads_out(declared: str, root: str, project: str) -> bool:
+    declared = unquote(declared)
+    inside, outside = (json.dumps(path)[1:-1] for path in (root, project))
+    return bool(_LEADS_OUT.search(declared)) or outside in declared.replace(inside, "")
 
 
 def uses_compiled(servers: Iterable[McpServerManifest]) -> bool:
@@ -129,7 +132,7 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
         return None
     name = os.path.basename(file.path)
     files, problem = {name: _definition(parts)}, ""
-    if any(_may_use_project(table, base) for table in file.servers.values()):
+    if any(may_use_project(table, base) for table in file.servers.values()):
         declared = json.dumps(parts["servers"], default=_plain)
         # What a command runs is not known: it starts in the project, and all files may be used.
         with_compiled = any(
@@ -143,29 +146,6 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
             if path not in _OWN_FILES or path in declared:
                 files[f"./{path}" if path == name else path] = program
     return CodeUnit(name, files, problem)
-
-
-def _may_use_project(table: Mapping[str, Any], base: str) -> bool:
-    """Return whether the command of a server may run files of the project.
-
-    A few commands fetch what they run by its name. They use the project only if a word names
-    something in it, or if it has settings for them.
-    """
-    if not (command := table.get("command")):
-        return False
-    settings, args = _FETCHERS.get(str(command)), table.get("args") or []
-    if (
-        settings is None
-        or table.get("cwd")
-        or table.get("env")
-        or table.get("env-file")
-        or not isinstance(args, list | tuple)
-    ):
-        return True
-    words = [part for word in args for part in (str(word), *re.split("[=:,]", str(word)))]
-    is_unsure = any(mark in word for word in words for mark in "$\0")
-    names = (*settings, *filter(None, words))
-    return is_unsure or any(os.path.lexists(os.path.join(base, name)) for name in names)
 
 
 def skill_unit(finding: SkillFinding, base: str) -> CodeUnit | None:
