@@ -5,7 +5,6 @@ from typing import Any
 
 from satchel.mcp_servers.protocol_fields import MCP_FIELDS
 from satchel.tools import Block, ToolResult
-from satchel.tools.empty_mapping import NOTHING
 
 
 def encode_result(result: ToolResult, *, is_stateless: bool) -> dict[str, Any]:
@@ -25,13 +24,15 @@ def encode_result(result: ToolResult, *, is_stateless: bool) -> dict[str, Any]:
 
 def further_fields(result: ToolResult) -> Mapping[str, Any]:
     """Return the fields of a result that its server sent beside its content."""
-    fields: Mapping[str, Any] = result.metadata.get(MCP_FIELDS, NOTHING)
+    fields: Mapping[str, Any] = result.metadata.get(MCP_FIELDS) or {}
     return fields
 
 
 def encode_block(block: Block) -> dict[str, Any]:
     """Return a block with all fields that its server sent."""
     fields, encoded = block.mcp_fields, block.to_dict()
+    if not fields:  # as nearly all blocks are
+        return encoded
     if "resource" in encoded:
-        encoded["resource"] = {**fields.get("resource", NOTHING), **encoded["resource"]}
+        encoded["resource"] = {**fields.get("resource", {}), **encoded["resource"]}
     return {**fields, **encoded}

@@ -71,7 +71,7 @@ def result_metadata(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def forwarded_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a result that are for the other end."""
-    fields = {**fields, META: forwarded_meta(fields.get(META, NOTHING))}
+    fields = {**fields, META: forwarded_meta(fields.get(META, {}))}
     return {key: value for key, value in fields.items() if value != {}}
 
 
