@@ -266,11 +266,19 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(dict(_read_rules()))
 """Every code that Satchel reports."""
 
 
+_OUTAGES = {"mcp-server-starting": "is starting", "mcp-login-needed": "needs a login"}
+
+
 def make_diagnostic(code: str, where: Where, message: str, fix: str = "") -> Diagnostic:
     """Return a diagnostic with the severity that its code has when loading."""
     return Diagnostic(
         severity=RULES[code].loading, code=code, where=where, message=message, fix=fix
     )
+
+
+def outage_text(code: str) -> str:
+    """Return what an MCP server that is down does, by the code of its diagnostic."""
+    return _OUTAGES.get(code, "is restarting")
 
 
 def strictly(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic, outage_text
 from satchel.errors import DefinitionError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
@@ -248,9 +248,8 @@ def _contribution(
         notes = "" if is_held else notes
     if snapshot.outage is not None:
         diagnostics = [snapshot.outage]
-    is_starting = snapshot.outage is not None and snapshot.outage.code == "mcp-server-starting"
-    doing = "starting" if is_starting else "restarting"
-    is_down = "" if snapshot.is_up else f" It is {doing}, so they cannot be called now."
+    outage = snapshot.outage
+    is_down = f" It {outage_text(outage.code)}, so they cannot be called now." if outage else ""
     own = Group(
         name=config.name,
         description=f"Tools of the MCP server {config.name}.{is_down}",
