@@ -210,20 +210,23 @@ def test_a_name_that_is_taken_gets_that_of_the_server_in_front(app, plain):
         return text
 
     app.register_tool(echo)
-    app.register_mcp_server(plain("echo", "load_skill", "a.b"), name="one", group="basic")
+    app.register_mcp_server(
+        plain("echo", "load_skill", "Load-Skill", "a.b"), name="one", group="basic"
+    )
     app.register_mcp_server(plain("echo", "a.b"), name="two", group="basic")
-    names = ["a_b", "echo", "one_echo", "one_load_skill", "two_a_b", "two_echo"]
+    names = ["a_b", "echo", "one_Load-Skill", "one_echo", "one_load_skill", "two_a_b", "two_echo"]
     assert [*app.catalog.tools] == names
     assert called(app, "two_echo", {"n": 2}).text == '{"n": 2}'
     one, two = [item.message for item in app.catalog.diagnostics if "renamed" in item.code]
     assert one == (
-        "tools of MCP server 'one': 'a.b' is called 'a_b' here because model APIs reject its name; "
+        "tools of MCP server 'one': 'Load-Skill' is called 'one_Load-Skill' here because every "
+        "session has that name; 'a.b' is called 'a_b' here because model APIs reject its name; "
         "'echo' is called 'one_echo' here because the application has that name; 'load_skill' is "
         "called 'one_load_skill' here because every session has that name"
     )
     assert "'a.b' is called 'two_a_b' here because MCP server 'one' has that name" in two
     app.remove_tool("echo")
-    assert [*app.catalog.tools] == ["a_b", "echo", "one_load_skill", "two_a_b", "two_echo"]
+    assert [*app.catalog.tools] == [*names[:3], *names[4:]]
 
 
 def test_no_server_gets_the_calls_of_what_another_offers_no_more(app, told, plain):

@@ -20,7 +20,7 @@ from satchel.mcp_servers.server_options import ServerOptions, unknown_names
 from satchel.mcp_servers.server_pool import ServerHandle
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
-from satchel.names import SESSION_TOOLS, NamePatterns, fits, near_misses
+from satchel.names import NamePatterns, fits, near_misses, reads_like_session_tool
 from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
@@ -173,7 +173,7 @@ def server_contributions(
         }
         reserved = other_names & {*reserved_names.get(name, ()), *names[name].values()}
         owners = {
-            tool: "" if used == fit_tool_name(wanted) else holders.get(fit_tool_name(wanted), "")
+            tool: "" if used == fit_tool_name(wanted) else _holder(fit_tool_name(wanted), holders)
             for tool, wanted in tools[name].items()
             if (used := names[name][tool]) != wanted
         }
@@ -197,12 +197,16 @@ def _holders(
     reserved_names: Mapping[str, Iterable[str]],
 ) -> dict[str, str]:
     """Return who has each name; a name may also be kept for a server that had it before."""
-    holders = dict.fromkeys(SESSION_TOOLS, "every session")
+    holders = dict[str, str]()
     for server, own in reserved_names.items():
         holders |= dict.fromkeys(own, f"MCP server {server!r}")
     for server, used in names.items():
         holders |= dict.fromkeys(used.values(), f"MCP server {server!r}")
     return {**holders, **taken}
+
+
+def _holder(name: str, holders: Mapping[str, str]) -> str:
+    return holders.get(name) or ("every session" if reads_like_session_tool(name) else "")
 
 
 def _is_unchanged(previous: ServerContribution, now: ServerOffer, naming: ToolNames) -> bool:
