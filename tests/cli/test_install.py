@@ -465,7 +465,7 @@ def test_the_list_of_a_copy_replaces_a_link_not_its_target(run, market, home):
     listing.symlink_to("../list.json")
     assert run("install", "./market", "--plugin", "one").exit_code == 0
     copy = home / "one"
-    assert (copy / "list.json").read_text() == (market / "list.json").read_text()
+    assert "two" in (market / "list.json").read_text()
     assert not (copy / ".claude-plugin" / "marketplace.json").is_symlink()
     assert served(run) == ["one"]
 

@@ -200,7 +200,7 @@ class Installer:
                 staged = staged_link(path, target)
             else:
                 # With the files that let its plugin be used alone.
-                staged = staged_copy(path, target, files_of_choice(plugin))
+                staged = staged_copy(path, target, files_of_choice(plugin), plugin.chosen)
                 try:
                     require_unchanged(unit, staged)
                 except SatchelError:

@@ -18,7 +18,7 @@ from satchel.sources.skill_findings import SKILL_FILE
 from satchel.sources.skill_scan import scan_skills
 
 _MAX_BYTES = 1_000_000
-"""The beginning of a file that is read: a rule needs about 4 microseconds for a byte."""
+"""The beginning of a file that is read: a byte takes about a microsecond."""
 _SHOWN = 160
 """Characters of the text that a finding shows."""
 _PROGRAMS = (
