@@ -84,7 +84,7 @@ def _date_text(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} is no value of YAML")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GivenFiles:
     """Reads the files of a skill that was given in code."""
 
@@ -159,7 +159,7 @@ def find_skill(
         folder=folder,
         manifest=None,
         diagnostics=(),
-        remote=GivenFiles(access, head, skill.body, skill.files),
+        remote=GivenFiles(access=access, head=head, body=skill.body, files=skill.files),
     )
     if before is not None and (before.place, before.folder) == (root, folder):
         # Equal digests: the former reader returns the same files, unless it reads on demand.
