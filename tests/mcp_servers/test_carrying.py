@@ -792,8 +792,19 @@ def test_tools_that_cannot_be_used_count_and_few_of_them_are_told(plain):
         app.register_mcp_server(plain(*bad, "echo"), name="box")
         told = [i.message for i in app.catalog.diagnostics if i.code == "mcp-tool-invalid"]
         assert codes(app) == ["mcp-tool-invalid"] * 21 + ["mcp-too-many-tools"]
-        assert told[20] == "80 more of its tools are left out"
+        assert told[20] == "MCP server 'box': 80 more of its tools are left out"
         assert not app.catalog.tools
+
+
+def test_a_tool_that_is_only_a_task_is_left_out(app, plain):
+    tasks = [described(name, execution={"taskSupport": name}) for name in ("required", "optional")]
+    app.register_mcp_server(plain(*tasks), name="box")
+    assert [*app.catalog.tools] == ["optional"]
+    (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-tool-invalid"]
+    assert problem.message == (
+        "MCP server 'box': tool 'required' is left out: it can only be called as a task of the "
+        "protocol, which Satchel does not do"
+    )
 
 
 def test_all_definitions_together_have_a_limit(plain):

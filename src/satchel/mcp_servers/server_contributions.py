@@ -225,7 +225,11 @@ def _contribution(
 ) -> PluginContribution:
     config, snapshot = item.config, item.snapshot
     tools: list[ToolContribution] = []
-    diagnostics: list[Diagnostic] = [*snapshot.diagnostics]
+    # Named in each: several servers are often started by one command, such as npx.
+    diagnostics = [
+        replace(item, message=f"MCP server {config.name!r}: {item.message}")
+        for item in snapshot.diagnostics
+    ]
     for definition in item.wanted if snapshot.is_up else ():
         try:
             tools.append(_tool(item, definition, naming.names[definition.name]))

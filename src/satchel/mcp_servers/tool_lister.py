@@ -32,6 +32,7 @@ _FAULT = "dev.satchel/fault"
 """The `_meta` key that marks an invalid tool, with the reason."""
 
 _REPORT = "report it to the maintainer of the server"
+_TASK_ONLY = "it can only be called as a task of the protocol, which Satchel does not do"
 _MAX_PAGES = 1_000
 _MAX_DIAGNOSTICS = 20
 """Diagnostics about invalid tools of one server."""
@@ -138,6 +139,9 @@ class _Pages:
             self._count += 1
             if fault := (tool.meta or {}).get(_FAULT):
                 self.invalid.append((tool.name, str(fault)))
+                continue
+            if tool.execution is not None and tool.execution.task_support == "required":
+                self.invalid.append((tool.name, _TASK_ONLY))
                 continue
             received = _definition(tool, self._fields)
             if received.name in self.checked:
