@@ -1,6 +1,6 @@
 """Skills and tools for Haystack: `Agent(tools=toolset(session), hooks=hooks(), ...)`."""
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from typing import Any
 
 from haystack.dataclasses import ChatMessage, ImageContent, TextContent
@@ -139,11 +139,15 @@ class CallsHook:
         await ConfirmationHook(asking).run_async(state)
         self._noted(state, asking)
 
-    def _noted(self, state: Any, asked: Container[str] = ()) -> dict[Any, Any]:
+    def _noted(self, state: Any, asked: Collection[str] = ()) -> dict[Any, Any]:
         """Note the calls, and return the strategy by the name of each tool to ask about."""
         if (request := _request_in(state)) is None:
             return {}
-        message = request.message = _calls_in(state, asked)
+        message = _calls_in(state, asked)
+        if asked:  # the calls that the user refused are gone from the state, but rules see them
+            left = {call.id: call for call in message}
+            message = [left.get(call.id, call) for call in request.message]
+        request.message = message
         asks = [call for call in message if self._approvals and request.needs_approval(call)]
         return {call.name: self._approvals for call in asks}
 
