@@ -10,6 +10,8 @@ pytest.importorskip("llama_index", reason="llama-index-core is not installed: ma
 sys.path.insert(0, str(Path(__file__).parent / "hosts"))
 
 from llama_index.core.agent.workflow import AgentWorkflow, ToolCallResult
+from llama_index.core.base.llms.types import CacheControl, CachePoint
+from llama_index.core.llms import ChatMessage, TextBlock
 from llama_index.core.workflow import HumanResponseEvent, InputRequiredEvent
 from llama_index_host import Scripted, who_am_i
 
@@ -59,6 +61,33 @@ def test_the_agents_of_a_workflow_run_their_own_calls_and_hand_over():
     assert answers["who_am_i"] == "the host's own"
     assert answers["second"] == "it is second"  # of b: the call of a came first
     assert len(two.requests) == 2
+
+
+def test_a_system_message_of_several_blocks_keeps_them():
+    seen = []
+
+    class Seeing(Scripted):
+        async def achat_with_tools(self, tools, chat_history=None, **options):
+            seen.append(chat_history[0].blocks)
+            return await super().achat_with_tools(tools, chat_history, **options)
+
+    app = Satchel()
+    app.create_group("notes", notes="Be exact.", active=True)
+    app.register_tool(lambda: "x", name="more", description="Do more.", group="notes")
+    blocks = [TextBlock(text="Mine."), CachePoint(cache_control=CacheControl(type="ephemeral"))]
+    history = [ChatMessage(role="system", blocks=blocks)]
+    script = ScriptedModel([call("more")])
+    llm = Seeing(script_of=lambda _: script)
+    made = agent(app.session(), llm=llm, streaming=False)
+
+    async def main():
+        await made.run("go", chat_history=history)
+
+    asyncio.run(main())
+    for first, second, ours in seen:
+        assert [first, second] == blocks
+        assert "Be exact." in ours.text
+    assert len(seen) == 2
 
 
 def test_a_workflow_of_llama_index_itself_is_refused_with_the_name_of_ours():

@@ -199,6 +199,9 @@ def _with_prompt(messages: list[Any], request: ModelRequest) -> list[Any]:
     first = messages[0] if messages and messages[0].role.value == "system" else None
     prompt = request.prompt(first.content if first else None)
     system = [ChatMessage(role="system", content=prompt)] if prompt else []
+    if first and len(first.blocks) > 1:  # one may be marked for a cache
+        blocks = [*first.blocks, TextBlock(text=f"\n\n{request.prompt()}")]
+        system = [first.model_copy(update={"blocks": blocks})] if request.prompt() else [first]
     return [*system, *(messages[1:] if first else messages)]
 
 
