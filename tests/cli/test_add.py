@@ -149,6 +149,16 @@ ME_SIGNED = Signer("https://example.org/release.yml@refs/tags/v1", "https://issu
 OTHER = Signer("other@example.org", "https://issuer.example")
 
 
+def test_a_problem_is_shown_where_it_is_in_the_source(run, repository, home):
+    with (repository / "plugins/demo/toolkit.yaml").open("a") as file:
+        file.write("versoin: 2\n")
+    commit(repository)
+    result = run("add", f"git+file://{repository}", "--yes")
+    assert result.exit_code == 0
+    assert "\nplugins/demo/toolkit.yaml:" in f"\n{result.stderr}"
+    assert "satchel-add-" not in result.output
+
+
 @pytest.fixture
 def archive(repository, tmp_path):
     """An archive with a skill; each call changes it, and says who signed it."""

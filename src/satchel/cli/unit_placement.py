@@ -38,7 +38,10 @@ class UnitPlacer:
         if unit.plugin is not None and not self.folder.is_project:
             # It may need values, and have a setup: that is what the installer is for.
             terminal = Terminal(self.console, no_input=False)
-            installer = Installer(console=self.console, terminal=terminal, values={}, agrees=True)
+            base = "" if source.address.kind == "folder" else source.top
+            installer = Installer(
+                console=self.console, terminal=terminal, values={}, agrees=True, base=base
+            )
             installed = installer.install_folder(unit.plugin)
             print_installed(self.console, installed, as_json=False)
         else:

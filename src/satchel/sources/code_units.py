@@ -46,6 +46,8 @@ _LARGEST_PROGRAM = 64 * MIB
 _MOST_PROGRAM_FILES = 20_000
 _LARGEST_TEXT = 256 * KIB
 """Texts up to this size are kept to show what changed."""
+_LARGEST_BESIDE = 5 * MIB
+"""Larger files of a skill are only compared below `scripts`: by default, no others are read."""
 _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
 LISTING = "entry in the marketplace/"
 """The name of the text about a plugin in the list of its marketplace."""
@@ -149,9 +151,15 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
 
 
 def skill_unit(finding: SkillFinding, base: str) -> CodeUnit | None:
-    """Return the scripts of a skill, `None` if it has none."""
-    files = {file.name: CodeFile(file.digest) for file in finding.files if is_skill_code(file.name)}
-    return CodeUnit(os.path.relpath(finding.path, base), files) if files else None
+    """Return the scripts of a skill with what they may use, `None` if it has none."""
+    if not any(is_skill_code(file.name) for file in finding.files):
+        return None
+    files = {
+        file.name: CodeFile(file.digest)
+        for file in finding.files
+        if is_skill_code(file.name) or (may_be_run(file.name) and file.size <= _LARGEST_BESIDE)
+    }
+    return CodeUnit(os.path.relpath(finding.path, base), files)
 
 
 def skill_unit_with_text(finding: SkillFinding, base: str) -> CodeUnit | None:
@@ -246,19 +254,21 @@ def _programs(
     """
     with_compiled = with_compiled or "__pycache__" in declared
     root, project, files = real_path(folder), real_path(base), dict[str, CodeFile]()
-    in_skill: set[str] = set()
+    has_scripts: dict[str, bool] = {}  # of the skill that a folder is in
     try:
         for above, folders, names in os.walk(root, onerror=_fail):
             folders[:] = sorted(name for name in folders if name != ".git" or name in declared)
-            if "SKILL.md" in names or os.path.dirname(above) in in_skill:
-                in_skill.add(above)
+            if "SKILL.md" in names or os.path.dirname(above) in has_scripts:
+                skill_has = has_scripts.get(os.path.dirname(above), False)
+                has_scripts[above] = skill_has or "scripts" in folders
             links = [name for name in folders if os.path.islink(os.path.join(above, name))]
             for name in sorted((*names, *links)):
                 path = os.path.join(above, name)
                 key = os.path.relpath(path, root).replace(os.sep, "/")
-                is_text = above in in_skill and name.endswith(".md") and name not in declared
+                is_text = above in has_scripts and name.endswith(".md") and name not in declared
                 is_cached = not with_compiled and is_replaceable(path)
-                if is_text or is_cached or (only_scripts and not is_skill_code(key)):
+                is_used = is_skill_code(key) or has_scripts.get(above)
+                if is_text or is_cached or (only_scripts and not is_used):
                     continue
                 if len(files) >= _MOST_PROGRAM_FILES:
                     return files, f"{folder} has more than {_MOST_PROGRAM_FILES} files"
@@ -334,6 +344,11 @@ def _declared(server: McpServerManifest) -> dict[str, object]:
 def is_skill_code(name: str) -> bool:
     """Return whether a file of a skill counts as its code, by its name."""
     return "/scripts/" in f"/{name}"
+
+
+def may_be_run(name: str) -> bool:
+    """Return whether scripts of a skill may run a file of it: all but its texts."""
+    return is_skill_code(name) or not name.endswith(".md")
 
 
 def _text(data: bytes) -> str:
