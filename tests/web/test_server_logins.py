@@ -62,6 +62,7 @@ def test_the_address_of_a_browser_elsewhere_can_be_pasted(server, open_page, box
     answer = page.request.get(link, max_redirects=0)
     page.fill("[name=address]", "http://127.0.0.1:1/callback?code=forged&state=forged")
     page.click("text=Use it")
+    page.wait_for_selector("#toast:has-text('not the address at which the login ends')")
     page.fill("[name=address]", answer.headers["location"])
     page.click("text=Use it")
     page.wait_for_selector("a.chip:has-text('echo')")
