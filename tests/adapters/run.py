@@ -29,7 +29,8 @@ FRAMEWORKS = {
     "google_adk": ("google-adk",),
     "agent_framework": ("agent-framework-core",),
     "strands": ("strands-agents>=1.60",),
-    "llama_index": ("llama-index-core",),
+    # With pydantic 2.14 its memory cannot be written into a saved context.
+    "llama_index": ("llama-index-core", "pydantic<2.14"),
     "haystack": ("haystack-ai",),
     "agentscope": ("agentscope>=2",),
     # It imports more than it asks for.

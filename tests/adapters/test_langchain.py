@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ pytest.importorskip("langchain", reason="langchain is not installed: make adapte
 sys.path.insert(0, str(Path(__file__).parent / "hosts"))
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import SystemMessage
+from langchain_core.tools import tool
 from langchain_host import Scripted, read
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -116,3 +120,66 @@ def test_what_is_no_decision_is_refused_with_the_forms_and_the_call_still_waits(
         assert 'Resume with {"type": "approve"}' in again["error"]
     assert ran == []
     assert resume({"type": "approve"}).text == "removed a"
+
+
+def test_a_system_message_of_blocks_keeps_them_and_none_is_made_of_nothing():
+    seen = []
+
+    class Seeing(Scripted):
+        def bind_tools(self, tools, **_):
+            return self
+
+        def _generate(self, messages, *given, **options):
+            seen.append([item.content for item in messages if item.type == "system"])
+            return super()._generate(messages, *given, **options)
+
+    def run(app, system):
+        model = Seeing(script_of=lambda _: ScriptedModel())
+        create_agent(model, system_prompt=system, middleware=[middleware(app.session())]).invoke(GO)
+
+    app = Satchel()
+    app.create_group("notes", notes="Be exact.", active=True)
+    app.register_tool(lambda: "x", name="more", description="Do more.", group="notes")
+    blocks = [
+        {"type": "text", "text": "Mine.", "cache_control": {"type": "ephemeral"}},
+        {"type": "text", "text": "More."},
+    ]
+    run(app, SystemMessage(blocks))
+    run(Satchel(), SystemMessage(blocks))
+    run(Satchel(), None)
+    (first,), (second,), third = seen
+    assert first[:2] == second == blocks
+    assert "Be exact." in first[2]["text"]
+    assert third == []
+
+
+def test_an_agent_and_a_sub_agent_that_share_the_middleware_do_not_share_a_step():
+    app = Satchel()
+    app.create_group("art", active=True)
+    app.register_tool(lambda: "a circle", name="draw", description="Draw.", group="art")
+    ours = middleware(app.session())
+    off = ToolCall(name="reset_equipped_tools", arguments={"art": False}, id="1")
+    asked = ScriptedModel([off])
+    child = create_agent(Scripted(script_of=lambda _: asked), middleware=[ours])
+    has_ended = threading.Event()
+
+    @tool
+    def delegate() -> str:
+        """Ask the other agent."""
+        child.invoke(GO)
+        has_ended.set()
+        return "delegated"
+
+    class Later(AgentMiddleware):
+        def wrap_tool_call(self, request, handler):
+            if request.tool_call["name"] == "draw":
+                has_ended.wait()
+            return handler(request)
+
+    script = ScriptedModel([ToolCall(name="delegate", id="1"), ToolCall(name="draw", id="2")])
+    parent = create_agent(
+        Scripted(script_of=lambda _: script), tools=[delegate], middleware=[Later(), ours]
+    )
+    read(parent.invoke(GO)["messages"], script)
+    assert script.answers["2"].text == "a circle"
+    assert "draw" not in script.requests[1].tools

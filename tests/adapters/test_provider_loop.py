@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from satchel import Recording, Satchel, ToolCall, ToolChunk, ToolResult, replay
+from satchel import Recording, Satchel, SatchelError, ToolCall, ToolChunk, ToolResult, replay
 from satchel.adapters.anthropic import run_anthropic, run_anthropic_sync
 from satchel.adapters.openai import run_openai, run_openai_sync, stream_openai
 from satchel.testing import ScriptedClient
@@ -119,9 +119,13 @@ def test_a_cancelled_run_leaves_no_half_turn():
 
 def piece(text=None, index=None, name=None, arguments=None):
     """Return one chunk of a stream of OpenAI."""
-    function = SimpleNamespace(name=name, arguments=arguments)
-    calls = None if index is None else [SimpleNamespace(index=index, id=name, function=function)]
-    delta = SimpleNamespace(content=text, tool_calls=calls)
+    function = {"name": name, "arguments": arguments}
+    calls = None if index is None else [{"index": index, "id": name, "function": function}]
+    return given({"role": "assistant", "content": text, "tool_calls": calls})
+
+
+def given(delta):
+    """Return a chunk with this delta."""
     return SimpleNamespace(choices=[SimpleNamespace(delta=delta)])
 
 
@@ -156,6 +160,66 @@ def test_a_stream_yields_text_chunks_and_results_as_they_come():
     assert [item.call_id for item in got if isinstance(item, ToolResult)] == ["count"]
     assert messages[1]["content"] == "I count."
     assert messages[2]["tool_call_id"] == "count"
+
+
+def add_call(index, call_id, arguments, **more):
+    """Return a chunk with a call of `add` that has its name in each piece."""
+    function = {"name": "add", "arguments": arguments}
+    return given({"tool_calls": [{"index": index, "id": call_id, "function": function, **more}]})
+
+
+def streamed(session, *streams):
+    """Return the texts and the messages of a streamed run."""
+    messages = list(ASKED)
+
+    async def main():
+        items = stream_openai(Streaming(*streams), session, messages, model="m")
+        return [item async for item in items if isinstance(item, str)]
+
+    return asyncio.run(main()), messages
+
+
+@pytest.mark.parametrize("index", [0, None])
+def test_calls_that_a_server_gives_one_index_stay_apart(session, index):
+    extra = {"google": {"thought_signature": "S"}}
+    first = pieces(
+        add_call(index, "a", '{"a": 1', extra_content=extra),
+        add_call(index, "a", ', "b": 1}'),
+        add_call(index, "b", '{"a": 2, "b": 2}'),
+    )
+    _, messages = streamed(session, first, pieces(piece("done")))
+    made = messages[1]["tool_calls"]
+    assert [call["function"]["name"] for call in made] == ["add", "add"]
+    assert [call.get("extra_content") for call in made] == [extra, None]
+    assert [item["content"] for item in messages[2:4]] == ["2", "4"]
+
+
+def test_a_refusal_is_the_text_and_an_empty_delta_is_nothing(session):
+    refusal = pieces(given(None), given({"refusal": "I "}), given({"refusal": "cannot."}))
+    texts, messages = streamed(session, refusal)
+    assert texts == ["I ", "cannot."]
+    assert messages[1] == {"role": "assistant", "content": None, "refusal": "I cannot."}
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_model_that_never_stops_is_asked_only_so_often(session, is_async):
+    client, messages = ScriptedClient(*[ADD] * 9, blocking=not is_async), list(ASKED)
+    with pytest.raises(SatchelError, match="asked 3 times"):
+        if is_async:
+            asyncio.run(run_openai(client, session, messages, model="m", max_requests=3))
+        else:
+            run_openai_sync(client, session, messages, model="m", max_requests=3)
+    assert len(client.requests) == 3
+    assert [item["role"] for item in messages[1:]] == ["assistant", "tool"] * 3
+    assert "max_requests" not in client.requests[0]
+    stopped = pieces(add_call(0, "a", '{"a": 1, "b": 1}'))
+    items = stream_openai(Streaming(stopped), session, list(ASKED), model="m", max_requests=1)
+    with pytest.raises(SatchelError, match="asked 1 times"):
+        asyncio.run(collect(items))
+
+
+async def collect(items):
+    return [item async for item in items]
 
 
 def test_leaving_a_stream_ends_the_calls():

@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import CombinedToolset
 
-from satchel import Satchel
+from satchel import Satchel, ToolCall
 from satchel.adapters.pydantic_ai import toolset
 
 TWICE = ("q_p_add", "q_p_double")
@@ -47,8 +47,21 @@ def answers_of(wrapped, names, policy):
     app = Satchel()
     app.register_tool(lambda a, b: a + b, name="add", description="Add.")
     app.register_tool(lambda a: 2 * a, name="double", description="Double.")
-    arguments = ({"a": 1, "b": 2}, {"a": 4})
-    calls = [ToolCallPart(name, given, name) for name, given in zip(names, arguments, strict=True)]
+    return run(app, wrapped, zip(names, ({"a": 1, "b": 2}, {"a": 4}), strict=True), policy)
+
+
+@pytest.mark.parametrize("arguments", ['{"a": 1', "[1]", "3"])
+def test_arguments_that_are_no_json_object_get_the_words_of_the_session(arguments):
+    app = Satchel()
+    app.register_tool(lambda a: 2 * a, name="double", description="Double.")
+    expected = app.session().step().execute_sync([ToolCall(name="double", arguments=arguments)])
+    answers = run(app, lambda tools: tools, [("double", arguments)])
+    assert expected[0].text in answers["double"]
+
+
+def run(app, wrapped, calls, policy=None):
+    """Run an agent that makes these calls; return what its model read, by the tool's name."""
+    calls = [ToolCallPart(name, arguments, name) for name, arguments in calls]
     script = iter([ModelResponse(parts=calls), ModelResponse(parts=[TextPart("done")])])
     tools = wrapped(toolset(app.session(plan_policy=policy)))
     agent = Agent(FunctionModel(lambda _messages, _info: next(script)), toolsets=[tools])

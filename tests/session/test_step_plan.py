@@ -238,6 +238,59 @@ def test_one_at_a_time_in_another_order_does_not_wait_for_what_was_not_started()
     in_time(main())
 
 
+def test_a_call_without_effects_does_not_wait_for_an_earlier_one_that_runs():
+    app = Satchel()
+
+    async def parts():
+        """Give parts."""
+        yield "a part"
+
+    app.register_tool(parts)
+    app.register_tool(lambda: "done", name="work", description="Work.")
+
+    async def main():
+        plan = app.session().step().plan(calls("parts", "work"))
+        async for item in plan.stream("parts"):
+            if isinstance(item, ToolChunk):
+                assert (await plan.run("work")).text == "done"
+
+    in_time(main())
+
+
+def test_calls_in_several_event_loops_write_their_effects_in_the_order_of_the_message():
+    app, others_wait = Satchel(), threading.Barrier(3)
+
+    async def work(context: ToolContext) -> str:
+        """End after the others, if it is the first call."""
+        if context.call_id == "0":
+            await asyncio.to_thread(others_wait.wait)
+        return context.call_id
+
+    hold(app, work, state_effects=(appends(),))
+    session = app.session()
+    plan = session.step().plan([ToolCall(name="work", id=f"{at}") for at in range(3)])
+    texts = {}
+
+    async def one(at):
+        task = asyncio.ensure_future(plan.run(at))
+        for _ in range(100):  # the tool ends, and the call waits for the first one
+            await asyncio.sleep(0)
+        if at:
+            await asyncio.to_thread(others_wait.wait)
+        texts[at] = (await task).text
+
+    def run(at):
+        in_time(one(at))
+
+    threads = [threading.Thread(target=run, args=(at,)) for at in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert texts == {0: "0", 1: "1", 2: "2"}
+    assert session.state["log"] == ["0", "1", "2"]
+
+
 def test_hosts_without_a_loop_run_the_calls_in_threads(desk):
     plan, texts = desk.step().plan(calls("read", "write")), {}
 
@@ -301,6 +354,9 @@ def test_without_somebody_to_ask_a_call_is_denied_unless_it_was_approved(guarded
     assert not step.needs_approval(approved)
     (done,) = in_time(step.execute([approved]))
     assert done.text == "gone"
+    plan = step.plan([approved])
+    assert not plan.needs_approval(0)
+    assert in_time(plan.run(0)).text == "gone"
 
 
 @pytest.mark.parametrize("call", [ToolCall(name="delte"), ToolCall(name="delete", arguments="{")])

@@ -7,7 +7,13 @@ calls until it makes no more. Nothing of Anthropic is imported: the client is yo
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
-from satchel.adapters.provider_loop import Event, Message, ProviderLibrary, ProviderLoop
+from satchel.adapters.provider_loop import (
+    MAX_REQUESTS,
+    Event,
+    Message,
+    ProviderLibrary,
+    ProviderLoop,
+)
 from satchel.provider_messages.message_parts import plain
 from satchel.session.recording import Recording
 from satchel.session.session import Session
@@ -28,7 +34,8 @@ async def run_anthropic(
     """Run an agent on an `AsyncAnthropic` until it is done; return its last text.
 
     `messages` has the conversation, and grows. `system` stands before the prompt of the session.
-    `record` writes the conversation down. `options` go to `messages.create`.
+    `record` writes the conversation down. The run ends with `SatchelError` after `max_requests`
+    requests, by default 100. Other `options` go to `messages.create`.
     """
     given = {"model": model, "max_tokens": max_tokens, **options}
     return _text(await _loop(client, session, messages, system, given, record=record).run())
@@ -88,6 +95,7 @@ def _loop(
         session=session,
         messages=messages,
         system=system,
+        max_requests=options.pop("max_requests", MAX_REQUESTS),
         options=options,
         record=record,
     )

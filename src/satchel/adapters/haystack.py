@@ -1,6 +1,6 @@
 """Skills and tools for Haystack: `Agent(tools=toolset(session), hooks=hooks(), ...)`."""
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from typing import Any
 
 from haystack.dataclasses import ChatMessage, ImageContent, TextContent
@@ -39,18 +39,27 @@ def hooks(approvals: Any = None) -> dict[str, list[Any]]:
 class HaystackToolset(Toolset):
     """Begins a step whenever the agent asks for the tools, once for each request to the model."""
 
-    def __init__(self, source: SessionSource, session: Session | None = None) -> None:
+    def __init__(
+        self,
+        source: SessionSource,
+        session: Session | None = None,
+        selected: Container[str] | None = None,
+    ) -> None:
         super().__init__(tools=[])
-        self._source, self._session = source, session
+        self._source, self._session, self._selected = source, session, selected
         self._offered: list[HaystackTool] = []
 
-    def spawn(self, _selected_tool_names: set[str] | None = None) -> "HaystackToolset":
-        """Return a toolset for one run, with the session of that run."""
-        return HaystackToolset(self._source, session_of(self._source, None))
+    def spawn(self, selected_tool_names: set[str] | None = None) -> "HaystackToolset":
+        """Return a toolset for one run, with the session of that run and the tools it chooses."""
+        return HaystackToolset(self._source, session_of(self._source, None), selected_tool_names)
 
     def __iter__(self) -> Iterator[Tool]:
         request = ModelRequest(self._session or session_of(self._source, None))
-        self._offered = [HaystackTool.of(request, tool) for tool in request.tools()]
+        self._offered = [
+            HaystackTool.of(request, tool)
+            for tool in request.tools()
+            if self._selected is None or tool.name in self._selected
+        ]
         return iter(self._offered)
 
     def __len__(self) -> int:
@@ -105,8 +114,10 @@ class PromptHook:
         if (request := _request_in(state)) is None:
             return
         first = messages[0] if messages and messages[0].role.value == "system" else None
-        before = first.meta.get(_BEFORE, first.text) if first else ""
-        system = ChatMessage.from_system(request.prompt(before), meta={_BEFORE: before})
+        meta, name = (first.meta, first.name) if first else ({}, None)
+        before = meta.get(_BEFORE, first.text if first else "")
+        meta = {**meta, _BEFORE: before}
+        system = ChatMessage.from_system(request.prompt(before), meta=meta, name=name)
         state.data["messages"] = [system, *(messages[1:] if first else messages)]
 
 
@@ -128,11 +139,15 @@ class CallsHook:
         await ConfirmationHook(asking).run_async(state)
         self._noted(state, asking)
 
-    def _noted(self, state: Any, asked: Container[str] = ()) -> dict[Any, Any]:
+    def _noted(self, state: Any, asked: Collection[str] = ()) -> dict[Any, Any]:
         """Note the calls, and return the strategy by the name of each tool to ask about."""
         if (request := _request_in(state)) is None:
             return {}
-        message = request.message = _calls_in(state, asked)
+        message = _calls_in(state, asked)
+        if asked:  # the calls that the user refused are gone from the state, but rules see them
+            left = {call.id: call for call in message}
+            message = [left.get(call.id, call) for call in request.message]
+        request.message = message
         asks = [call for call in message if self._approvals and request.needs_approval(call)]
         return {call.name: self._approvals for call in asks}
 

@@ -3,8 +3,10 @@
 The agent is a graph of LangGraph; `invoke`, `ainvoke` and `astream` work, also inside other graphs.
 """
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any
+from uuid import uuid4
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import SystemMessage, ToolMessage
@@ -20,6 +22,9 @@ from satchel.adapters.model_request import (
 from satchel.provider_messages.message_parts import text_or_parts
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import base64_text
+
+_KEPT = 1000
+"""How many answers whose run did not ask the model again are remembered: those wait or ended."""
 
 NO_DECISION = (
     'The value is not a decision. Resume with {"type": "approve"}, {"type": "reject", "message": '
@@ -45,14 +50,18 @@ class LangChainMiddleware(AgentMiddleware):
     def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
         super().__init__()
         self._requests, self._approvals = ModelRequests(source), approvals
+        # Runs of one session have nothing in common with their calls but the answer's id.
+        self._by_answer: OrderedDict[str, ModelRequest] = OrderedDict()
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """Begin a step, and offer its tools and prompt."""
-        return await handler(self._with_step(request))
+        ours = self._begin(request)
+        return self._noted(ours, await handler(_with_step(request, ours)))
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Begin a step, and offer its tools and prompt."""
-        return handler(self._with_step(request))
+        ours = self._begin(request)
+        return self._noted(ours, handler(_with_step(request, ours)))
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """Run a call of the step; the host's own tools run as they did."""
@@ -86,7 +95,8 @@ class LangChainMiddleware(AgentMiddleware):
 
         Returns the call to run, which a person may have edited, or the answer of a no.
         """
-        ours = self._requests.current(request.runtime)
+        answer = request.state["messages"][-1].id or ""
+        ours = self._by_answer.get(answer) or self._requests.current(request.runtime)
         call = _call_of(request.tool_call)
         if not (self._approvals and ours.needs_approval(call, **_context_of(request))):
             return ours, call
@@ -102,14 +112,34 @@ class LangChainMiddleware(AgentMiddleware):
             asked["error"] = NO_DECISION
         return ours, decided
 
-    def _with_step(self, request: Any) -> Any:
-        ours = self._requests.begin(request.runtime)
-        taken = {name_of(tool) for tool in request.tools}
-        tools = [item.function() for item in ours.tools(taken)]
-        before = request.system_message.text if request.system_message else None
-        return request.override(
-            tools=[*request.tools, *tools], system_message=SystemMessage(ours.prompt(before))
-        )
+    def _begin(self, request: Any) -> ModelRequest:
+        """Begin a step; the calls of the earlier answers of this run have ended."""
+        for message in request.messages:
+            self._by_answer.pop(message.id or "", None)
+        return self._requests.begin(request.runtime)
+
+    def _noted(self, ours: ModelRequest, response: Any) -> Any:
+        """Keep a request for the calls of its answer."""
+        for message in response.result:
+            if getattr(message, "tool_calls", ()):
+                message.id = message.id or str(uuid4())
+                self._by_answer[message.id] = ours
+        while len(self._by_answer) > _KEPT:
+            self._by_answer.popitem(last=False)
+        return response
+
+
+def _with_step(request: Any, ours: ModelRequest) -> Any:
+    """Return a request to the model with the tools and the prompt of a step."""
+    taken = {name_of(tool) for tool in request.tools}
+    tools = [item.function() for item in ours.tools(taken)]
+    host = request.system_message or SystemMessage("")
+    if isinstance(host.content, str):
+        content: Any = ours.prompt(host.content)
+    else:  # blocks, of which one may be marked for a cache
+        content = [*host.content, _said(f"\n\n{ours.prompt()}")] if ours.prompt() else host.content
+    system = host.model_copy(update={"content": content}) if content else None
+    return request.override(tools=[*request.tools, *tools], system_message=system)
 
 
 def _decided_by(value: Any, call: ToolCall) -> ToolCall | ToolMessage | None:

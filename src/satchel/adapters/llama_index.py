@@ -1,10 +1,19 @@
-"""Skills and tools for LlamaIndex: `await agent(session, llm=llm).run("Hello")`."""
+"""Skills and tools for LlamaIndex: `await agent(session, llm=llm).run("Hello")`.
+
+Several agents work together in a `workflow(agents=[...])`.
+"""
 
 import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ToolCall, ToolCallResult
+from llama_index.core.agent.workflow import (
+    AgentOutput,
+    AgentWorkflow,
+    FunctionAgent,
+    ToolCall,
+    ToolCallResult,
+)
 from llama_index.core.llms import ChatMessage, ChatResponse, ImageBlock, TextBlock
 from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent, step
@@ -20,6 +29,9 @@ from satchel.provider_messages.message_parts import parts_of
 from satchel.tools import Image, Text, ToolResult
 from satchel.tools import ToolCall as SatchelCall
 
+_IS_OURS = "satchel_workflow"
+"""The key in the store of a run that a workflow of this module made."""
+
 
 def agent(source: Any, *, approvals: bool = False, **options: Any) -> "LlamaIndexAgent":
     """Return a `FunctionAgent` with the skills and tools of a session; `options` are its own.
@@ -31,6 +43,14 @@ def agent(source: Any, *, approvals: bool = False, **options: Any) -> "LlamaInde
     it with `approve()`.
     """
     return LlamaIndexAgent(source=source, approvals=approvals, **options)
+
+
+def workflow(**options: Any) -> "LlamaIndexWorkflow":
+    """Return an `AgentWorkflow` for agents of `agent`, and others; `options` are its own.
+
+    `AgentWorkflow` itself runs the calls of its agents, so it would not find those of Satchel.
+    """
+    return LlamaIndexWorkflow(**options)
 
 
 class LlamaIndexAgent(FunctionAgent):
@@ -49,6 +69,9 @@ class LlamaIndexAgent(FunctionAgent):
         self, ctx: Any, llm_input: list[Any], tools: Sequence[Any], memory: Any
     ) -> AgentOutput:
         """Begin a step, offer its tools and prompt, and note the calls of the answer."""
+        names = await ctx.store.get("agents", default=None)
+        if names and not await ctx.store.get(_IS_OURS, default=False):
+            raise TypeError("agents of Satchel work in satchel.adapters.llama_index.workflow(...)")
         # A run has several contexts and one store.
         request = self._requests.begin(await self._session(ctx), ctx.store)
         offered = request.tools({tool.metadata.name for tool in tools})
@@ -67,6 +90,10 @@ class LlamaIndexAgent(FunctionAgent):
         own = await self.get_tools(ev.tool_name)
         if any(tool.metadata.name == ev.tool_name for tool in own):
             return await super().call_tool(ctx, ev)
+        return await self.run_call(ctx, ev)
+
+    async def run_call(self, ctx: Context, ev: ToolCall) -> ToolCallResult:
+        """Run a call of a tool of Satchel."""
         request = self._requests.current(await self._session(ctx), ctx.store)
         request.message = request.message or await self._last_calls(ctx)
         call = SatchelCall(name=ev.tool_name, arguments=ev.tool_kwargs, id=ev.tool_id)
@@ -121,6 +148,24 @@ class LlamaIndexAgent(FunctionAgent):
         return session_of(await found if inspect.isawaitable(found) else found, ctx)
 
 
+class LlamaIndexWorkflow(AgentWorkflow):
+    """A workflow whose agents run their calls of Satchel's tools themselves."""
+
+    async def _init_context(self, ctx: Context, ev: Any) -> None:
+        await super()._init_context(ctx, ev)
+        await ctx.store.set(_IS_OURS, True)
+
+    @step  # type: ignore[untyped-decorator, unused-ignore]
+    async def call_tool(self, ctx: Context, ev: ToolCall) -> ToolCallResult:
+        """Run a call of the step; the host's own tools and handoffs run as they did."""
+        agent = self.agents[await ctx.store.get("current_agent_name")]
+        own = await self.get_tools(agent.name, ev.tool_name)
+        is_own = any(tool.metadata.name == ev.tool_name for tool in own)
+        if is_own or not isinstance(agent, LlamaIndexAgent):
+            return await super().call_tool(ctx, ev)
+        return await agent.run_call(ctx, ev)
+
+
 class SchemaMetadata(ToolMetadata):
     """Metadata with a JSON Schema; LlamaIndex knows only pydantic models."""
 
@@ -154,6 +199,9 @@ def _with_prompt(messages: list[Any], request: ModelRequest) -> list[Any]:
     first = messages[0] if messages and messages[0].role.value == "system" else None
     prompt = request.prompt(first.content if first else None)
     system = [ChatMessage(role="system", content=prompt)] if prompt else []
+    if first and len(first.blocks) > 1:  # one may be marked for a cache
+        blocks = [*first.blocks, TextBlock(text=f"\n\n{request.prompt()}")]
+        system = [first.model_copy(update={"blocks": blocks})] if request.prompt() else [first]
     return [*system, *(messages[1:] if first else messages)]
 
 

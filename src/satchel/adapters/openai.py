@@ -7,7 +7,13 @@ until it makes no more. Nothing of OpenAI is imported: the client is yours.
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
-from satchel.adapters.provider_loop import Event, Message, ProviderLibrary, ProviderLoop
+from satchel.adapters.provider_loop import (
+    MAX_REQUESTS,
+    Event,
+    Message,
+    ProviderLibrary,
+    ProviderLoop,
+)
 from satchel.provider_messages.message_parts import plain
 from satchel.session.recording import Recording
 from satchel.session.session import Session
@@ -27,7 +33,8 @@ async def run_openai(
     """Run an agent on an `AsyncOpenAI` until it is done; return its last text.
 
     `messages` has the conversation without a system message, and grows. `system` stands before the
-    prompt of the session. `record` writes the conversation down. `options` go to
+    prompt of the session. `record` writes the conversation down. The run ends with
+    `SatchelError` after `max_requests` requests, by default 100. Other `options` go to
     `chat.completions.create`.
     """
     loop = _loop(client, session, messages, system, {"model": model, **options}, record=record)
@@ -88,6 +95,7 @@ def _loop(
         session=session,
         messages=messages,
         system=system,
+        max_requests=options.pop("max_requests", MAX_REQUESTS),
         options=options,
         record=record,
     )
@@ -100,32 +108,46 @@ def _arguments(step: Step, messages: Sequence[Message], system: str | None) -> d
 
 
 def _text(message: Message) -> str:
-    return str(message.get("content") or "")
+    return str(message.get("content") or message.get("refusal") or "")
 
 
 async def _stream(client: Any, arguments: dict[str, Any]) -> AsyncGenerator[str | Message, None]:
     """Yield the text as it comes, and last the message that the pieces make."""
-    texts: list[str] = []
-    calls: dict[int, Message] = {}
+    message: Message = {"role": "assistant", "content": None}
+    calls: list[tuple[int | None, Message]] = []
     async for chunk in await client.chat.completions.create(**arguments, stream=True):
         for choice in chunk.choices[:1]:
-            if choice.delta.content:
-                texts.append(choice.delta.content)
-                yield choice.delta.content
-            for piece in choice.delta.tool_calls or ():
+            delta = plain(choice.delta) or {}
+            for piece in delta.pop("tool_calls", ()):
                 _add_piece(calls, piece)
-    message: Message = {"role": "assistant", "content": "".join(texts) or None}
+            delta.pop("role", None)
+            _add(message, delta)
+            if text := _text(delta):
+                yield text
     if calls:
-        message["tool_calls"] = [calls[at] for at in sorted(calls)]
+        message["tool_calls"] = [call for _, call in calls]
     yield message
 
 
-def _add_piece(calls: dict[int, Message], piece: Any) -> None:
-    """Add a piece of a call: the first has id and name, each has a part of the arguments."""
-    call = calls.setdefault(
-        piece.index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-    )
-    call["id"] = piece.id or call["id"]
-    function = call["function"]
-    function["name"] += (piece.function and piece.function.name) or ""
-    function["arguments"] += (piece.function and piece.function.arguments) or ""
+def _add(whole: Message, delta: Message) -> None:
+    """Add what a piece has: the rest of a text, or something whole."""
+    for key, value in delta.items():
+        is_rest = isinstance(value, str) and isinstance(whole.get(key), str)
+        whole[key] = whole[key] + value if is_rest else value
+
+
+def _add_piece(calls: list[tuple[int | None, Message]], piece: Message) -> None:
+    """Add a piece of a call: the first has id and name, each has a part of the arguments.
+
+    Some servers give all calls one index, or none, or repeat id and name in each piece.
+    """
+    index, call_id = piece.pop("index", None), piece.pop("id", "")
+    function = piece.pop("function", {})
+    call = next((call for at, call in reversed(calls) if at == index), None)
+    if call is None or (call_id and call["id"] and call["id"] != call_id):
+        call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        calls.append((index, call))
+    if function.get("name") == call["function"]["name"]:
+        del function["name"]
+    _add(call["function"], function)
+    call.update(piece, id=call_id or call["id"])

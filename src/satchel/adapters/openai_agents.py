@@ -33,9 +33,7 @@ def agent(source: SessionSource, *, approvals: bool = False, **options: Any) -> 
     `Runner.run`. With `approvals`, a call that needs approval interrupts the run, as the SDK does
     for its own tools; use it with `approve()`.
     """
-    requests = ModelRequests(source)
-    hooks = _hooks_around(options.pop("hooks", None) or AgentHooks(), requests)
-    return OpenAIAgent(**options, hooks=hooks, requests=requests, approvals=approvals)
+    return OpenAIAgent(**options, requests=ModelRequests(source), approvals=approvals)
 
 
 @dataclass
@@ -44,6 +42,12 @@ class OpenAIAgent(Agent[Any]):
 
     requests: ModelRequests = field(default_factory=ModelRequests)
     approvals: bool = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; hooks of a new agent, of `clone` and of later all note the answers."""
+        if name == "hooks" and type(value) is not NotingHooks:
+            value = NotingHooks(value or AgentHooks())
+        super().__setattr__(name, value)
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         """Begin a step: the SDK asks for the tools first, then for the prompt."""
@@ -97,19 +101,23 @@ class OpenAIAgent(Agent[Any]):
         )
 
 
-def _hooks_around(inner: Any, requests: ModelRequests) -> Any:
-    """Return the host's hooks, which also note the calls of each answer."""
+class NotingHooks(AgentHooks[Any]):
+    """The host's hooks, which also note the calls of each answer."""
 
-    class NotingHooks(type(inner)):  # type: ignore[misc] # the SDK looks at the class of hooks
-        def __init__(self) -> None:
-            self.__dict__.update(vars(inner))
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
 
-        async def on_llm_end(self, context: Any, agent: Any, response: ModelResponse) -> None:
-            request = requests.current(context, context)
-            request.message = calls_in(response.output, "openai-responses")
-            await inner.on_llm_end(context, agent, response)
+    def __getattribute__(self, name: str) -> Any:
+        """Return what the host's hooks have, so that they keep their own state."""
+        if name in {"inner", "on_llm_end"}:
+            return super().__getattribute__(name)
+        return getattr(super().__getattribute__("inner"), name)
 
-    return NotingHooks()
+    async def on_llm_end(self, context: Any, agent: Any, response: ModelResponse) -> None:
+        """Note the calls of an answer."""
+        request = agent.requests.current(context, context)
+        request.message = calls_in(response.output, "openai-responses")
+        await self.inner.on_llm_end(context, agent, response)
 
 
 def _shown(block: Image) -> ToolOutputImage:

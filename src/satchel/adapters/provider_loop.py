@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Any
 
 from satchel.adapters.model_request import name_of, not_taken
+from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.provider_messages.message_formats import calls_in, result_messages
 from satchel.session.recording import Recording
@@ -14,6 +15,9 @@ from satchel.session.step import Step
 from satchel.tools import Item, ToolCall, ToolResult
 
 Message = dict[str, Any]
+
+MAX_REQUESTS = 100
+"""How often a run asks the model, unless the host says `max_requests`."""
 
 Event = str | Item
 """What a stream yields: pieces of the model's text, chunks of tools, and their results."""
@@ -50,34 +54,38 @@ class ProviderLoop:
     options: dict[str, Any]
     record: Recording | None = None
     """What writes the conversation down, if the host wants that."""
+    max_requests: int
+    """How often the model is asked; a model that then still makes calls may never stop."""
 
     async def run(self) -> Message:
         """Ask and call until the model makes no more calls; return its last message."""
         self._record_question()
-        while True:
+        for _ in range(self.max_requests):
             step = self.session.step()
             response = await self.library.create(self.client)(**self._arguments(step))
             message, calls = self._read(response)
             results = await step.execute(calls)
             if self._add(step, message, calls, results):
                 return message
+        raise self._no_end()
 
     def run_sync(self) -> Message:
         """Do the same without an event loop, with the provider's blocking client."""
         self._record_question()
-        while True:
+        for _ in range(self.max_requests):
             step = self.session.step()
             response = self.library.create(self.client)(**self._arguments(step))
             message, calls = self._read(response)
             results = step.execute_sync(calls) if calls else []
             if self._add(step, message, calls, results):
                 return message
+        raise self._no_end()
 
     async def stream(self) -> AsyncIterator[Event]:
         """Do the same, and yield the model's text, the tools' chunks and their results."""
         self._record_question()
         message: Message = {}
-        while True:
+        for _ in range(self.max_requests):
             step = self.session.step()
             async with aclosing(self.library.stream(self.client, self._arguments(step))) as pieces:
                 async for piece in pieces:
@@ -94,6 +102,13 @@ class ProviderLoop:
                     yield item
             if self._add(step, message, calls, [results[place] for place in range(len(calls))]):
                 return
+        raise self._no_end()
+
+    def _no_end(self) -> SatchelError:
+        return SatchelError(
+            f"the model was asked {self.max_requests:,} times and still makes calls",
+            fix="set max_requests to a greater number, or run again with the same messages",
+        )
 
     def _record_question(self) -> None:
         """Record what was said since the model's last message."""

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic_ai import ApprovalRequired, BinaryContent, CustomEvent, RunContext, ToolFailed
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-from pydantic_core import SchemaValidator, core_schema
+from pydantic_core import from_json
 
 from satchel.adapters.model_request import ModelRequest, SessionSource, session_of
 from satchel.provider_messages.message_parts import text_only, text_or_parts
@@ -14,6 +14,9 @@ from satchel.tools import Audio, Image, ToolCall, ToolResult
 
 _OWN_NAME = "satchel_name"
 """The metadata of a tool that has its name in the session: toolsets around this one rename it."""
+
+_UNREAD = "satchel_unread"
+"""The key for arguments that are no JSON object: the answer to them is that of the session."""
 
 
 def toolset(source: SessionSource, *, approvals: bool = False) -> "PydanticAIToolset":
@@ -52,13 +55,11 @@ class PydanticAIToolset(AbstractToolset[Any]):
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Begin a step: this is asked first, once for each request to the model."""
         request = self._request = ModelRequest(session_of(self._source, ctx))
-        # The session checks arguments itself: it converts more, and says what is wrong.
-        validator = SchemaValidator(core_schema.dict_schema())
         return {
             item.name: PydanticAITool(
                 toolset=self,
                 max_retries=1,
-                args_validator=validator,
+                args_validator=AnyArguments(),
                 tool_def=ToolDefinition(
                     name=item.name,
                     description=item.description,
@@ -80,7 +81,8 @@ class PydanticAIToolset(AbstractToolset[Any]):
     ) -> Any:
         """Run a call of the step that offered the tool. Raises `ToolFailed` for a failure."""
         assert isinstance(tool, PydanticAITool)
-        call = ToolCall(name=name, arguments=tool_args, id=ctx.tool_call_id or "")
+        arguments = tool_args.get(_UNREAD, tool_args)
+        call = ToolCall(name=name, arguments=arguments, id=ctx.tool_call_id or "")
         request, approved = tool.request, ctx.tool_call_approved
         message = _calls_in(ctx, call)
         must_ask = self._approvals and not approved
@@ -92,6 +94,22 @@ class PydanticAIToolset(AbstractToolset[Any]):
                 return _value_of(item)
             await ctx.emit(ToolChunkEvent(text=item.text))
         raise AssertionError("a call yields a result last")
+
+
+class AnyArguments:
+    """Takes all arguments: the session checks them, converts more, and says what is wrong."""
+
+    def validate_json(self, input: str | bytes | bytearray, **_: Any) -> dict[str, Any]:  # noqa: A002
+        """Return the arguments, or their text under a key of its own."""
+        try:
+            value = from_json(input)
+        except ValueError:
+            value = None
+        return value if isinstance(value, dict) else {_UNREAD: input}
+
+    def validate_python(self, input: Any, **_: Any) -> Any:  # noqa: A002
+        """Return the arguments."""
+        return input
 
 
 @dataclass(kw_only=True)

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import aclosing
 
 from satchel.errors import ConflictError, NotFoundError
 from satchel.names import near_misses
 from satchel.session.calls import CallDispatcher
 from satchel.session.sync_calls import run_sync, stream_sync
+from satchel.session.tool_resolver import contract_of
 from satchel.shared import SharedView
 from satchel.tools import Item, ToolCall, ToolResult
 
@@ -17,8 +19,9 @@ class StepPlan:
 
     `Step.plan` returns it. Contracts and the policy have judged all calls when it is made. The host
     runs each by its id, or by its place in the message, in any order and also at the same time.
-    Calls that run together write their effects in the order of the message. A call runs once: asked
-    for again, it gives the same result.
+    Calls that run together write their effects in the order of the message: a call with effects
+    ends after the earlier ones with effects, so do not wait for it in a loop over the stream of
+    such a call. A call runs once: asked for again, it gives the same result.
     """
 
     def __init__(
@@ -30,7 +33,8 @@ class StepPlan:
         planned = dispatcher.validate_plan(shared_view, calls)
         self._accepted = dict(zip(planned.places, planned.calls, strict=True))
         self._results = dict(planned.answers)
-        self._running: dict[int, asyncio.Event] = {}
+        # Calls may run in several event loops, so a future of `asyncio` could not be waited for.
+        self._running: dict[int, Future[None]] = {}
 
     def needs_approval(self, call: str | int) -> bool:
         """Return whether `approve` would ask before a call; `False` for one that will not run."""
@@ -75,22 +79,31 @@ class StepPlan:
         if (result := self._results.get(place)) is not None:
             yield result
             return
-        call = self._accepted[place]
-        if place in self._running:
+        call, has_ended = self._accepted[place], Future[None]()
+        if self._running.setdefault(place, has_ended) is not has_ended:
             raise ConflictError(f"the call {call.id or place!r} of this plan runs already")
-        has_ended = self._running[place] = asyncio.Event()
         try:
+            approved = approved or call.approved
             run = self._dispatcher.prepare(self._shared_view, call.changed(approved=approved))
             async with aclosing(self._dispatcher.items_of(run)) as items:
                 async for item in items:
                     if isinstance(item, ToolResult):
-                        # Effects go into the state in the order of the message.
-                        for event in [end for at, end in self._running.items() if at < place]:
-                            await event.wait()
+                        await self._earlier_effects(place)
                         written = self._dispatcher.write_effects(self._shared_view, run, item)
                         yield self._results.setdefault(place, written)
                     else:
                         yield item
         finally:
             del self._running[place]
-            has_ended.set()
+            has_ended.set_result(None)
+
+    async def _earlier_effects(self, place: int) -> None:
+        """Wait until the effects of earlier calls that run are written."""
+        if self._has_effects(place):
+            for at, has_ended in list(self._running.items()):
+                if at < place and self._has_effects(at):
+                    await asyncio.shield(asyncio.wrap_future(has_ended))
+
+    def _has_effects(self, place: int) -> bool:
+        contract = contract_of(self._shared_view, self._accepted[place].name)
+        return contract is not None and bool(contract.state_effects)

@@ -608,7 +608,10 @@ async def a_tool_of_the_provider_stays(host: AgentHost, world: World) -> None:
 
 
 async def parallel_agents_do_not_mix(host: AgentHost, world: World) -> None:
-    """Two agents with one session run at once, and a rule sees the whole message of each."""
+    """Two agents with one session run at once, then one agent twice; calls have the same ids.
+
+    A rule sees the whole message of each, and each call runs once.
+    """
     seen: list[list[str]] = []
 
     def add_needed(plan: Any, _state: Any) -> str | None:
@@ -625,11 +628,17 @@ async def parallel_agents_do_not_mix(host: AgentHost, world: World) -> None:
     agents = [agent_of(model) for model in models]
     runs = (host.run(agent, "ada", one) for agent, one in zip(agents, models, strict=True))
     await asyncio.wait_for(asyncio.gather(*runs), PATIENCE)
-    for model in models:
+    users = {"ada": ScriptedModel(turn, turn), "bob": ScriptedModel(turn, turn)}
+    agent = host.make(
+        world.session(), lambda context: users[host.user_of(context)], "", (host.own_tool,)
+    )
+    runs = (host.run(agent, user, one) for user, one in users.items())
+    await asyncio.wait_for(asyncio.gather(*runs), PATIENCE)
+    for model in [*models, *users.values()]:
         texts = [item.text for item in model.answers.values()]
         for expected in ("slept", "3"):
             assert len([text for text in texts if expected in text]) == len([turn, turn]), texts
-    assert seen == [["nap", "add"]] * 4, seen
+    assert seen == [["nap", "add"]] * 8, seen
 
 
 async def many_turns_do_not_grow(host: AgentHost, world: World) -> None:

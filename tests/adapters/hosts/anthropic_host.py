@@ -50,7 +50,9 @@ class Host:
         await self.talk(client, session, [{"role": "user", "content": "go"}], model, options)
 
     async def talk(self, client, session, messages, model, options):
-        async for item in stream_anthropic(client, session, messages, model="m", **options):
+        async for item in stream_anthropic(
+            client, session, messages, model="m", max_requests=9999, **options
+        ):
             if isinstance(item, ToolChunk):
                 model.chunks.append(item.text)
         assert messages[-1]["content"] == [{"type": "text", "text": "done"}]
@@ -64,7 +66,9 @@ class WholeHost(Host):
     cannot = MappingProxyType({**CANNOT, "chunks_reach_the_host": RETURNS_THE_END})
 
     async def talk(self, client, session, messages, model, options):
-        text = await run_anthropic(client, session, messages, model="m", **options)
+        text = await run_anthropic(
+            client, session, messages, model="m", max_requests=9999, **options
+        )
         assert text == "done"
 
 
@@ -80,4 +84,6 @@ class BlockingHost(WholeHost):
         http = HTTP.Client(transport=transport(model))
         client = anthropic.Anthropic(api_key="k", http_client=http)
         messages = [{"role": "user", "content": "go"}]
-        await asyncio.to_thread(run_anthropic_sync, client, session, messages, model="m", **options)
+        await asyncio.to_thread(
+            run_anthropic_sync, client, session, messages, model="m", max_requests=9999, **options
+        )

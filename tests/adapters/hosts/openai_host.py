@@ -60,7 +60,9 @@ class Host:
         await self.talk(client, session, [{"role": "user", "content": "go"}], model, options)
 
     async def talk(self, client, session, messages, model, options):
-        async for item in stream_openai(client, session, messages, model="m", **options):
+        async for item in stream_openai(
+            client, session, messages, model="m", max_requests=9999, **options
+        ):
             if isinstance(item, ToolChunk):
                 model.chunks.append(item.text)
         assert messages[-1]["content"] == "done"
@@ -74,7 +76,7 @@ class WholeHost(Host):
     cannot = MappingProxyType({**Host.cannot, "chunks_reach_the_host": RETURNS_THE_END})
 
     async def talk(self, client, session, messages, model, options):
-        text = await run_openai(client, session, messages, model="m", **options)
+        text = await run_openai(client, session, messages, model="m", max_requests=9999, **options)
         assert text == "done"
 
 
@@ -89,4 +91,6 @@ class BlockingHost(WholeHost):
         session = source if isinstance(source, Session) else source(user)
         client = openai.OpenAI(api_key="k", http_client=HTTP.Client(transport=transport(model)))
         messages = [{"role": "user", "content": "go"}]
-        await asyncio.to_thread(run_openai_sync, client, session, messages, model="m", **options)
+        await asyncio.to_thread(
+            run_openai_sync, client, session, messages, model="m", max_requests=9999, **options
+        )
