@@ -27,11 +27,11 @@ from typing import Any, Self
 
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from satchel import Satchel, ToolContext, ToolResult
+from satchel import Catalog, Satchel, ToolContext, ToolResult
 from satchel.remote import RemoteRunner, host_line
 from satchel.remote.fair_gate import GroupPlaces
 from satchel.remote.remote_faults import RemoteFaults
-from satchel.remote.remote_keys import RemoteKeys
+from satchel.remote.remote_keys import RemoteKeys, line_name
 from satchel.remote.roster import RedisClock, Roster, digest_of, plugins_of
 from satchel.remote.sealed_envelope import mark_of
 from satchel.remote.tool_worker import PluginService
@@ -279,19 +279,22 @@ class FakeDocket:
                 cancel()
 
 
+def line_in(catalog: Catalog, tool: str) -> str:
+    """Return the queue of a tool."""
+    return line_name(catalog.plugin_digest_of(tool), catalog.tools[tool].groups)
+
+
 class FakeWorker:
     """A worker with the real service of one version; it can be killed, cut off and stopped."""
 
     def __init__(self, fleet: "Fleet", app: Satchel) -> None:
         self.fleet, self.is_dead, self.cut_until = fleet, False, 0.0
         catalog = app.catalog
-        (digest,) = {catalog.plugin_digest_of(name) for name in ("once", "again")}
-        self.queue = FakeDocket(
-            fleet.redis, f"satchel:{mark_of(KEY.encode(), digest)}", self.is_cut
-        )
+        (line,) = {line_in(catalog, name) for name in ("once", "again")}
+        self.queue = FakeDocket(fleet.redis, f"satchel:{mark_of(KEY.encode(), line)}", self.is_cut)
         self.service = PluginService(
             catalog,
-            digest=digest,
+            line=line,
             tools={name: catalog.tools[name] for name in ("once", "again")},
             limits=Limits(),
             places=GroupPlaces({}),
@@ -390,7 +393,7 @@ class Fleet:
         roster = Roster(RemoteKeys("satchel"), KEY.encode(), RedisClock())
         client = self.redis.client(lambda: False)
         versions = [plugins_of(app.catalog) for app in self.apps]
-        first = await roster.publish(client, versions[0])
+        first = await roster.publish(client, versions[0], {})
         self.workers = [FakeWorker(self, self.apps[0]) for _ in range(self.options.workers)]
         beats = [
             asyncio.create_task(self._announce(roster, client, number))
@@ -463,11 +466,11 @@ class Fleet:
     async def _roll(self, roster: Roster, client: FakeClient, versions: dict[str, str]) -> None:
         """Do what the documentation says: publish, new workers, hosts, then the old workers."""
         await asyncio.sleep(self.options.time / 3)
-        published = await roster.publish(client, versions)
-        (digest,) = published.plugins.values()
+        published = await roster.publish(client, versions, {})
+        line = line_in(self.apps[1].catalog, "once")
         old = list(self.workers)
         self.workers += [FakeWorker(self, self.apps[1]) for _ in range(self.options.workers)]
-        while (await roster.crew(client, digest)).places < self.options.workers * PLACES / 2:
+        while (await roster.crew(client, line)).places < self.options.workers * PLACES / 2:
             await asyncio.sleep(1)
         for host in range(self.options.hosts):
             self.version_of_host[host] = 1

@@ -45,8 +45,8 @@ def test_without_similar_names_there_is_no_hint():
 
 
 def test_the_command_that_installs_an_extra_is_written_once():
-    assert install_hint("mcp") == "pip install 'satchel[mcp]'"
+    assert install_hint("mcp") == "pip install '.[mcp]' in a clone of Satchel"
     folder = Path(satchel.__file__).parent
-    start = "\"pip install 'satchel["
+    start = "\"pip install '.["
     written = [path.name for path in folder.rglob("*.py") if start in path.read_text()]
     assert written == ["errors.py"]

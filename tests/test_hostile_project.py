@@ -340,6 +340,19 @@ def test_a_program_that_the_settings_start_is_compared_too(clone):
     assert "own" not in clone.happened()
 
 
+@pytest.mark.parametrize("cwd", ["", "sub"])
+def test_a_server_of_a_plugin_starts_in_the_folder_whose_files_are_compared(clone, cwd):
+    bundle = clone.folder / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    server = {"command": "sh", "args": ["run.sh"], "cwd": cwd}
+    (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"local": server}}))
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        started = app.declared_mcp_servers["local"].server
+    assert os.path.normpath(started.cwd) == os.path.realpath(bundle / cwd)
+
+
 @pytest.mark.parametrize("of_plugin", [False, True])
 def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone, of_plugin):
     program = clone.folder / "plugins/bundle/main.py"
@@ -432,9 +445,34 @@ def test_a_script_that_changed_cannot_be_run(clone):
         assert "script" not in clone.happened()
 
 
-@pytest.mark.parametrize("name", ["scripts/lib2.py", "scripts/json.py", "scripts/below/new.so"])
+@pytest.mark.parametrize("of_plugin", [False, True])
+def test_a_script_waits_while_a_file_elsewhere_in_its_skill_changed(clone, of_plugin):
+    skill = clone.folder / "skills/hello"
+    if of_plugin:
+        (clone.folder / "plugins/texts/skills").mkdir(parents=True)
+        manifest = clone.folder / "plugins/texts/toolkit.yaml"
+        manifest.write_text("name: texts\ndescription: d\nactive: true\n")
+        skill = skill.rename(clone.folder / "plugins/texts/skills" / skill.name)
+    (skill / "lib").mkdir()
+    (skill / "lib/x.sh").write_text("x=1\n")
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        assert app.catalog.skills["hello"].access.is_runnable
+    (skill / "lib/x.sh").write_text("x=2\n")
+    (skill / "notes.md").write_text("new")
+    with opened(clone, mcp_servers=False) as app:
+        assert not app.catalog.skills["hello"].access.is_runnable
+
+
+@pytest.mark.parametrize(
+    "name", ["scripts/lib2.py", "scripts/json.py", "scripts/below/new.so", "lib/x.sh", "lib/new.sh"]
+)
 def test_a_script_cannot_be_run_while_a_file_beside_it_is_changed_or_new(clone, name):
     (clone.folder / "skills/hello/scripts/lib2.py").write_text("x = 1\n")
+    (clone.folder / "skills/hello/lib").mkdir()
+    (clone.folder / "skills/hello/lib/x.sh").write_text("x=1\n")
+    with (clone.folder / "skills/hello/large").open("wb") as file:
+        file.truncate(6_000_000)  # not read, so not compared
     trust(clone, "code")
     with opened(clone, mcp_servers=False) as app:  # a server that starts causes a pass
         session = app.session(scripts=True)

@@ -199,3 +199,13 @@ def test_real_marketplaces_load_what_is_there(shared):
         }
         assert local
         assert set(load(folder).plugins) == local
+
+
+def test_a_plugin_json_of_another_kind_does_not_matter_beside_an_entry(market, write_skill):
+    folder = market({"name": "a", "source": "./a", "version": "3"})
+    write_skill(folder / "a" / "skills", "use-a")
+    (folder / "a" / "plugin.json").write_text('{"name": "a", "author": {"name": "x"}}')
+    catalog = load(folder)
+    assert (catalog.plugins["a"].version, list(catalog.skills)) == ("3", ["use-a"])
+    (folder / "a" / "plugin.json").write_text('{"$schema": 1}')
+    assert "a" not in load(folder).plugins

@@ -62,6 +62,13 @@ def test_odd_names_of_real_skills_are_safe(name):
         ("2\u00b2", "look-alike"),
         ("\u2024\u2024/x", "look-alike"),
         ("\uff0d\uff0drf", "look-alike"),
+        ("git\u2010commit", "look-alike"),
+        ("git\u2011commit", "look-alike"),
+        ("git\u2013commit", "look-alike"),
+        ("git\u2212commit", "look-alike"),
+        ("\u2212rf", "look-alike"),
+        ("\u0262it-commit", "look-alike"),
+        ("ᴘᴅꜰ", "look-alike"),
         ("\uff0fetc", "look-alike"),
         ("..", "part"),
         (".hidden", "part"),
@@ -96,6 +103,7 @@ def test_a_name_of_letters_that_look_alike_is_unsafe_and_shown_with_escapes(name
     "name",
     [
         *("git-коммит", "данные", "web-поиск", "excel-с-python", "git-Ελλάδα", "λ-calc", "µm-tool"),  # noqa: RUF001
+        *("Файлы – поиск", "My Skill \u2013 v2", "данные\u2013поиск"),  # noqa: RUF001
         *("データ分析", "pdf処理", "한국어-pdf", "نص-pdf", "हिन्दी", "ışık", "naïve", "Über"),  # noqa: RUF001
     ],
 )

@@ -112,3 +112,11 @@ def test_other_parts_beside_a_command_are_named(app, bundle):
     bundle({"agents/a.md": "", "commands/a.md": "A."})
     (item,) = app().catalog.plugins["demo"].diagnostics
     assert (item.code, item.message.endswith("not its agents")) == ("plugin-parts-ignored", True)
+
+
+def test_a_command_that_the_manifest_names_is_there_once(app, bundle):
+    bundle(
+        {"commands/fix.md": "Fix.", "more/add.md": "Add."}, commands=["./commands/fix.md", "./more"]
+    )
+    entries = [(entry.name, entry.state) for entry in app().catalog.all_skills]
+    assert entries == [("add", "ok"), ("fix", "ok")]

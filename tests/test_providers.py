@@ -124,6 +124,21 @@ def test_what_it_does_not_return_any_more_is_removed():
     assert list(app.catalog.skills) == ["b"]
 
 
+def test_a_method_of_the_provider_is_the_same_tool_each_time():
+    class WithMethod(Given):
+        def look(self) -> str:
+            """Look."""
+            return "seen"
+
+        def contribute(self, last, changed):
+            return Contribution(tools=[self.look])
+
+    app = Satchel(providers=[WithMethod()])
+    generation = app.catalog.generation
+    assert app.refresh("db") == ()
+    assert app.catalog.generation == generation
+
+
 def test_an_equal_answer_changes_nothing():
     app = Satchel(providers=[Given(lambda: skills("a", "b"))])
     before = app.catalog

@@ -246,6 +246,7 @@ remote-unreachable         W W The redis of the workers does not answer.
 remote-message-refused     W W A message of a worker was not accepted.
 remote-call-lost           W W Redis does not have a call any more.
 remote-may-have-run        W W The answer of a remote call is lost.
+remote-state-lost          W W A remote tool's changes of the state are lost.
 """
 """Each code, its severity when loading and in `satchel validate`, and its meaning.
 
@@ -265,11 +266,19 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(dict(_read_rules()))
 """Every code that Satchel reports."""
 
 
+_OUTAGES = {"mcp-server-starting": "is starting", "mcp-login-needed": "needs a login"}
+
+
 def make_diagnostic(code: str, where: Where, message: str, fix: str = "") -> Diagnostic:
     """Return a diagnostic with the severity that its code has when loading."""
     return Diagnostic(
         severity=RULES[code].loading, code=code, where=where, message=message, fix=fix
     )
+
+
+def outage_text(code: str) -> str:
+    """Return what an MCP server that is down does, by the code of its diagnostic."""
+    return _OUTAGES.get(code, "is restarting")
 
 
 def strictly(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

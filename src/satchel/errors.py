@@ -48,5 +48,8 @@ class ToolError(SatchelError):
 
 
 def install_hint(extra: str) -> str:
-    """Return the command that installs an optional extra."""
-    return f"pip install 'satchel[{extra}]'"
+    """Return how to install an optional extra.
+
+    The index has no release yet: there, the name may be that of another package.
+    """
+    return f"pip install '.[{extra}]' in a clone of Satchel"

@@ -24,7 +24,12 @@ _LATIN = "acdehijlopqsubxywyABCEHIJKMOPSTXYGWavoptuikxABEZHIKMNOPTYXonugphOUS"
 _ALIKE = "асԁеһіјӏорԛѕυвхуԝүАВСЕНІЈКМОРЅТХҮԌԜανορτυικχΑΒΕΖΗΙΚΜΝΟΡΤΥΧօոսցքհՕՍՏ"
 _PASSING = frozenset(_ALIKE)
 # With letters that are less alike, but enough to misread a name that is known.
-_SKELETON = str.maketrans(_ALIKE + "тɡⅼɩı", _LATIN + "tglii")
+_SKELETON = str.maketrans(_ALIKE + "тɡɑⅼɩıȷ", _LATIN + "tgaliij")
+_STYLED = str.maketrans(
+    "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ\u2010\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\ufe58",
+    "abcdefghijklmnoprstuvwyz---------",
+)
+"""Small capitals and other hyphens: they style a text, and no language writes names with them."""
 _SHORTEST = 3
 """Shorter words of such letters are often honest, such as Russian prepositions."""
 
@@ -47,9 +52,14 @@ def passes_for_latin(word: str) -> bool:
     return len(word) >= _SHORTEST and _PASSING.issuperset(word)
 
 
+def unstyled(text: str) -> str:
+    """Return a text with plain letters and hyphens for those that only have another style."""
+    return unicodedata.normalize("NFKC", text).translate(_STYLED)
+
+
 def skeleton(text: str) -> str:
     """Return a text in lowercase with Latin letters for those that look like them."""
-    folded = unicodedata.normalize("NFKC", text).translate(_SKELETON)
+    folded = unstyled(text).translate(_SKELETON)
     return folded.casefold().translate(_SKELETON)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from satchel.errors import DefinitionError, NotFoundError
 from satchel.lazy_dataclass import dataclass
-from satchel.mixed_scripts import mixes_scripts
+from satchel.mixed_scripts import mixes_scripts, unstyled
 from satchel.text import escaped, one_line
 
 _SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -33,6 +33,18 @@ SESSION_TOOLS = frozenset(
     }
 )
 """The names of the built-in tools of a session; another tool may replace them."""
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
+
+
+_SESSION_TOOL_LETTERS = frozenset(map(_letters, SESSION_TOOLS))
+
+
+def reads_like_session_tool(name: str) -> bool:
+    """Return whether a name is that of a session's built-in tool, but for case, `_` and `-`."""
+    return _letters(name) in _SESSION_TOOL_LETTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +105,7 @@ def unsafe_name_fault(name: str) -> str:
 
 
 def _look_alike_fault(name: str) -> str:
-    folded = unicodedata.normalize("NFKC", name)
+    folded = unstyled(name)
     if folded != name and (not skill_name_fault(folded) or _has_odd_part(folded)):
         return f"uses look-alike characters that fold to other letters: it is {escaped(name)}"
     if mixes_scripts(name):

@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from satchel.diagnostics import Diagnostic
-from satchel.errors import ConflictError, DefinitionError
+from satchel.errors import ConflictError, DefinitionError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import ClientCallbacks
 from satchel.mcp_servers.pin_store import (
@@ -19,7 +20,13 @@ from satchel.mcp_servers.pin_store import (
 )
 from satchel.mcp_servers.remote_client import RemoteClient
 from satchel.mcp_servers.server_addresses import HttpServer, RemoteServer, SseServer, StdioServer
-from satchel.mcp_servers.server_contributions import SOURCE, Pin, ServerConfig, ServerOffer
+from satchel.mcp_servers.server_contributions import (
+    SOURCE,
+    Pin,
+    ServerConfig,
+    ServerOffer,
+    held_error,
+)
 from satchel.mcp_servers.server_declarations import (
     required_pin,
     required_timeout,
@@ -28,7 +35,7 @@ from satchel.mcp_servers.server_declarations import (
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.mcp_servers.server_options import ServerOptions
 from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
-from satchel.mcp_servers.tool_definitions import ToolDefinition, check_definition
+from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, check_definition
 from satchel.names import plugin_name_fault, require_known
 from satchel.settings import Limits, Settings
 from satchel.sources.state_files import make_folder, state_folder
@@ -136,9 +143,17 @@ class ServerRegistry:
             stateless=config.stateless,
             options=config.options,
             known=self._known_tools(config),
+            refusal=partial(self._refusal, config) if config.pin == "hold" else None,
         )
         self._handles[config.name] = config, handle
         return handle
+
+    def _refusal(
+        self, config: ServerConfig, snapshot: ServerSnapshot, tool: ToolDefinition
+    ) -> ToolError | None:
+        """Return the error for a call of a tool that is held; `None` for any other tool."""
+        drift = self._pins_of(config).compare(snapshot.to_pin).drift.get(tool.name)
+        return held_error(config.name, tool.name, drift) if drift is not None else None
 
     def _known_tools(self, config: ServerConfig) -> tuple[ToolDefinition, ...]:
         """Return the tools that a server had when its pins were written."""

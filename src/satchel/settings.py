@@ -111,7 +111,12 @@ class Sandbox:
     writable: tuple[str, ...] = ()
     """Further folders that they may change."""
     memory: int = 4096 * MIB
-    """Memory of each process, also without a sandbox; 0 for no limits of memory and files."""
+    """Memory of each process, also without a sandbox; 0 for none of these limits.
+
+    In the sandbox it is also the most that files in `/tmp` and `/dev/shm` take, each half of it.
+    """
+    processes: int = 512
+    """Processes and threads at once, in the sandbox; Linux does not limit those of root."""
     file_size: int = 1024 * MIB
     """Size of a file that they write."""
 

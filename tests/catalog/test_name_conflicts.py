@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.catalog.catalog_entries import SkillEntry, Status
-from satchel.catalog.name_conflicts import resolve_plugins, resolve_skills, resolve_tools
+from satchel.catalog.name_conflicts import (
+    resolve_plugins,
+    resolve_skills,
+    resolve_tools,
+    unshadowed,
+)
+from satchel.diagnostics import Severity
 from satchel.sources.search_roots import Precedence
 
 
@@ -103,6 +109,20 @@ def test_of_two_versions_in_one_source_the_one_in_a_hidden_folder_is_a_mirror():
     assert (served.state, mirror.state) == (Status.OK, Status.SHADOWED)
     assert problem.code == "skill-mirrored"
     assert visible.path in problem.message
+
+
+def test_a_broken_copy_in_a_hidden_folder_does_not_matter_while_the_visible_one_is_served():
+    broken = in_folder(True, key="two", rank=(1,), state=Status.FAILED)
+    broken = replace(broken, manifest=None)
+    visible = in_folder(False, key="one")
+    served, mirror = resolve_skills([visible, broken])
+    assert (served.state, mirror.state) == (Status.OK, Status.SHADOWED)
+    (problem,) = mirror.diagnostics
+    assert (problem.code, problem.severity) == ("skill-mirrored", Severity.INFO)
+    mirror.finding.problems = ()
+    assert unshadowed(mirror).state is Status.FAILED
+    for other in ([], [in_folder(False, key="one", source="t")]):
+        assert resolve_skills([*other, broken])[-1].state is Status.FAILED
 
 
 @pytest.mark.parametrize(

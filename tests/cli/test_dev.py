@@ -110,7 +110,7 @@ def test_without_its_packages_the_command_says_what_to_install(run, monkeypatch)
     result = run("dev", "--no-browser")
     assert result.exit_code == 1
     assert "satchel dev needs jinja2" in result.stderr
-    assert "pip install 'satchel[web]'" in result.stderr
+    assert "pip install '.[web]'" in result.stderr
 
 
 @pytest.mark.parametrize("args", [("--help",), ("list", "--skills", "."), ("dev", "--help")])

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -72,10 +73,11 @@ def test_the_commands_mend_what_they_are_for(commands, run, here, write_skill):
         "skill-name-folder": "mv -n skills/wrong-folder skills/right",
         "skill-file-case": "mv -n skills/lower/skill.md skills/lower/SKILL.md",
         "plugin-manifest-missing": "mv -n plugins/demo/toolkit.yml plugins/demo/toolkit.yaml",
-        "source-missing": "mkdir -p 'not there'",
+        "source-missing": None,
     }
-    for command in found.values():
+    for command in filter(None, found.values()):
         subprocess.run(shlex.split(command), check=True)
+    (here / "satchel.toml").unlink()
     assert run("doctor", *sources).exit_code == 0
 
 
@@ -84,6 +86,40 @@ def test_a_folder_that_holds_other_skills_is_not_to_be_renamed(commands, here, w
     outer = write_skill(here / "all", "skills", text=text)
     write_skill(outer, "inner")
     assert not commands("--skills", "all")["skill-name-folder"]
+
+
+def test_the_folder_of_a_plugins_skill_is_not_to_be_renamed(
+    commands, here, write_plugin, write_skill
+):
+    """Its commands, and the entries of a marketplace, name the folder."""
+    folder = write_plugin(here / "plugins", "demo")
+    write_skill(folder / "skills", "rules", text="---\nname: other-rules\ndescription: d\n---\nb\n")
+    found = commands("--plugins", "plugins")
+    assert found["skill-name-folder"] is None
+
+
+def test_broken_copies_in_a_hidden_folder_are_no_error(run, here, write_skill):
+    for name in ("one", "two"):
+        write_skill(here / "skills", name)
+        (here / ".gemini" / "skills" / name).mkdir(parents=True)
+        (here / ".gemini" / "skills" / name / "SKILL.md").symlink_to("../gone")
+    result = run("doctor", "--skills", ".")
+    assert (result.exit_code, "skill-mirrored      info      2" in result.stdout) == (0, True)
+    (here / "skills" / "two" / "SKILL.md").unlink()
+    assert "skill two (.): failed" in run("doctor", "--skills", ".").stdout
+
+
+def test_many_errors_of_one_cause_are_grouped(run, here):
+    for number in range(9):
+        (here / "skills" / f"s{number}").mkdir(parents=True)
+        (here / "skills" / f"s{number}" / "SKILL.md").symlink_to(f"../gone{number}")
+    result = run("doctor", "--skills", "skills")
+    assert result.exit_code == 1
+    assert "error[skill-unreadable] (9 times) skills/s0/SKILL.md" in result.stdout
+    assert "and 6 more places" in result.stdout
+    assert result.stdout.count("correct the link") == 1
+    full = run("doctor", "-v", "--skills", "skills").stdout
+    assert full.count("correct the link") == 9
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
@@ -205,13 +241,15 @@ def test_an_installed_plugin_is_to_be_enabled(run, commands, tmp_path, monkeypat
     assert "plugin-not-enabled" not in commands("--entry-points", "weather")
 
 
-def test_a_command_that_cannot_be_shown_as_it_is_is_not_offered(commands, here):
-    def missing(folder):
-        (here / "satchel.toml").write_text(f'[sources]\nskills = ["{folder}"]\n')
-        return commands("--trust", "data")["source-missing"]
+def test_a_command_that_cannot_be_shown_as_it_is_is_not_offered(commands, here, write_skill):
+    def renamed(folder):
+        write_skill(here, folder, text="---\nname: right\ndescription: d\n---\nb\n")
+        command = commands("--skills", ".")["skill-name-folder"]
+        shutil.rmtree(here / folder)
+        return command
 
-    assert missing("a\\u001b[31mb") is None
-    assert missing("-rf") == "mkdir -p ./-rf"
+    assert renamed("a\u001b[31mb") is None
+    assert renamed("-rf") == "mv -n ./-rf right"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

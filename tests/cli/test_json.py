@@ -217,9 +217,10 @@ def test_replay(read, here):
 
 def test_every_promise_is_tested():
     source = Path(__file__).read_text()
-    for shape in SHAPES:
+    shapes = [shape for shape in SHAPES if not shape.startswith("dev, ")]  # those: tests/web
+    for shape in shapes:
         assert shape.split()[0] in source
-    assert len(SHAPES) == 35
+    assert len(shapes) == 35
 
 
 def test_trust(read, run, here, world):

@@ -48,6 +48,19 @@ def test_a_server_that_was_left_out_is_named_with_the_reason_and_no_other(
     assert "bad2" not in said
 
 
+@pytest.mark.parametrize("first", ["mcp tools box", "prompt"])
+def test_the_first_list_of_a_command_is_that_of_serve(
+    run, offers, a_config_folder_of_its_own, first
+):
+    offers("echo")
+    path = a_config_folder_of_its_own / "satchel.toml"
+    path.write_text(path.read_text().replace("book.json'", "book.json', 'able'"))
+    run(*first.split())
+    with Satchel(settings=Settings(ask_mcp_clients=True)) as app:
+        app.wait_for_mcp_servers()
+        assert [*app.catalog.tools] == ["echo", "elicitation", "roots", "sampling"]
+
+
 def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_own, here):
     a_config_folder_of_its_own.mkdir()
     path = a_config_folder_of_its_own / "satchel.toml"

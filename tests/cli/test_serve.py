@@ -1,8 +1,11 @@
 """`satchel serve`: its options, and what it prints for clients. Serving is tried in tests/mcp."""
 
 import json
+import re
+import shlex
 import sys
 import tomllib
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -177,7 +180,7 @@ def test_without_the_sdk_it_is_said_how_to_get_it(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     result = run("serve")
     assert result.exit_code == 1
-    assert "pip install 'satchel[mcp]'" in result.stderr
+    assert "pip install '.[mcp]'" in result.stderr
 
 
 def test_what_is_wrong_is_told_before_the_sdk_is_looked_for(run, monkeypatch):
@@ -230,3 +233,23 @@ def test_an_error_between_the_report_and_the_watch_is_written_once(tmp_path, wri
         with _writing_errors(app, reported, console):
             app.create_group("other", "Changes the catalog.")
     assert ["plugin-syntax" in line for line in lines] == [True]
+
+
+def test_the_commands_of_the_page_about_deployment_are_valid_and_require_a_token(run, here):
+    page = (Path(__file__).parents[2] / "docs/how-to/deploy.md").read_text()
+    page = page.replace("\\\n", "").replace("/srv", str(here))
+    for folder in ("skills", "plugins"):
+        (here / folder).mkdir()
+    tokens = here / "tokens"
+    tokens.write_text("a" * 32)
+    tokens.chmod(0o600)
+    commands = [json.loads(re.search(r"^CMD (.*)$", page, re.MULTILINE)[1])]
+    commands.append(shlex.split(re.search(r"^ExecStart=(.*)$", page, re.MULTILINE)[1]))
+    assert "LoadCredential=tokens:" in page
+    for _, *command in commands:
+        at = command.index("--token-file") + 1
+        assert command[at] in {"/run/secrets/tokens", "%d/tokens"}
+        command[at] = tokens
+        client = config(run(*command, "--print-config", "codex").stdout, "codex")
+        assert "://tools.example.com" in client["url"]
+        assert client["bearer_token_env_var"]

@@ -94,6 +94,22 @@ def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, proje
     assert "hunter2" not in text
 
 
+def test_look_alike_letters_in_addresses_are_written_out(run, project):
+    servers = {
+        "far": {"url": "https://ex\u0430mple.org/\u0430pi"},
+        "near": {
+            "command": "pyth\u043en",
+            "args": ["--url=https://\u0441\u043e\u0440\u0443.x", "\u0434\u0430"],
+        },
+    }
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    text = run("trust").stdout
+    assert r"https://ex\u0430mple.org/\u0430pi" in text
+    assert r"pyth\u043en" in text
+    assert r"https://\u0441\u043e\u0440\u0443.x" in text
+    assert "\u0434\u0430" in text  # honest
+
+
 def test_the_values_in_an_env_file_are_neither_shown_nor_recorded_and_a_change_counts(run, project):
     (project / ".mcp.json").write_text('{"mcpServers": {"own": {"command": "./serve"}}}')
     for place in (project, project / "plugins/demo"):

@@ -108,6 +108,25 @@ def test_a_name_of_the_wrong_shape_loads_with_a_warning(name, codes):
     assert codes(reading) == ["skill-name-shape"]
 
 
+@pytest.mark.parametrize(
+    ("name", "folder", "code", "fix"),
+    [
+        ("Agent Development", "agent-development", "shape", "Write 'name: agent-development'."),
+        ("Agent Development", "Agents", "shape", "for example to 'agent-development'."),
+        (
+            "-21risk-automation",
+            "-21risk-automation",
+            "unsafe",
+            "for example to '21risk-automation'.",
+        ),
+        ("../x", "pdf", "unsafe", "Write 'name: pdf'."),
+    ],
+)
+def test_one_diagnostic_says_how_to_correct_a_name(name, folder, code, fix):
+    (item,) = read(f"name: {name}\ndescription: d", folder=folder).diagnostics
+    assert (item.code, item.fix.endswith(fix)) == (f"skill-name-{code}", True)
+
+
 def test_blanks_around_a_name_are_dropped_with_a_warning(codes):
     reading = read("name: ' pdf '\ndescription: d")
     assert reading.value.name == "pdf"
@@ -345,7 +364,6 @@ def test_every_problem_is_reported_at_once_in_the_order_of_the_file(codes):
     assert codes(reading) == [
         "skill-body-empty",
         "skill-name-unsafe",
-        "skill-name-folder",
         "skill-description-missing",
         "skill-field-type",
         "skill-field-unknown",

@@ -141,6 +141,16 @@ def test_no_plugin_takes_the_name_of_a_tool_of_the_session(add, load, tmp_path, 
     assert says(Satchel(plugins=[tmp_path / "plugins"]), "load_skill") == "maps"
 
 
+@pytest.mark.parametrize("name", ["Load_Skill", "load-skill", "load_skill_", "LoadSkill"])
+def test_no_plugin_has_a_tool_that_reads_like_one_of_the_session(add, tmp_path, name):
+    # A function cannot be called load-skill.
+    add("maps", tool=name.replace("-", "__"))
+    app = Satchel(plugins=[tmp_path / "plugins"])
+    assert states(app) == {"maps": "held"}
+    (said,) = [it.message for it in app.catalog.diagnostics if it.code == "tool-name-held"]
+    assert "reads like a built-in tool" in said
+
+
 def test_the_host_may_replace_any_tool(add, load):
     add("maps")
     app = load()

@@ -40,6 +40,19 @@ def test_a_file_that_others_may_read_is_refused(file, mode):
         BearerTokens(file(ONE, mode))
 
 
+@pytest.mark.parametrize("mode", [0o400, 0o440, 0o444, 0o644])
+def test_a_secret_that_root_mounted_is_read_whatever_its_mode(file, monkeypatch, mode):
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert BearerTokens(file(ONE, mode)).bearer(ONE)
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_secret_that_others_may_write_is_refused(file, monkeypatch, mode):
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(SatchelError, match="others may change the token file"):
+        BearerTokens(file(ONE, mode))
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "short\n"])
 def test_a_file_without_a_token_that_is_worth_it_is_refused(file, text):
     with pytest.raises(SatchelError, match="openssl rand"):

@@ -115,6 +115,26 @@ def test_a_client_hears_that_the_server_of_a_tool_is_restarting(app, era, offeri
     assert "server 'box' is restarting" in result.content[0].text
 
 
+@every_era
+def test_a_client_hears_why_a_tool_is_held(app, era, offering):
+    server = offering("echo")
+    app.register_mcp_server(server, name="box")
+    app.remove_mcp_servers("box")
+    other = StdioServer(command=server.command, args=(*server.args, "other"))
+    app.register_mcp_server(other, name="box", group="basic")
+
+    async def main():
+        async with client_of(SatchelServer(app), era) as (client, _):
+            assert "echo" not in await names_of(client)
+            return await client.call_tool("echo", {})
+
+    result = run(main())
+    assert result.is_error
+    assert "it waits for approval. Ask the user to run: satchel mcp approve box echo" in (
+        result.content[0].text
+    )
+
+
 def test_groups_of_what_the_operator_named_are_for_clients_that_cannot_switch(app, offering):
     app.register_mcp_server(offering("echo"), name="box")
     app.create_group("maps", "Of the host.")

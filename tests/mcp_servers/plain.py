@@ -2,7 +2,8 @@
 
 HOW is what it does wrong: `mute` does not answer what it does not know, `hang` hangs when it is
 asked for its tools, `pages` has pages without end, `rude` sends nonsense between its answers,
-`asks` asks on and on once it listed its tools, and hears nothing more, `stays` does not end by
+`able` lists a tool for each thing that its client can
+do, `asks` asks on and on once it listed its tools, and hears nothing more, `stays` does not end by
 itself nor when it is asked to, `child` starts a process that holds its output and the file $HELD
 open, and `apart` makes that one independent of it.
 """
@@ -15,6 +16,7 @@ import sys
 import time
 
 BOOK, HOW = sys.argv[1], sys.argv[2:]
+CAPABILITIES = []
 
 
 def say(**message):
@@ -28,9 +30,10 @@ def main():
             answer(asked)
 
 
-def answer(asked):
+def answer(asked):  # noqa: C901
     match asked["method"]:
         case "initialize":
+            CAPABILITIES.extend(asked["params"]["capabilities"])
             result = {
                 "protocolVersion": asked["params"]["protocolVersion"],
                 "capabilities": {"tools": {"listChanged": True}},
@@ -41,6 +44,8 @@ def answer(asked):
         case "tools/list":
             with open(BOOK) as file:
                 result = {"tools": json.load(file)}
+            for name in CAPABILITIES if "able" in HOW else ():
+                result["tools"].append({"name": name, "inputSchema": {"type": "object"}})
             if "pages" in HOW:
                 result["nextCursor"] = f"{asked.get('params', {}).get('cursor', '')}x"[-3:]
         case "tools/call":

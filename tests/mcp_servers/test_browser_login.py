@@ -24,6 +24,7 @@ from satchel import (
     SatchelError,
     Settings,
     SseServer,
+    tool,
 )
 from satchel.mcp_servers import login_auth
 from satchel.mcp_servers.browser_login import LoginDialog, log_in
@@ -122,6 +123,12 @@ def expire(box, server, folder):
     box.authority.access.clear()
 
 
+@tool
+def nearly() -> str:
+    """Have nearly the name of another tool."""
+    return ""
+
+
 def until(true):
     end = time.monotonic() + ENOUGH
     while not true():
@@ -150,6 +157,23 @@ def test_a_server_that_needs_a_login_says_so_and_is_not_asked_again(running, fol
         assert left_alone()
         asked = len(box.requests)
     assert len(box.requests) == asked
+
+
+def test_a_model_hears_that_the_server_needs_a_login(running, folder):
+    box = running()
+    server = HttpServer(box.url)
+    advice = "server 'box' needs a login. Ask the user to run: satchel mcp login box. Continue "
+    with satchel_of(folder, server) as app:  # never connected
+        assert "It may be a tool of a server that is not connected: " + advice in (echoed(app).text)
+        app.register_tool(nearly, name="ech")
+        assert "Did you mean" not in echoed(app).text
+    logged_in(server, folder)
+    with satchel_of(folder, server):
+        pass
+    TokenStore(folder, server).delete()
+    with satchel_of(folder, server) as app:  # known by its pins
+        assert echoed(app).text.startswith(f"Tool 'echo' cannot be used now: {advice}")
+        assert "It needs a login" in app.catalog.groups["box"].description
 
 
 def test_a_running_program_uses_a_login_as_soon_as_it_is_there(running, folder):

@@ -210,20 +210,23 @@ def test_a_name_that_is_taken_gets_that_of_the_server_in_front(app, plain):
         return text
 
     app.register_tool(echo)
-    app.register_mcp_server(plain("echo", "load_skill", "a.b"), name="one", group="basic")
+    app.register_mcp_server(
+        plain("echo", "load_skill", "Load-Skill", "a.b"), name="one", group="basic"
+    )
     app.register_mcp_server(plain("echo", "a.b"), name="two", group="basic")
-    names = ["a_b", "echo", "one_echo", "one_load_skill", "two_a_b", "two_echo"]
+    names = ["a_b", "echo", "one_Load-Skill", "one_echo", "one_load_skill", "two_a_b", "two_echo"]
     assert [*app.catalog.tools] == names
     assert called(app, "two_echo", {"n": 2}).text == '{"n": 2}'
     one, two = [item.message for item in app.catalog.diagnostics if "renamed" in item.code]
     assert one == (
-        "tools of MCP server 'one': 'a.b' is called 'a_b' here because model APIs reject its name; "
+        "tools of MCP server 'one': 'Load-Skill' is called 'one_Load-Skill' here because every "
+        "session has that name; 'a.b' is called 'a_b' here because model APIs reject its name; "
         "'echo' is called 'one_echo' here because the application has that name; 'load_skill' is "
         "called 'one_load_skill' here because every session has that name"
     )
     assert "'a.b' is called 'two_a_b' here because MCP server 'one' has that name" in two
     app.remove_tool("echo")
-    assert [*app.catalog.tools] == ["a_b", "echo", "one_load_skill", "two_a_b", "two_echo"]
+    assert [*app.catalog.tools] == [*names[:3], *names[4:]]
 
 
 def test_no_server_gets_the_calls_of_what_another_offers_no_more(app, told, plain):
@@ -789,8 +792,19 @@ def test_tools_that_cannot_be_used_count_and_few_of_them_are_told(plain):
         app.register_mcp_server(plain(*bad, "echo"), name="box")
         told = [i.message for i in app.catalog.diagnostics if i.code == "mcp-tool-invalid"]
         assert codes(app) == ["mcp-tool-invalid"] * 21 + ["mcp-too-many-tools"]
-        assert told[20] == "80 more of its tools are left out"
+        assert told[20] == "MCP server 'box': 80 more of its tools are left out"
         assert not app.catalog.tools
+
+
+def test_a_tool_that_is_only_a_task_is_left_out(app, plain):
+    tasks = [described(name, execution={"taskSupport": name}) for name in ("required", "optional")]
+    app.register_mcp_server(plain(*tasks), name="box")
+    assert [*app.catalog.tools] == ["optional"]
+    (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-tool-invalid"]
+    assert problem.message == (
+        "MCP server 'box': tool 'required' is left out: it can only be called as a task of the "
+        "protocol, which Satchel does not do"
+    )
 
 
 def test_all_definitions_together_have_a_limit(plain):

@@ -215,6 +215,37 @@ def test_a_server_that_dies_during_a_call_may_have_done_it(app, raw, stateless):
     assert "may or may not have been done" in called(app, "echo").text
 
 
+@pytest.mark.parametrize("event", [b": alive\n\n", b"id: 1\ndata:\n\n"])
+def test_a_server_whose_stream_ends_during_a_call_may_have_done_it(app, raw, event):
+    server = raw()
+
+    def die(it):
+        it.send_response(200)
+        it.send_header("content-type", "text/event-stream")
+        it.end_headers()
+        it.wfile.write(event)
+        it.close_connection = True
+
+    server.doing["tools/call"] = die
+    app.register_mcp_server(HttpServer(server.url), name="raw", group="basic")
+    assert "may or may not have been done" in called(app, "echo").text
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "why"),
+    [
+        (429, {"retry-after": "7"}, "HTTP status 429; try again after 7 seconds"),
+        (429, {}, "HTTP status 429"),
+        (502, {}, "HTTP status 502; the call may or may not have been done"),
+    ],
+)
+def test_a_call_that_fails_with_a_status_says_which(app, raw, status, headers, why):
+    server = raw()
+    server.doing["tools/call"] = lambda it: it.answer(status, b"<html>", headers)
+    app.register_mcp_server(HttpServer(server.url), name="raw", group="basic")
+    assert called(app, "echo").text == f"the server 'raw' refused the call: {why}"
+
+
 # ---- server-sent events --------------------------------------------------------------------
 
 

@@ -106,6 +106,13 @@ def test_every_part_of_a_definition_counts(pins, part):
     assert [*pins.compare((replace(A, **part),)).drift] == ["a"]
 
 
+def test_what_no_model_sees_is_not_pinned_but_is_another_version(pins):
+    pins.compare((A,))
+    other = replace(A, mcp_fields={"icons": [{"src": "https://example.com/a.png"}]})
+    assert pins.compare((other,)).drift == {}
+    assert other.digest != A.digest
+
+
 def test_what_is_new_or_renamed_is_told(pins):
     pins.compare((A,))
     odd = whys(pins.compare((replace(A, name="c"), B)))

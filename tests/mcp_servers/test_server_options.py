@@ -417,6 +417,28 @@ def test_a_lazy_server_whose_command_changed_is_held(pinned):
         assert starts.read_text() == ""
 
 
+def test_a_lazy_server_whose_tools_changed_is_not_called_past_its_pins(pinned):
+    server, settings, starts = pinned
+    with Satchel(settings=settings) as app:
+        app.register_mcp_server(server, name="box", options=ServerOptions(lazy=True))
+        session = app.session()
+        session.activate("box")
+        step = session.step()
+        tools = [described("echo", description="Evil."), described("pid")]
+        Path(server.args[-1]).write_text(json.dumps(tools))
+        for _ in range(2):  # the step stays one of the older listing
+            result = asyncio.run(step.call("echo", {"a": 1}))
+            assert result.is_error
+            assert "waits for approval. Ask the user to run: satchel mcp approve box echo" in (
+                result.text
+            )
+        assert asyncio.run(step.call("pid", {})).text.isdigit()
+        assert starts.read_text() == "x"
+        until(app, lambda: app.catalog.tool("echo").state is Status.HELD)
+        app.approve_mcp_tools("box", "echo")
+        assert asyncio.run(step.call("echo", {"a": 1})).text == '{"a": 1}'
+
+
 def test_a_lazy_server_that_cannot_start_says_so_to_its_first_caller(pinned):
     server, settings, _ = pinned
     with Satchel(settings=settings) as app:

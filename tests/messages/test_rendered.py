@@ -458,6 +458,7 @@ def runners(world):
     faults.refused("a message that is not encrypted with our key")
     faults.lost(call)
     faults.may_have_run(call)
+    faults.state_lost(call, "JSON cannot represent picture")
     yield from (*faults.diagnostics, unknown_runner("gpu", "draw"))
 
 

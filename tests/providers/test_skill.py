@@ -151,6 +151,17 @@ def test_an_equal_skill_is_the_same_finding():
     assert found(a_skill(body="Other."), before).manifest.body.strip() == "Other."
 
 
+def test_an_unchanged_skill_is_neither_written_nor_hashed_again(monkeypatch):
+    plain, skill = a_skill(), a_skill(files={"a.md": "x"}, front_matter={"metadata": {"team": "a"}})
+    of_plain, before = found(plain), found(skill)
+    monkeypatch.setattr("satchel.providers.skill.digest_of", None)
+    assert found(plain, of_plain) is of_plain
+    assert found(skill, before) is before
+    monkeypatch.undo()
+    skill.front_matter["metadata"]["team"] = "b"
+    assert found(skill, before).manifest.metadata == {"team": "b"}
+
+
 def test_files_that_cannot_be_listed_are_a_fault_of_the_skill():
     class Broken(Lazily):
         def __iter__(self):

@@ -15,7 +15,7 @@ pytest.importorskip("docket", reason="pydocket is not installed")
 
 from satchel.remote import CatalogBoard, RemoteRunner, ToolWorker
 from satchel.remote.docket_json import json_only, open_docket
-from satchel.remote.remote_keys import TASK, RemoteKeys
+from satchel.remote.remote_keys import TASK, RemoteKeys, line_name
 from satchel.remote.sealed_envelope import EnvelopeError, as_text, mark_of, seal
 from satchel.tools.runner import Runner
 
@@ -87,8 +87,9 @@ async def draw() -> int:
 """
 
 
-def mark(digest):
-    return mark_of(KEY.encode(), digest)
+def mark(digest, group="acme"):
+    """Return the mark of the queue for the tools of a group; without one, of the plugin's own."""
+    return mark_of(KEY.encode(), line_name(digest, [group]))
 
 
 @pytest.fixture
@@ -156,6 +157,62 @@ def test_the_state_goes_there_and_comes_back_and_metadata_goes(folder, url):
             result = await session.call("remember", {"word": "tree"}, context=context)
             assert result.text == "ann"
             assert session.state == {"word": "tree"}
+
+    asyncio.run(main())
+
+
+def test_a_worker_of_some_groups_gets_no_calls_of_others(folder, url):
+    async def main():
+        async with serving(folder, url, groups=["gpu"]), hosting(folder, url) as session:
+            session.activate("gpu")
+            assert (await session.call("draw")).text == "1"
+            assert (await session.call("where")).error_code == "no_worker"
+            async with serving(folder, url):
+                calls = [session.call("where") for _ in range(10)]
+                assert not any(result.is_error for result in await asyncio.gather(*calls))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("calls", "reason"),
+    [
+        ([("later", {"word": "a"}), ("later", {"word": "b"})], "another call changed word"),
+        ([("keep_object", {})], "JSON cannot represent thing"),
+    ],
+)
+def test_a_change_of_the_state_that_is_lost_is_reported(folder, url, calls, reason, write_plugin):
+    tools = """
+        import asyncio
+        from satchel import ToolContext, tool
+
+        HERE = []
+
+        @tool
+        async def later(word: str, context: ToolContext) -> None:
+            "Remember once two calls are here."
+            HERE.append(word)
+            while len(HERE) < 2:
+                await asyncio.sleep(0.001)
+            context.state["word"] = word
+
+        @tool
+        async def keep_object(context: ToolContext) -> None:
+            "Keep."
+            context.state["thing"] = object()
+    """
+    write_plugin(folder, "acme", tools=tools)
+
+    async def main():
+        async with serving(folder, url):
+            with Satchel(plugins=[folder]) as app:
+                runner = RemoteRunner(url, key=KEY, otherwise="refuse")
+                app.register_runner(runner)
+                session = app.session()
+                await asyncio.gather(*(session.call(name, given) for name, given in calls))
+                (found,) = runner.diagnostics
+                assert (found.code, reason in found.message) == ("remote-state-lost", True)
+                await runner.aclose()
 
     asyncio.run(main())
 

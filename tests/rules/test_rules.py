@@ -30,9 +30,11 @@ PROCESS_WIDE = {
     ("sources/code_snapshots.py", "_finder"): "the interpreter has one list of finders",
     ("sources/module_exchange.py", "_lock"): "the interpreter has one table of modules",
     ("sources/importer.py", "_serial"): "module names must differ in the whole process",
+    ("scan/lure_finder.py", "_stem"): "a word has one stem",
     ("tools/callables.py", "_THREADS"): "all satchels use the same idle threads again",
     ("sources/code_units.py", "_known_digest"): "equal stamps of a file mean an equal digest",
     ("sources/skill_cache.py", "_version"): "the process has one version of Satchel",
+    ("runtime/program_runner.py", "_can_bound"): "an installed bubblewrap keeps its options",
     ("session/search_tools.py", "search_tool"): "one tool for each kind of search",
 }
 """Module-level values that may change, each with the reason."""
@@ -479,6 +481,7 @@ POSIX_NAMES = {
 POSIX_USES = {
     "cli/signal_handling.py: add_signal_handler": "left out where it raises NotImplementedError",
     "sources/trust_record.py: geteuid": "only where it exists",
+    "mcp/bearer_tokens.py: geteuid": "only where it exists",
     "mcp/worker_main.py: resource": "no limit where it cannot be imported",
     "mcp/worker_main.py: setrlimit": "no limit where it cannot be imported",
     "runtime/process_group.py: killpg": "not on Windows",

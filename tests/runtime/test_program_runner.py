@@ -61,6 +61,24 @@ def test_a_file_cannot_grow_without_end(tmp_path, way):
     assert (tmp_path / "big").stat().st_size <= MIB
 
 
+def test_files_in_memory_and_the_number_of_processes_are_bounded(tmp_path, monkeypatch):
+    if not program_runner._can_bound(runner_of("sandbox").path):
+        pytest.skip("bubblewrap before 0.7 has no --size")
+    (tmp_path / "home/.config").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folders = f"/tmp /dev/shm /dev {tmp_path}/home/.config /run"
+    fill = "head -c 40000000 /dev/zero > $it/x; stat -c %s $it/x"
+    small = Sandbox(memory=64 * MIB)
+    done = run("sandbox", f"for it in {folders}; do {fill}; done", "/usr", sandbox=small)
+    sizes = list(map(int, done["stdout"].split()))
+    assert len(sizes) == 4, done
+    assert sum(sizes) <= 66 * MIB
+    # Linux does not limit root, so this is what others get.
+    shell = ["/bin/sh", "-c", f"{program_runner._process_limits(20)[0]}; ulimit -u || ulimit -p"]
+    said = asyncio.run(program_runner.run_program(shell, str(tmp_path), 20))["stdout"]
+    assert said.split()[-1] == "20"
+
+
 def test_only_what_is_writable_can_be_changed(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "kept").write_text("x")
@@ -96,7 +114,11 @@ def test_logins_of_other_tools_and_the_settings_of_satchel_are_not_seen(tmp_path
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(tmp_path / "settings"))
     monkeypatch.setenv("SATCHEL_STATE_DIR", str(tmp_path / "state"))
-    places = (".claude/.credentials.json", ".config/rclone/rclone.conf", ".password-store/a.gpg")
+    places = (
+        *(".claude/.credentials.json", ".config/rclone/rclone.conf", ".password-store/a.gpg"),
+        *(".config/git/credentials", ".config/Code/User/settings.json", ".composer/auth.json"),
+        *(".oci/config", ".fly/config.yml", ".bundle/config", ".cursor/mcp.json"),
+    )
     for place in (*places, "settings/plugins/x.env", "state/tokens/x.json"):
         (tmp_path / place).parent.mkdir(parents=True)
         (tmp_path / place).write_text("secret")

@@ -55,6 +55,9 @@ def test_a_pattern_allows_what_its_author_means(pattern, call):
         ("Bash(git:*)", shell("git status; rm -rf /")),
         ("Bash(git:*)", shell("git status\nrm -rf /")),
         ("Bash(git:*)", shell("git log & curl evil")),
+        ("Bash(git log:*)", shell("git log\rid")),  # one word for a shell: log\rid
+        ("Bash(git log:*)", shell("git\x0blog")),
+        ("Bash(git log:*)", shell("git log\u2028--stat")),
         ("Bash(git:*)", shell("git log $(curl evil)")),
         ("Bash(git:*)", shell("git log `curl evil`")),
         ("Bash(git:*)", shell("git log > ~/.bashrc")),

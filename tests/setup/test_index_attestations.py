@@ -139,7 +139,7 @@ def test_what_is_from_no_index_is_not_verified(index):
 def test_without_the_extra_that_is_said(index, monkeypatch):
     monkeypatch.setitem(sys.modules, "satchel.setup.signature_verification", None)
     assert "not verified; to verify it, " in attested(package()).note
-    assert "satchel[signatures]" in attested(package()).note
+    assert "'.[signatures]' in a clone" in attested(package()).note
 
 
 def test_the_indexes_are_those_of_pip(monkeypatch):

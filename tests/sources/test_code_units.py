@@ -9,7 +9,7 @@ from satchel.sources import code_units
 from satchel.sources.code_units import plugin_unit, requested_variables, settings_unit, skill_unit
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import Precedence, RootKind, search_root
-from satchel.sources.selection import parse_selection
+from satchel.sources.selection import parse_selection, read_selection
 from satchel.sources.skill_scan import scan_skills
 
 
@@ -189,9 +189,10 @@ def test_a_file_named_as_the_servers_of_a_plugin_counts_apart(tmp_path):
     (bundle / "MCP servers").write_text("2")
     assert plugin(tmp_path).digest != before.digest
     assert not before.problem
-    args[0] = "${CLAUDE_PLUGIN_ROOT}/../../x"
-    (bundle / ".mcp.json").write_text(json.dumps(servers))
-    assert "leads out" in plugin(tmp_path).problem
+    for outside in ("${CLAUDE_PLUGIN_ROOT}/../../x", "file:///x/%2e%2e/y", f"{tmp_path}/other.js"):
+        args[0] = outside
+        (bundle / ".mcp.json").write_text(json.dumps(servers))
+        assert "outside of its folder" in plugin(tmp_path).problem
 
 
 def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(tmp_path):
@@ -215,6 +216,29 @@ def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(
     [
         ("command = 'uvx'\nargs = ['mcp-server-time']", True),
         ("command = 'npx'\nargs = ['-y', '@acme/server@1.0', '--port=80']", True),
+        ("command = 'npx'\nargs = ['mcp-remote', 'https://x.example/mcp?a=%20', '-v']", True),
+        ("command = 'npx'\nargs = ['-p=acme', '--', 'serve', '--header', 'X-Key: a1']", True),
+        ("command = 'uvx'\nargs = ['--from=tool[all]==2.*', '--python', '3.12', 'x']", True),
+        ("command = 'uvx'\nargs = ['serve']\ncwd = '.'", True),
+        ("command = 'uvx'\nargs = ['serve']\ncwd = 'sub'", False),
+        ("command = 'npx'\nargs = ['-c', 'sh sub/run.sh']", False),
+        ("command = 'npx'\nargs = ['-c', 'ls|sh']", False),
+        ("command = 'npx'\nargs = ['--workspaces', 'serve']", False),
+        ("command = 'npx'\nargs = ['-p', 'acme', 'sh', '-c', 'make']", False),
+        ("command = 'npx'\nargs = ['serve', 'sh sub/run.sh']", False),
+        ("command = 'npx'\nargs = ['serve', 'sh s*b/run.sh']", False),
+        ("command = 'npx'\nargs = ['serve', '-qcsub']", False),
+        ("command = 'npx'\nargs = ['serve', 'sub/run']", False),
+        ("command = 'npx'\nargs = ['serve', '--url=https://x/$(sh)']", False),
+        ("command = 'npx'\nargs = ['serve', '/proc/self/cwd/sub']", False),
+        ("command = 'uvx'\nargs = ['-chere.txt', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--from', 'file:///%63/sub', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--from', '/proc/self/cwd/sub', 'serve']", False),
+        ("command = 'uvx'\nargs = ['serve', 'file://%73ub']", False),
+        ("command = 'uvx'\nargs = ['python', '-m', 'unittest']", False),
+        ("command = 'uvx'\nargs = ['serve', '-m', 'sub.run']", False),
+        ("command = 'uvx'\nargs = ['serve', 1]", True),
+        ("command = 'uvx'\nargs = ['--quiet']", False),
         ("command = 'uvx'\nargs = ['--from', 'my tool', 'serve']", False),
         ("command = 'uvx'\nargs = ['--with=here.txt', 'serve']", False),
         ("command = 'uvx'\nargs = ['--from', '.', 'serve']", False),
@@ -228,11 +252,28 @@ def test_a_server_that_is_fetched_by_name_does_not_count_the_files_of_the_projec
     folder, table, is_fetched
 ):
     (folder / "my tool").mkdir()
+    (folder / "sub").mkdir()
+    (folder / "sub/run.sh").write_text("")
     (folder / "here.txt").write_text("serve")
     text = f"[mcp.box]\n{table}\n"
     before = settings(folder, text)
     (folder / "new.py").write_text("")
     assert (settings(folder, text).digest == before.digest) is is_fetched
+
+
+def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):
+    servers = {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}
+    (folder / ".mcp.json").write_text(json.dumps(servers))
+
+    def read():
+        user = str(folder / "user.toml")
+        files = read_selection(user, str(folder / "satchel.toml")).files
+        (file,) = (file for file in files if file.servers)
+        return settings_unit(file, str(folder))
+
+    before = read()
+    (folder / "new.py").write_text("")
+    assert read().digest == before.digest
 
 
 def test_what_npx_would_run_in_a_project_counts(folder):

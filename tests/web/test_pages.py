@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from dev_servers import HOSTILE, PATIENCE
@@ -14,6 +15,7 @@ from satchel.web.workbench import DevOptions, Workbench
 
 PAGES = ["/catalog", "/prompt", "/problems", "/tools/add", "/sessions/1", "/timeline"]
 PAGES += ["/servers", "/plugins", "/skills/pdf"]
+SHAPES = (Path(__file__).parents[2] / "docs/reference/json.md").read_text()
 
 
 def record(pages, path: str) -> dict:
@@ -168,6 +170,15 @@ def test_the_prompt_is_that_of_a_session(pages, bench):
     assert page["characters"] == len(page["prompt"])
     assert [part["name"] for part in page["parts"]] == ["skills", "notes", "sections"]
     assert (page["budget"], page["listing"]["form"]) == (16_000, "full")
+
+
+def test_the_page_of_the_prompt_counts_the_schemas_that_are_sent_with_it(pages, bench):
+    sent = bench.app.session().step().schemas("mcp")
+    schemas = record(pages, "/prompt.json")["schemas"]
+    assert schemas["tools"] == len(sent) > 0
+    assert schemas["characters"] == len(json.dumps(sent, ensure_ascii=False))
+    assert 0 < schemas["tokens"] < schemas["characters"]
+    assert f"{schemas['characters']:,} characters of JSON" in pages.get("/prompt").text
 
 
 def test_a_long_prompt_is_shown_to_its_end(folders, bench, visit):
@@ -668,3 +679,24 @@ def test_leaving_the_page_ends_the_call(bench):
         assert bench.running == {}
 
     asyncio.run(asyncio.wait_for(run(), PATIENCE))
+
+
+DEV_PAGES = {
+    "catalog": "/catalog.json",
+    "prompt": "/prompt.json",
+    "problems": "/problems.json",
+    "a tool": "/tools/add.json",
+    "a skill": "/skills/pdf.json",
+    "a session": "/sessions/1.json",
+    "a step": "/sessions/1/steps/1.json",
+    "timeline": "/timeline.json",
+    "servers": "/servers.json",
+    "plugins": "/plugins.json",
+}
+
+
+@pytest.mark.parametrize(("page", "path"), DEV_PAGES.items())
+def test_the_data_of_a_page_has_the_keys_of_the_reference(pages, bench, page, path):
+    bench.conversation(1).take_step()
+    (shape,) = re.findall(rf"^### dev, {page}\n\nKeys: (.*)$", SHAPES, re.MULTILINE)
+    assert re.findall(r"`(\w+)`", shape) == list(record(pages, path))

@@ -26,7 +26,7 @@ def server(folders, box):
     (folders / "satchel.toml").write_text(f'[mcp.box]\nurl = "{box.url}"\n')
     with Satchel(project=Project(".", trust="code"), settings=Settings(mcp_servers=True)) as app:
         app.wait_for_mcp_servers()
-        server = DevServer(Workbench(app, DevOptions()))
+        server = DevServer(Workbench(app, DevOptions(source_options=("--skills", "more"))))
         yield server
         server.stop()
 
@@ -42,6 +42,17 @@ def test_a_login_is_begun_on_the_page_and_used_at_once(server, open_page):
     assert "Log in" not in page.inner_text("#servers")
 
 
+@pytest.mark.parametrize("path", ["/servers", "/problems"])
+def test_the_pages_name_one_command_that_logs_in(server, open_page, path):
+    page = open_page(server, path)
+    assert "satchel mcp login --skills more box" in page.inner_text("main")
+
+
+def test_the_state_of_a_server_has_one_name(server, open_page):
+    page = open_page(server, "/servers")
+    assert page.inner_text("#servers .chip.revoked") == "revoked"
+
+
 def test_the_address_of_a_browser_elsewhere_can_be_pasted(server, open_page, box):
     page = open_page(server, "/servers")
     page.click("text=Log in to box")
@@ -51,6 +62,7 @@ def test_the_address_of_a_browser_elsewhere_can_be_pasted(server, open_page, box
     answer = page.request.get(link, max_redirects=0)
     page.fill("[name=address]", "http://127.0.0.1:1/callback?code=forged&state=forged")
     page.click("text=Use it")
+    page.wait_for_selector("#toast:has-text('not the address at which the login ends')")
     page.fill("[name=address]", answer.headers["location"])
     page.click("text=Use it")
     page.wait_for_selector("a.chip:has-text('echo')")

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from satchel.catalog.catalog_entries import Entry, Status
+from satchel.catalog.catalog_entries import Entry, SkillEntry, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.mixed_scripts import skeleton
 from satchel.text import escaped
 
 if TYPE_CHECKING:
-    from satchel.catalog.catalog_entries import PluginEntry, SkillEntry, ToolEntry
+    from satchel.catalog.catalog_entries import PluginEntry, ToolEntry
     from satchel.diagnostics import Diagnostic
 
 E = TypeVar("E", bound=Entry)
@@ -25,9 +25,10 @@ def resolve_skills(entries: Iterable[SkillEntry]) -> list[SkillEntry]:
     """Serve the entry with the highest precedence, then the first by rank.
 
     A copy is not a conflict: the same SKILL.md, and other files of the same names and sizes.
+    A broken copy in a hidden folder does not matter while the visible skill is served.
     A name of another alphabet that reads like one that is served yields, whatever its precedence.
     """
-    return _without_look_alikes(_resolve(entries, _skill_diagnostic))
+    return _without_look_alikes(_without_mirrors(_resolve(entries, _skill_diagnostic)))
 
 
 def resolve_tools(entries: Iterable[ToolEntry]) -> list[ToolEntry]:
@@ -62,6 +63,33 @@ def _resolve(entries: Iterable[E], diagnose: Callable[[E, E], Diagnostic]) -> li
     return resolved
 
 
+def _without_mirrors(skills: list[SkillEntry]) -> list[SkillEntry]:
+    """Mark broken skills of hidden folders as shadowed if the visible one is served."""
+    if not any(skill.state is Status.FAILED and _is_hidden(skill) for skill in skills):
+        return skills
+    served = {(it.source, it.name): it for it in skills if it.is_served and not _is_hidden(it)}
+    return [
+        _mirror(served[skill.source, skill.name], skill)
+        if skill.state is Status.FAILED
+        and _is_hidden(skill)
+        and (skill.source, skill.name) in served
+        else skill
+        for skill in skills
+    ]
+
+
+def _mirror(winner: SkillEntry, broken: SkillEntry) -> SkillEntry:
+    reason = broken.diagnostics[0].message if broken.diagnostics else "cannot be read"
+    problem = make_diagnostic(
+        "skill-mirrored",
+        Where(broken.path),
+        f"is a broken copy of {winner.path}, in a hidden folder; the visible one is served: "
+        f"{reason}",
+        "remove the copy, or write it again",
+    )
+    return replace(broken, state=Status.SHADOWED, diagnostics=(problem,))
+
+
 def _without_look_alikes(skills: list[SkillEntry]) -> list[SkillEntry]:
     served = {skill.name.casefold(): skill for skill in skills if skill.is_served}
     for at, skill in enumerate(skills):
@@ -86,6 +114,9 @@ def unshadowed(entry: E) -> E:
     """Return an entry of the previous catalog as it was before name conflicts were resolved."""
     if entry.state is not Status.SHADOWED:
         return entry
+    if isinstance(entry, SkillEntry) and entry.manifest is None:
+        problems = entry.finding.problems if entry.finding else ()
+        return replace(entry, state=Status.FAILED, diagnostics=problems)
     kept = entry.diagnostics[:-1]
     stale = any(item.code in SAY_LAST_GOOD for item in kept)
     return replace(entry, state=Status.STALE if stale else Status.OK, diagnostics=kept)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from satchel.catalog.catalog_entries import HOST, PluginEntry, Status, ToolEntry
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.lazy_dataclass import dataclass
-from satchel.names import SESSION_TOOLS
+from satchel.names import SESSION_TOOLS, reads_like_session_tool
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
@@ -50,7 +50,7 @@ def hold_newcomers(
     held: dict[int, Diagnostic] = {}
     for name, rivals in by_name.items():
         served = [entry for entry in rivals if entry.is_served and entry.source != HOST]
-        if name in SESSION_TOOLS:
+        if reads_like_session_tool(name):
             held |= {id(entry): _replaces_own(entry) for entry in served if not _is_remote(entry)}
         elif len(rivals) > 1 or (absent and served):
             held |= _held_by_owner(name, served, absent, rules)
@@ -107,10 +107,11 @@ def _hold(entry: ToolEntry, problem: Diagnostic) -> ToolEntry:
 
 
 def _replaces_own(entry: ToolEntry) -> Diagnostic:
+    has_name = "has the name of" if entry.name in SESSION_TOOLS else "reads like"
     return make_diagnostic(
         "tool-name-held",
         Where(entry.path),
-        f"tool {entry.name!r} of {entry.source!r} has the name of a built-in tool of the session, "
+        f"tool {entry.name!r} of {entry.source!r} {has_name} a built-in tool of the session, "
         "which stays",
         f"satchel enable {quote(entry.address)}; or rename it",
     )

@@ -61,7 +61,6 @@ class Sources:
         *,
         run_code: bool,
         servers: bool = False,
-        serves: bool = False,
         wait: bool = True,
         patience: float | None = None,
         plugins_too: bool = False,
@@ -73,11 +72,11 @@ class Sources:
         """Return a `Satchel` of these sources; it is closed when the command ends.
 
         Plugins are imported only with `run_code`. With `servers`, the declared MCP servers are
-        connected first, or with `wait=False` in the background. With `serves`, they may ask the
-        MCP clients that are served. `patience` is how many seconds servers are waited for, and
-        plugins if `plugins_too`; by default, until each is there or has failed. With `is_quiet`,
-        nothing is written about folders that bring nothing or are not read. With `is_unhurried`, a
-        watch sees edits a little later, and costs much less while there are none.
+        connected first, or with `wait=False` in the background. `patience` is how many seconds
+        servers are waited for, and plugins if `plugins_too`; by default, until each is there or
+        has failed. With `is_quiet`, nothing is written about folders that bring nothing or are not
+        read. With `is_unhurried`, a watch sees edits a little later, and costs much less while
+        there are none.
         """
         if run_code:
             log_to_stderr()
@@ -96,7 +95,9 @@ class Sources:
             run_code=run_code,
             settings=satchel.Settings(
                 mcp_servers=servers,
-                ask_mcp_clients=serves,
+                # As in `serve`: a server may list more tools to a client that answers it, and
+                # what is listed to another command first is what is pinned.
+                ask_mcp_clients=servers,
                 limits=satchel.Limits(**{**(limits or {}), **most}),
                 plugin_wait=patience if plugins_too else None,
                 pace=satchel.WatchTimings(step=_CALM_STEP if is_unhurried else _STEP),

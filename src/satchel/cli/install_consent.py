@@ -7,6 +7,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from email.parser import HeaderParser
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from satchel.reports.server_text import declaration_text
 from satchel.reports.short_texts import count
 from satchel.settings import MIB, Limits
 from satchel.sources.code_units import LISTING, CodeUnit, plugin_unit
-from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.file_reader import UnreadableFileError, is_inside, read_regular
 from satchel.sources.marketplaces import MARKETPLACE_FILE
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_scan import scan_plugins
@@ -35,7 +36,15 @@ _METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 
 def code_of(plugin: PluginFinding) -> CodeUnit | None:
     """Return what of a plugin's folder could run, `None` if nothing could."""
-    return plugin_unit(plugin, plugin.path)
+    unit, chosen = plugin_unit(plugin, plugin.path), plugin.chosen
+    if unit is None or not chosen:
+        return unit
+    files = {
+        name: file
+        for name, file in unit.files.items()
+        if name == LISTING or any(is_inside(name, path) for path in chosen)
+    }
+    return replace(unit, files=files) if files.keys() - {LISTING} else None
 
 
 def lines_of_folder(

@@ -109,6 +109,8 @@ class Installer:
     """Whether the user agreed already to run what is installed."""
     signer: Signer | None = None
     """Who must have signed it."""
+    base: str = ""
+    """A folder that is gone afterwards: messages show paths from there."""
 
     def install(self, what: str) -> list[Installed]:
         """Install a folder, a project, a file or a distribution. Raises `SatchelError`."""
@@ -176,17 +178,18 @@ class Installer:
         """Install the plugin of a folder, or one of a marketplace. Raises `SatchelError`."""
         path = source if isinstance(source, str) else source.path
         plugin, manifest = self._read_valid(source)
+        shown = self._shown(path)
         name, target = manifest.name, os.path.join(own_plugins(), manifest.name)
         home = os.path.realpath(os.path.dirname(target))
         if is_inside(os.path.realpath(path), home):
-            raise SatchelError("is already in the folder of installed plugins", where=path)
+            raise SatchelError("is already in the folder of installed plugins", where=shown)
         is_known = format_of(target) is not None or is_marketplace(target)
         if os.path.lexists(target) and not (is_known or os.path.islink(target)):
             raise SatchelError("exists and is not a plugin; nothing was installed", where=target)
         hook, unit = self._find_hook(plugin), code_of(plugin)
         if unit is not None and unit.problem:
             message = f"cannot be compared completely: {unit.problem}; nothing was installed"
-            raise SatchelError(message, where=path)
+            raise SatchelError(message, where=shown)
         lines = lines_of_folder(plugin, unit, hook)
         require_consent(lines, self.terminal, agrees=self.agrees)
         texts = self._collect_values(name, manifest.config)
@@ -200,7 +203,7 @@ class Installer:
                 staged = staged_link(path, target)
             else:
                 # With the files that let its plugin be used alone.
-                staged = staged_copy(path, target, files_of_choice(plugin))
+                staged = staged_copy(path, target, files_of_choice(plugin), plugin.chosen)
                 try:
                     require_unchanged(unit, staged)
                 except SatchelError:
@@ -248,10 +251,15 @@ class Installer:
             path, problems, plugin = source.path, check_plugins([source]).problems, source
         for item in dict.fromkeys(problems):
             if item.severity is not Severity.INFO:
-                self.console.say(diagnostic_line(item))
+                where = replace(item.where, path=self._shown(item.where.path))
+                self.console.say(diagnostic_line(replace(item, where=where)))
         if plugin is None or plugin.manifest is None or has_error(problems):
-            raise SatchelError("has errors; nothing was installed", where=path)
+            raise SatchelError("has errors; nothing was installed", where=self._shown(path))
         return plugin, plugin.manifest
+
+    def _shown(self, path: str) -> str:
+        is_below = self.base and is_inside(path, self.base)
+        return os.path.relpath(path, self.base) if is_below else path
 
     def _find_hook(self, plugin: PluginFinding) -> SetupHook | None:
         hook = find_setup_hook(plugin)

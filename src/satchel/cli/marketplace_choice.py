@@ -11,7 +11,7 @@ from satchel.names import near_misses
 from satchel.settings import Limits
 from satchel.sources.marketplaces import MARKETPLACE_FILE, is_marketplace, read_listing
 from satchel.sources.plugin_findings import PluginFinding
-from satchel.sources.plugin_formats import PluginFormat, format_of
+from satchel.sources.plugin_formats import PluginFormat, format_of_listed
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import RootKind, search_root
 from satchel.text import one_line, shorten
@@ -59,7 +59,7 @@ def files_of_choice(plugin: PluginFinding) -> Mapping[str, str]:
     is_listing = is_marketplace(plugin.path)
     if plugin.format is not PluginFormat.CLAUDE or not (plugin.listed or is_listing):
         return {}
-    if (form := format_of(plugin.path)) not in {None, PluginFormat.CLAUDE}:
+    if (form := format_of_listed(plugin.path)) not in {None, PluginFormat.CLAUDE}:
         message = f"cannot be installed alone: its entry replaces its {form}"
         raise SatchelError(message, where=plugin.path, fix="use the whole marketplace")
     return {MARKETPLACE_FILE: plugin.listed.listing() if plugin.listed else _EMPTY_LISTING}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
 from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
 from satchel.errors import SatchelError
+from satchel.mixed_scripts import mixes_scripts
 from satchel.reports.server_text import declaration_text, masked_value
 from satchel.reports.short_texts import count, short_path
 from satchel.setup.source_records import AddedFolder
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from satchel.sources.project_inventory import ProjectInventory
 
 _NO_FILE = "/dev/null"
+_OTHERS = re.compile(r"[^\0-\x7f]")
 
 
 def shown_text(text: str) -> str:
@@ -33,6 +36,17 @@ def shown_text(text: str) -> str:
 def shown_line(text: str) -> str:
     """Return a line in which control and invisible characters are written out."""
     return replace_hidden(text, lambda letter: ascii(letter)[1:-1])
+
+
+def _shown_server(text: str) -> str:
+    """Return a line in which also all but ASCII in addresses and mixed words is written out."""
+    words = (
+        _OTHERS.sub(lambda letter: ascii(letter[0])[1:-1], word)
+        if "://" in word or mixes_scripts(word)
+        else word
+        for word in shown_text(text).split(" ")
+    )
+    return " ".join(words)
 
 
 def print_inventory(inventory: ProjectInventory, console: Console) -> None:
@@ -47,7 +61,7 @@ def print_inventory(inventory: ProjectInventory, console: Console) -> None:
         f"{item.name} ({item.owner}): {declaration_text(item.declared)}"
         for item in inventory.servers
     ]
-    _section(console, "server", servers)
+    _section(console, "server", servers, _shown_server)
     _section(console, "variable", inventory.variables)
     _section(console, "enabling pattern", inventory.enabled)
     _section(console, "enabled installed plugin", inventory.enabled_packages)
@@ -79,12 +93,14 @@ def _source_lines(folder: str) -> list[str]:
     ]
 
 
-def _section(console: Console, noun: str, lines: Iterable[str]) -> None:
+def _section(
+    console: Console, noun: str, lines: Iterable[str], shown: Callable[[str], str] = shown_text
+) -> None:
     lines = list(lines)
     if lines:
         console.out(f"{count(len(lines), noun)}:")
     for line in lines:
-        console.out(f"  {shown_text(line)}")
+        console.out(f"  {shown(line)}")
 
 
 def _skill_line(found: Any, base: str) -> str:

@@ -38,13 +38,16 @@ class UnitPlacer:
         if unit.plugin is not None and not self.folder.is_project:
             # It may need values, and have a setup: that is what the installer is for.
             terminal = Terminal(self.console, no_input=False)
-            installer = Installer(console=self.console, terminal=terminal, values={}, agrees=True)
+            base = "" if source.address.kind == "folder" else source.top
+            installer = Installer(
+                console=self.console, terminal=terminal, values={}, agrees=True, base=base
+            )
             installed = installer.install_folder(unit.plugin)
             print_installed(self.console, installed, as_json=False)
         else:
             verb = "updated" if os.path.lexists(target) else "added"
             with exclusive_change(target, self.console.say):
-                staged = staged_copy(unit.folder, target, files_of(unit))
+                staged = staged_copy(unit.folder, target, files_of(unit), unit.chosen)
                 try:
                     with Placement(staged, target) as placement:
                         placement.keep()
@@ -74,7 +77,8 @@ def require_valid(unit: SourceUnit) -> None:
 def as_placed(unit: SourceUnit) -> Iterator[str]:
     """Yield a folder with the files that a unit would have when it is placed."""
     with TemporaryDirectory(prefix="satchel-update-") as above:
-        yield staged_copy(unit.folder, os.path.join(above, "unit"), files_of(unit))
+        target = os.path.join(above, "unit")
+        yield staged_copy(unit.folder, target, files_of(unit), unit.chosen)
 
 
 def files_of(unit: SourceUnit) -> dict[str, str]:

@@ -51,7 +51,8 @@ def unit_lines(unit: SourceUnit, top: str) -> Iterator[str]:
         if names:
             yield f"  {label}: {one_line(_listed(names))}"
     yield from _servers(unit)
-    findings = list(scan_path(unit.folder))
+    paths = [os.path.join(unit.folder, path) for path in unit.chosen] or [unit.folder]
+    findings = [item for path in paths if os.path.lexists(path) for item in scan_path(path)]
     for item in findings[:_MOST_FINDINGS]:
         path = os.path.relpath(item.path, unit.folder)
         meaning = SCAN_RULES[item.rule].meaning
@@ -81,7 +82,8 @@ def _code(unit: SourceUnit) -> Iterator[str]:
 
 
 def _commands(unit: SourceUnit) -> Iterable[str]:
-    for path in unit.plugin.command_paths if unit.plugin else ():
+    paths = unit.plugin.command_paths if unit.plugin else ()
+    for path in filter(os.path.exists, paths):
         yield from (
             (entry.name for entry in list_folder(path, [])) if os.path.isdir(path) else [path]
         )

@@ -26,6 +26,7 @@ KNOWN_FIELDS = ("name", "description", "license", "compatibility", "metadata", "
 
 _KNOWN = frozenset(KNOWN_FIELDS)
 _FALSE = frozenset({"false", "no", "off", "0", ""})
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
 _DOUBTFUL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _REMOTE_BODY = "The instructions are at the server."
 _GROUP_FIELDS = ("groups", "include_tools", "adk_additional_tools")
@@ -267,22 +268,31 @@ def _name(fields: _Fields, folder: str) -> str:
         value = folder
     elif not isinstance(value, str):
         message = f"the name is {yaml_type_name(value)}, not text"
-        fields.report("skill-name-unsafe", "name", message, "Write the folder's name.")
+        fields.report("skill-name-unsafe", "name", message, _fix_of_name("", folder))
         return ""
     if value == folder and not skill_name_fault(value):
         return value  # Most names are good, and the other checks are slow.
     name = tidy_name(value)
     if fault := unsafe_name_fault(name):
         message = f"the name {quoted(name)} {fault}"
-        fields.report("skill-name-unsafe", "name", message, "Write the folder's name.")
+        fields.report("skill-name-unsafe", "name", message, _fix_of_name(name, folder))
     elif fault := skill_name_fault(value):
         message = f"the name {quoted(value)} {fault}"
-        fields.report("skill-name-shape", "name", message, "Rename the skill and its folder.")
+        fields.report("skill-name-shape", "name", message, _fix_of_name(name, folder))
     # A file system may store the folder's name in another Unicode normal form.
-    if value != folder and name != composed(folder):
+    elif value != folder and name != composed(folder):
         message = f"the name {quoted(name)} is not the folder's name, {quoted(folder)}"
         fields.report("skill-name-folder", "name", message, "Make them equal.")
     return name
+
+
+def _fix_of_name(name: str, folder: str) -> str:
+    """Return how to correct a name: with a good folder, nothing needs to be renamed."""
+    if not skill_name_fault(folder):
+        return f"Write 'name: {folder}'."
+    slug = _SEPARATORS.sub("-", name.lower()).strip("-")
+    example = "" if skill_name_fault(slug) else f", for example to '{slug}'"
+    return f"Rename the skill and its folder{example}."
 
 
 def _description(fields: _Fields, limits: Limits) -> str:

@@ -1,4 +1,4 @@
-"""Read bearer tokens from a file that only its owner may read.
+"""Read bearer tokens from a file that only its owner may read, or a secret that root mounted.
 
 A line has a token and the groups that its clients see; without groups, they see all that the
 server shows. `#` begins a comment.
@@ -17,6 +17,7 @@ SHORTEST = 16
 """The minimum length of a token: a shorter one could be guessed."""
 _LARGEST = 256 * 1024
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 # Opening a pipe would block; not every system has this flag.
 _CAREFULLY = getattr(os, "O_NONBLOCK", 0)
 
@@ -88,8 +89,12 @@ def _require_usable(path: str, status: os.stat_result) -> None:
         raise SatchelError("the token file is no regular file", where=path)
     if status.st_size > _LARGEST:
         raise SatchelError(f"the token file has more than {_LARGEST} bytes", where=path)
-    if status.st_mode & _OTHERS:
-        raise SatchelError("others may read the token file", where=path, fix=f"chmod 600 {path}")
+    # A secret of a container belongs to root, and so does a credential of systemd: its mode is
+    # not the reader's to change. (OpenSSH checks private keys in the same way.)
+    is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    if status.st_mode & (_OTHERS if is_own else _OTHERS_MAY_WRITE):
+        what = "read" if is_own else "change"
+        raise SatchelError(f"others may {what} the token file", where=path, fix=f"chmod 600 {path}")
 
 
 def _credential(path: str, token: str, *groups: str) -> Credential:

@@ -20,10 +20,10 @@ from satchel.mcp.tool_client import KEY, Context, ToolClient, is_stateless
 from satchel.mcp.view_cache import ClientView
 from satchel.names import near_misses
 from satchel.session.session import Session
-from satchel.text import one_line, shorten
+from satchel.session.tool_resolver import unknown_tool
+from satchel.text import shorten
 from satchel.tools import Item, Text, ToolCall, ToolChunk, ToolContext, ToolResult, failure
 
-_NAME_SHOWN = 80
 _PROGRESS_SHOWN = 2_000
 _LOADER, _READER = "load_skill", "read_skill_file"
 
@@ -54,9 +54,7 @@ async def call_tool(request: CallRequest) -> dict[str, Any]:
     client, name = request.client, request.params.name
     if name not in request.view.schemas and not _can_explain(request):
         near = near_misses(name, request.view.schemas)
-        meant = f" Did you mean {', '.join(near)}?" if near else ""
-        shown = shorten(one_line(name), _NAME_SHOWN)
-        raise MCPError(types.INVALID_PARAMS, f"There is no tool {shown!r}.{meant}")
+        raise MCPError(types.INVALID_PARAMS, unknown_tool(name, near, request.view.catalog))
     call = ToolCall(name=name, arguments=await _arguments(request), id=str(request.ctx.request_id))
     tool_client = ToolClient(request.ctx, client.level, request.params)
     try:
@@ -130,7 +128,7 @@ async def _arguments(request: CallRequest) -> dict[str, Any]:
 
 
 def _can_explain(request: CallRequest) -> bool:
-    """Return whether the session can say how to activate a tool, or why it is down."""
+    """Return whether the session can say how to activate a tool, or why it cannot be used."""
     name, view = request.params.name, request.view
     if not request.choice.enables(name):
         return False
@@ -138,7 +136,7 @@ def _can_explain(request: CallRequest) -> bool:
         return True
     return any(
         tool.name == name
-        and tool.state is Status.REVOKED
+        and tool.state in {Status.REVOKED, Status.HELD, Status.FAILED}
         and (request.client.mode.can_switch or not view.active.isdisjoint(tool.groups))
         for tool in view.catalog.all_tools
     )
@@ -146,6 +144,7 @@ def _can_explain(request: CallRequest) -> bool:
 
 def _without_paths(result: ToolResult, hide: Callable[[str], str]) -> ToolResult:
     content = (
-        Text(hide(block.text)) if isinstance(block, Text) else block for block in result.content
+        replace(block, text=hide(block.text)) if isinstance(block, Text) else block
+        for block in result.content
     )
     return replace(result, content=tuple(content))

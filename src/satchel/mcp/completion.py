@@ -13,7 +13,9 @@ from mcp.shared.exceptions import MCPError
 from satchel.catalog.catalog_entries import SkillEntry
 from satchel.errors import ToolError
 from satchel.mcp.skill_resources import TEMPLATE
+from satchel.mcp.tool_client import ToolClient
 from satchel.mcp.view_cache import ClientView
+from satchel.mcp_servers.client_callbacks import Caller
 from satchel.mcp_servers.server_offers import RemoteOffer, Suggestions
 from satchel.settings import Limits
 from satchel.text import has_hidden
@@ -29,7 +31,7 @@ _MAX_READ = 10_000
 
 
 async def completion(
-    params: types.CompleteRequestParams, shown: ClientView, limits: Limits
+    params: types.CompleteRequestParams, shown: ClientView, limits: Limits, client: ToolClient
 ) -> dict[str, Any]:
     """Return the completions that begin with the typed text."""
     if not _is_listed(params.ref, shown):
@@ -40,7 +42,7 @@ async def completion(
     offered = _offered(params.ref, shown)
     if isinstance(offered, RemoteOffer):
         return {
-            "completion": await _server_values(offered, asked, begun, given),
+            **await _server_values(offered, asked, begun, given, client),
             "resultType": "complete",
         }
     if offered is not None and offered.complete is not None:
@@ -75,15 +77,17 @@ def _offered(
 
 
 async def _server_values(
-    offer: RemoteOffer, asked: str, begun: str, given: Mapping[str, str]
+    offer: RemoteOffer, asked: str, begun: str, given: Mapping[str, str], client: ToolClient
 ) -> dict[str, Any]:
     """Return what a server suggests: it chooses and sorts; nothing if it fails."""
     found = Suggestions()
     with suppress(ToolError, TimeoutError):
         async with asyncio.timeout(_PATIENCE):
-            found = await offer.suggest(asked, begun, given)
+            caller = Caller(client, asyncio.get_running_loop())
+            found = await offer.suggest(asked, begun, given, caller)
     total = {} if found.total is None else {"total": found.total}
-    return {"values": list(found.values), **total, "hasMore": found.has_more}
+    values = {"values": list(found.values), **total, "hasMore": found.has_more}
+    return {**found.mcp_fields, "completion": values}
 
 
 async def _plugin_values(

@@ -31,6 +31,7 @@ from satchel.mcp.pagination import PagedList, StaleCursorError
 from satchel.mcp.plugin_offers import contents_of, messages_of, run_offer
 from satchel.mcp.protocol_validation import LISTED
 from satchel.mcp.resource_followers import follow_resource, following
+from satchel.mcp.result_encoding import further_fields
 from satchel.mcp.served_client import ServedClient, connection_of
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp.skill_resources import (
@@ -304,7 +305,8 @@ class SatchelServer:
         if offered is not None and name not in view.texts:
             result = await self._run_offer(ctx, params, offered.tool, name, params.arguments or {})
             messages = messages_of(offered, result)
-            return {"resultType": "complete", "description": described, "messages": messages}
+            described = {"description": described, **further_fields(result)}
+            return {"resultType": "complete", **described, "messages": messages}
         words = (params.arguments or {}).get(WORDS, "").strip()
         if (text := view.texts.get(name)) is None:
             is_placed = has_place_for_words(view.catalog.skills.get(name))
@@ -345,7 +347,8 @@ class SatchelServer:
         if offered := view.offers.find(params.uri):
             resource, parts = offered
             result = await self._run_offer(ctx, params, resource.tool, resource.name, parts)
-            return {"contents": contents_of(params.uri, resource, result), **UNCACHED}
+            contents = contents_of(params.uri, resource, result)
+            return {**further_fields(result), "contents": contents, **UNCACHED}
         raise _no_resource(ctx, params.uri)
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
@@ -403,7 +406,8 @@ class SatchelServer:
         return types.EmptyResult()
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
-        return await completion(params, self._view(ctx), self._limits)
+        client = ToolClient(ctx, self._client(ctx).level, params)
+        return await completion(params, self._view(ctx), self._limits, client)
 
 
 def _page(

@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 from satchel.errors import ToolError
 from satchel.mcp.own_task import run_in_task
 from satchel.mcp.protocol_validation import Described, require_valid
+from satchel.mcp.result_encoding import encode_block
 from satchel.mcp.tool_client import KEY, ToolClient
 from satchel.runtime.call_pipeline import prepare_call
 from satchel.settings import Limits
@@ -35,9 +36,9 @@ def described_offer(offer: McpPrompt | McpResource) -> Described:
     """Return the description of a prompt or resource, `None` for an invalid one."""
     try:
         if isinstance(offer, McpPrompt):
-            return require_valid("prompts/list", _described_prompt(offer))
+            return require_valid("prompts/list", _described_prompt(offer), offer.mcp_fields)
         method = "resources/templates/list" if offer.is_template else "resources/list"
-        return require_valid(method, _described_resource(offer))
+        return require_valid(method, _described_resource(offer), offer.mcp_fields)
     except Exception as problem:
         fault = type(problem).__name__
         _LOG.warning("%r of a plugin is not served over MCP: %s", offer.name, fault)
@@ -101,7 +102,7 @@ def messages_of(prompt: McpPrompt, result: ToolResult) -> list[dict[str, Any]]:
     if prompt.server:
         messages: list[dict[str, Any]] = (result.structured or {}).get("messages", [])
         return messages
-    return [{"role": "user", "content": block.to_dict()} for block in result.content]
+    return [{"role": "user", "content": encode_block(block)} for block in result.content]
 
 
 def contents_of(uri: str, resource: McpResource, result: ToolResult) -> list[dict[str, Any]]:
@@ -118,5 +119,5 @@ def _content(uri: str, kind: str | None, block: Block) -> dict[str, Any]:
     if isinstance(block, Image | Audio):
         data = block.to_dict()["data"]
         return {"uri": uri, "mimeType": block.mime_type, "blob": data}
-    content: dict[str, Any] = block.to_dict().get("resource", {"uri": uri, "text": block.uri})
+    content: dict[str, Any] = encode_block(block).get("resource", {"uri": uri, "text": block.uri})
     return content

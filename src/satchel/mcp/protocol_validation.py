@@ -3,12 +3,14 @@
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from mcp_types import methods
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from satchel.tools import Tool
+from satchel.tools.empty_mapping import NOTHING
 
 _log = logging.getLogger("satchel.mcp")
 
@@ -54,6 +56,7 @@ class DescriptionCache:
 def described_tool(tool: Tool, group: str) -> Described:
     """Describe a tool; leave out invalid annotations or an invalid output schema."""
     try:
+        meta = {**tool.mcp_fields.get("_meta", NOTHING), GROUP_KEY: group}
         schema = {**tool.to_schema("mcp"), "_meta": {GROUP_KEY: group}}
     except Exception as problem:  # one tool must not take the server down
         _log.warning("tool %s is not served over MCP: %s", tool.name, type(problem).__name__)
@@ -61,7 +64,9 @@ def described_tool(tool: Tool, group: str) -> Described:
     for lacking in _LACKING:
         try:
             described = require_valid(
-                "tools/list", {key: schema[key] for key in schema if key not in lacking}
+                "tools/list",
+                {key: schema[key] for key in schema if key not in lacking},
+                {**tool.mcp_fields, "_meta": meta},
             )
         except Exception as problem:
             fault = type(problem).__name__
@@ -73,8 +78,16 @@ def described_tool(tool: Tool, group: str) -> Described:
     return None
 
 
-def require_valid(method: str, item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a deep copy of a listed item. Raises an error if it is invalid."""
+def require_valid(
+    method: str, item: Mapping[str, Any], further: Mapping[str, Any] = NOTHING
+) -> dict[str, Any]:
+    """Return a deep copy of a listed item, with further fields unless they are invalid.
+
+    Raises an error if the item itself is invalid.
+    """
+    if further:
+        with suppress(Exception):
+            return require_valid(method, {**item, **further})
     fitting: dict[str, Any] = json.loads(json.dumps(item, allow_nan=False))
     json.dumps(fitting, ensure_ascii=False).encode()
     for era in _ERAS:

@@ -2,9 +2,11 @@
 
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
+from satchel.mcp_servers.protocol_fields import fields_of, result_metadata
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, ToolResult, failure
 from satchel.tools.tool_results import to_json
@@ -21,6 +23,13 @@ _SMALL_STEPS = 2_000
 """Steps of validating a small response against its schema."""
 
 _PROTOCOL = "io.modelcontextprotocol/"
+
+_RESULT_FIELDS = {"content", "structured_content", "is_error", "result_type"}
+_BLOCK_FIELDS = {
+    **dict.fromkeys(("type", "text", "data", "mime_type", "uri", "name", "description"), True),
+    "resource": {"text", "blob", "mime_type", "uri"},
+}
+"""The fields of blocks, and of a document inside one, that blocks here have, too."""
 
 
 def truncate_blocks(received: Any) -> Any:
@@ -93,7 +102,8 @@ def _result_of(response: "CallToolResult", tool: ToolDefinition) -> ToolResult:
         is_error=response.is_error,
         error_code="tool_error" if response.is_error else None,
         # Keys of the protocol itself are of no use to a host.
-        metadata={k: v for k, v in (response.meta or {}).items() if not k.startswith(_PROTOCOL)},
+        metadata={k: v for k, v in (response.meta or {}).items() if not k.startswith(_PROTOCOL)}
+        | result_metadata(fields_of(response, exclude=_RESULT_FIELDS)),
     )
 
 
@@ -107,7 +117,9 @@ def _violates_output_schema(tool: ToolDefinition, value: Any) -> bool:
 def _blocks(content: Iterable[Any]) -> Iterable[Block]:
     for item in content:
         try:
-            yield _block(item)
+            fields = fields_of(item, exclude=_BLOCK_FIELDS)
+            further = {key: value for key, value in fields.items() if value != {}}
+            yield replace(_block(item), mcp_fields=further) if further else _block(item)
         except ValueError:  # of base64
             yield Text(f"[left out: {item.type}, which cannot be decoded]")
 

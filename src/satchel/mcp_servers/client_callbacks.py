@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.plain_requests import send_plain
+from satchel.mcp_servers.protocol_fields import forwarded_meta
 from satchel.text import one_line, shorten
 from satchel.tools import ToolContext
 from satchel.tools.callables import in_thread
@@ -142,6 +143,12 @@ class Caller:
         """Return the lowest level of log lines that the client wants; `None` for none."""
         return getattr(self._client, "log_level", None)
 
+    @property
+    def meta(self) -> dict[str, Any]:
+        """Return what the `_meta` of the client's request says to the server."""
+        meta = forwarded_meta(getattr(self._client, "meta", {}))
+        return meta if self.log_level is None else {**meta, _LOG_LEVEL: self.log_level}
+
     def can(self, method: str) -> bool:
         """Return whether the client can answer such a question."""
         return self._client is not None and _CAPABILITIES.get(method) in self._client.capabilities
@@ -266,9 +273,10 @@ async def send_answering(
 
     Raises `ToolError` if there is no answer, or if the call has to end so that its client can.
     """
-    if caller is not None and caller.log_level is not None:
-        meta = {**(request.params.meta or {}), _LOG_LEVEL: caller.log_level}
-        request = _with(request, {"_meta": meta})
+    if caller is not None and (meta := caller.meta):
+        params = request.params
+        params = params.model_copy(update={"meta": {**meta, **(params.meta or {})}})
+        request = request.model_copy(update={"params": params})
     for _ in range(_MAX_ROUNDS):
         response = await send_plain(client, request, on_progress)
         if caller is not None and caller.interruption is not None:

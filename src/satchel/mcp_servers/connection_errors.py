@@ -21,6 +21,8 @@ class HeldProgramError(SatchelError):
 GONE = "disconnected"
 _CLOSED = "Connection closed"
 """The SDK's message for every request that was open when the connection closed."""
+_STREAM = "SSE stream "
+"""How the SDK's messages begin for a request whose response stream ended without the response."""
 
 
 def first_error(problem: BaseException, kind: type[E]) -> E | None:
@@ -36,7 +38,9 @@ def is_connection_closed(problem: Any) -> bool:
     from mcp_types import CONNECTION_CLOSED
 
     # Servers use the code for other errors, too.
-    return bool(problem.code == CONNECTION_CLOSED and problem.message == _CLOSED)
+    message = problem.message
+    is_ours = message == _CLOSED or message.startswith(_STREAM)
+    return bool(problem.code == CONNECTION_CLOSED and is_ours)
 
 
 _NOT_THE_TRANSPORT = frozenset({401, 403, 407, 408, 425, 429, 451})

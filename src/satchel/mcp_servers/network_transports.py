@@ -1,7 +1,9 @@
 """Connect to servers over streamable HTTP, or over the older server-sent events (SSE)."""
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,10 @@ OF_LOGIN = "satchel-login"
 
 _STATUS_ONLY = frozenset({"Server returned an error response", "Not Found", "Session terminated"})
 """The SDK's messages for a response with an error status; they do not say which."""
+
+_STATUS = "HTTP status "
+"""How our messages for such a response begin."""
+_TOO_MANY, _FAILED = 429, 500
 
 
 @asynccontextmanager
@@ -67,7 +73,9 @@ async def over_http(
         except BaseException as problem:
             # Any: task groups raise groups of all errors.
             error = first_error(problem, MCPError)
-            if last is not None and error is not None and str(error) in _STATUS_ONLY:
+            message = "" if error is None else str(error)
+            is_status = message in _STATUS_ONLY or message.startswith(_STATUS)
+            if last is not None and is_status:
                 last.raise_for_status()
             raise
 
@@ -172,7 +180,12 @@ def _client(
             # A small body may decompress to any size.
             raise SatchelError("sent a compressed response, which the request did not allow")
         # An event stream has no end; the limit is for each event.
-        rewrite = _readable_lines if _is_stream(response) else _readable_body
+        rewrite: Any = _readable_lines if _is_stream(response) else _readable_body
+        status, request = response.status_code, response.request
+        has_failed = status == _TOO_MANY or status >= _FAILED
+        if has_failed and request.method == "POST" and OF_LOGIN not in request.extensions:
+            rewrite = partial(_with_reason, reason=_reason_of(response))
+            response.headers["content-type"] = "application/json"
         response.stream = Rewritten(response.stream, rewrite)
 
     # No read timeout: calls have their own, and notification streams may be silent for long.
@@ -191,6 +204,26 @@ async def _readable_body(parts: AsyncIterator[bytes], longest: int) -> AsyncIter
         if len(body) > longest:
             raise too_long(longest)
     yield readable(body)
+
+
+def _reason_of(response: "httpx2.Response") -> str:
+    """Return what a caller has to know of a response with an error status."""
+    seconds = response.headers.get("retry-after", "")
+    reason = f"{_STATUS}{response.status_code}"
+    if seconds.isdecimal():
+        reason += f"; try again after {int(seconds[:9])} seconds"
+    elif response.status_code >= _FAILED:
+        reason += "; the call may or may not have been done"
+    return reason
+
+
+async def _with_reason(
+    parts: AsyncIterator[bytes], longest: int, reason: str
+) -> AsyncIterator[bytes]:
+    """Yield a JSON-RPC error, or one that says which status it was: the SDK does not say it."""
+    body = b"".join([part async for part in _readable_body(parts, longest)])
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": reason}}
+    yield body if b'"jsonrpc"' in body else json.dumps(error).encode()
 
 
 async def _readable_lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:

@@ -58,7 +58,7 @@ class RemoteTool(Tool):
         """How it differs from what was approved, or `None`."""
         self.definition, self.timeout, self._begin = definition, timeout, begin
         self.description = options.descriptions.get(definition.name, definition.description)
-        self.annotations = definition.annotations
+        self.annotations, self.mcp_fields = definition.annotations, definition.mcp_fields
         self.output = definition.output
         self._presets = deepcopy(dict(presets))
         hidden = {*presets, *hidden}

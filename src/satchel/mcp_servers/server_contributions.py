@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.errors import DefinitionError
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic, outage_text
+from satchel.errors import DefinitionError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
 from satchel.mcp_servers.remote_tool import RemoteTool
@@ -20,7 +20,7 @@ from satchel.mcp_servers.server_options import ServerOptions, unknown_names
 from satchel.mcp_servers.server_pool import ServerHandle
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
-from satchel.names import SESSION_TOOLS, NamePatterns, fits, near_misses
+from satchel.names import NamePatterns, fits, near_misses, reads_like_session_tool
 from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
@@ -173,7 +173,7 @@ def server_contributions(
         }
         reserved = other_names & {*reserved_names.get(name, ()), *names[name].values()}
         owners = {
-            tool: "" if used == fit_tool_name(wanted) else holders.get(fit_tool_name(wanted), "")
+            tool: "" if used == fit_tool_name(wanted) else _holder(fit_tool_name(wanted), holders)
             for tool, wanted in tools[name].items()
             if (used := names[name][tool]) != wanted
         }
@@ -197,12 +197,16 @@ def _holders(
     reserved_names: Mapping[str, Iterable[str]],
 ) -> dict[str, str]:
     """Return who has each name; a name may also be kept for a server that had it before."""
-    holders = dict.fromkeys(SESSION_TOOLS, "every session")
+    holders = dict[str, str]()
     for server, own in reserved_names.items():
         holders |= dict.fromkeys(own, f"MCP server {server!r}")
     for server, used in names.items():
         holders |= dict.fromkeys(used.values(), f"MCP server {server!r}")
     return {**holders, **taken}
+
+
+def _holder(name: str, holders: Mapping[str, str]) -> str:
+    return holders.get(name) or ("every session" if reads_like_session_tool(name) else "")
 
 
 def _is_unchanged(previous: ServerContribution, now: ServerOffer, naming: ToolNames) -> bool:
@@ -221,7 +225,11 @@ def _contribution(
 ) -> PluginContribution:
     config, snapshot = item.config, item.snapshot
     tools: list[ToolContribution] = []
-    diagnostics: list[Diagnostic] = [*snapshot.diagnostics]
+    # Named in each: several servers are often started by one command, such as npx.
+    diagnostics = [
+        replace(item, message=f"MCP server {config.name!r}: {item.message}")
+        for item in snapshot.diagnostics
+    ]
     for definition in item.wanted if snapshot.is_up else ():
         try:
             tools.append(_tool(item, definition, naming.names[definition.name]))
@@ -248,9 +256,8 @@ def _contribution(
         notes = "" if is_held else notes
     if snapshot.outage is not None:
         diagnostics = [snapshot.outage]
-    is_starting = snapshot.outage is not None and snapshot.outage.code == "mcp-server-starting"
-    doing = "starting" if is_starting else "restarting"
-    is_down = "" if snapshot.is_up else f" It is {doing}, so they cannot be called now."
+    outage = snapshot.outage
+    is_down = f" It {outage_text(outage.code)}, so they cannot be called now." if outage else ""
     own = Group(
         name=config.name,
         description=f"Tools of the MCP server {config.name}.{is_down}",
@@ -344,7 +351,21 @@ def _drift_diagnostic(
         Where(str(config.server)),
         f"tool {shown!r} of MCP server {config.name!r} {drift.why}"
         + ("; it is held until it is approved" if is_held else ""),
-        f"satchel mcp approve {config.name} {quote(shown)} --digest {drift.digest}",
+        _approval(config.name, definition.name, drift),
+    )
+
+
+def _approval(server: str, tool: str, drift: ToolDrift) -> str:
+    """Return the command that approves a tool as it is now."""
+    shown = quote(shorten(one_line(tool), 100))
+    return f"satchel mcp approve {server} {shown} --digest {drift.digest}"
+
+
+def held_error(server: str, tool: str, drift: ToolDrift) -> ToolError:
+    """Return the error for a call of a tool that is held, as a session words it."""
+    return ToolError(
+        f"Tool {shorten(one_line(tool), 100)!r} cannot be used now: it waits for approval. Ask "
+        f"the user to run: {_approval(server, tool, drift)}. Continue without it if you can."
     )
 
 

@@ -5,6 +5,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import chain, count
 from typing import Any, cast
 
@@ -28,6 +29,7 @@ from satchel.mcp_servers.server_contributions import Pin, ServerConfig
 from satchel.mcp_servers.server_options import ServerOptions
 from satchel.names import plugin_name_fault
 from satchel.sources.env_file import env_variables
+from satchel.sources.search_roots import Precedence
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
@@ -45,6 +47,9 @@ def plugin_server(
     environment it gets only the variables that its placeholders name. Raises `DefinitionError`.
     """
     filled = fill_placeholders(server, root, data, environment if server.of_claude else {})
+    if plugin.scope is Precedence.PROJECT and filled.transport == "stdio":
+        # Not where we are, which is the project: only the plugin's own files are compared.
+        filled = replace(filled, cwd=os.path.join(root, filled.cwd))
     groups = plugin.contribution.groups[:1]
     return ServerConfig(
         owner=plugin.name,

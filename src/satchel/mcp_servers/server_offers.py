@@ -13,6 +13,14 @@ from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import Caller
 from satchel.mcp_servers.plain_requests import pages_of
+from satchel.mcp_servers.protocol_fields import (
+    LONGEST_TEXT,
+    FieldReader,
+    fields_beside,
+    fields_of,
+    forwarded_fields,
+    result_metadata,
+)
 from satchel.mcp_servers.resource_subscriptions import OnUpdate
 from satchel.settings import Limits
 from satchel.text import has_hidden, one_line, shorten, visible
@@ -27,6 +35,7 @@ from satchel.tools import (
     ToolResult,
 )
 from satchel.tools.callables import in_thread
+from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.runner import LOOP
 
 if TYPE_CHECKING:
@@ -38,7 +47,7 @@ BeginRequest = Callable[[str, Mapping[str, Any], Caller | None], "Future[dict[st
 """Starts to send a request to its server, given the method and its parameters."""
 
 _MAX_PAGES = 100
-_LONGEST_NAME, _LONGEST_TEXT, _LONGEST_URI = 200, 1_000, 2_000
+_LONGEST_NAME, _LONGEST_URI = 200, 2_000
 _MAX_ARGUMENTS = 50
 _MAX_SUGGESTIONS = 100
 _SKILLS = "skill://"
@@ -60,6 +69,8 @@ class OfferedPrompt:
     name: str
     description: str = ""
     arguments: tuple[PromptArgument, ...] = ()
+    mcp_fields: Mapping[str, Any] = field(default=NOTHING, hash=False)
+    """Its other fields, and its arguments with all of theirs, for MCP clients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +82,8 @@ class OfferedResource:
     description: str = ""
     mime_type: str | None = None
     is_template: bool = False
+    mcp_fields: Mapping[str, Any] = field(default=NOTHING, hash=False)
+    """Its other fields, for MCP clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +119,8 @@ async def list_offers(client: "Client", limits: Limits) -> ServerOffers:
                 method = "resources/templates/list"
                 await _read_list(client, method, "resourceTemplates", templates, limits)
     # In a thread: this is the event loop of all servers.
-    offers: ServerOffers = await in_thread(partial(_checked, prompts, resources, templates))
+    lists = (prompts, resources, templates)
+    offers: ServerOffers = await in_thread(partial(_checked, *lists, FieldReader(limits)))
     return replace(offers, completes=able.completions is not None)
 
 
@@ -130,15 +144,17 @@ async def _read_list(
         return
 
 
-def _checked(prompts: list[Any], resources: list[Any], templates: list[Any]) -> ServerOffers:
+def _checked(
+    prompts: list[Any], resources: list[Any], templates: list[Any], fields: FieldReader
+) -> ServerOffers:
     """Return what is valid; the first of equal names counts."""
     by_name: dict[str, OfferedPrompt] = {}
     by_uri: dict[str, OfferedResource] = {}
     for item in prompts:
-        if (prompt := _prompt(item)) is not None:
+        if (prompt := _prompt(item, fields)) is not None:
             by_name.setdefault(prompt.name, prompt)
     for item, key in (*((r, "uri") for r in resources), *((t, "uriTemplate") for t in templates)):
-        if (resource := _resource(item, key)) is not None:
+        if (resource := _resource(item, key, fields)) is not None:
             by_uri.setdefault(resource.uri, resource)
     return ServerOffers(
         tuple(sorted(by_name.values(), key=lambda prompt: prompt.name)),
@@ -146,7 +162,9 @@ def _checked(prompts: list[Any], resources: list[Any], templates: list[Any]) -> 
     )
 
 
-def _prompt(item: Any) -> OfferedPrompt | None:
+def _prompt(item: Any, fields: FieldReader) -> OfferedPrompt | None:
+    from mcp_types import Prompt
+
     name = _plain(item, "name", _LONGEST_NAME)
     given = item.get("arguments") if name else None
     arguments = given if isinstance(given, list) else []
@@ -161,10 +179,13 @@ def _prompt(item: Any) -> OfferedPrompt | None:
             PromptArgument(one["name"], _text(one, "description"), one.get("required") is True)
             for one in arguments
         ),
+        mcp_fields=fields.read(Prompt, item, "name", "description"),
     )
 
 
-def _resource(item: Any, key: str) -> OfferedResource | None:
+def _resource(item: Any, key: str, fields: FieldReader) -> OfferedResource | None:
+    import mcp_types as types
+
     uri = _plain(item, key, _LONGEST_URI)
     if not uri or " " in uri or uri.lower().startswith(_SKILLS):
         return None
@@ -174,6 +195,11 @@ def _resource(item: Any, key: str) -> OfferedResource | None:
         description=_text(item, "description") or _text(item, "title"),
         mime_type=_plain(item, "mimeType", _LONGEST_NAME) or None,
         is_template=key == "uriTemplate",
+        mcp_fields=fields.read(
+            types.Resource if key == "uri" else types.ResourceTemplate,
+            item,
+            *(key, "name", "description", "mimeType"),
+        ),
     )
 
 
@@ -183,14 +209,14 @@ def _plain(item: Any, key: str, longest: int) -> str:
     return text if isinstance(text, str) and _is_plain(text, longest) else ""
 
 
-def _is_plain(text: Any, longest: int = _LONGEST_TEXT) -> bool:
+def _is_plain(text: Any, longest: int = LONGEST_TEXT) -> bool:
     is_short = isinstance(text, str) and 0 < len(text) <= longest
     return is_short and not has_hidden(text) and "\n" not in text
 
 
 def _text(item: Mapping[str, Any], key: str) -> str:
     text = item.get(key)
-    return shorten(visible(text), _LONGEST_TEXT) if isinstance(text, str) else ""
+    return shorten(visible(text), LONGEST_TEXT) if isinstance(text, str) else ""
 
 
 # ---- getting -----------------------------------------------------------------------------------
@@ -247,13 +273,15 @@ class OfferSource:
     """Whether the server completes arguments."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestions:
     """What a server suggests for an argument."""
 
     values: tuple[str, ...] = ()
     total: int | None = None
     has_more: bool = False
+    mcp_fields: Mapping[str, Any] = NOTHING
+    """The other fields of its result, for MCP clients."""
 
 
 class RemoteOffer:
@@ -292,14 +320,18 @@ class RemoteOffer:
         response = await asyncio.wrap_future(
             self.source.handle.request("completion/complete", params, caller)
         )
+        from mcp_types import Result
+
+        further = fields_beside(Result, response, "resultType")
         found = response.get("completion")
         found = found if isinstance(found, dict) else {}
         values, total = found.get("values"), found.get("total")
         values = [text for text in values if _is_plain(text)] if isinstance(values, list) else []
         return Suggestions(
-            tuple(values[:_MAX_SUGGESTIONS]),
-            total if type(total) is int and total >= 0 else None,
+            values=tuple(values[:_MAX_SUGGESTIONS]),
+            total=total if type(total) is int and total >= 0 else None,
             has_more=found.get("hasMore") is True or len(values) > _MAX_SUGGESTIONS,
+            mcp_fields=forwarded_fields(further),
         )
 
 
@@ -309,6 +341,7 @@ class RemotePrompt(RemoteOffer, McpPrompt):
     def __init__(self, offered: OfferedPrompt, source: OfferSource) -> None:
         self.offered, self.source = offered, source
         self.server, self.groups = source.server, source.groups
+        self.mcp_fields = offered.mcp_fields
 
         def send(arguments: Mapping[str, Any], caller: Caller) -> "Future[dict[str, Any]]":
             params = {"name": offered.name, "arguments": dict(arguments)}
@@ -328,6 +361,7 @@ class RemoteResource(RemoteOffer, McpResource):
     def __init__(self, offered: OfferedResource, source: OfferSource) -> None:
         self.offered, self.source = offered, source
         self.server, self.groups = source.server, source.groups
+        self.mcp_fields = offered.mcp_fields
         self.uri, self.name, self.mime_type = offered.uri, offered.name, offered.mime_type
         self.complete = None
 
@@ -407,11 +441,15 @@ def _prompt_result(response: dict[str, Any]) -> ToolResult:
         result = GetPromptResult.model_validate(response, by_name=False)
     except ValueError:
         raise ToolError("the server returned an invalid prompt") from None
-    messages = [
-        message.model_dump(by_alias=True, mode="json", exclude_none=True)
-        for message in result.messages
-    ]
-    return ToolResult(content=(Text(_as_text(messages)),), structured={"messages": messages})
+    fields = fields_of(result, exclude={"result_type"})
+    messages = fields.pop("messages")
+    if "description" in fields:
+        fields["description"] = _text(fields, "description")
+    return ToolResult(
+        content=(Text(_as_text(messages)),),
+        structured={"messages": messages},
+        metadata=result_metadata(fields),
+    )
 
 
 def _as_text(messages: list[dict[str, Any]]) -> str:
@@ -431,7 +469,11 @@ def _resource_result(response: dict[str, Any]) -> ToolResult:
     contents = response.get("contents")
     if not isinstance(contents, list) or not all(isinstance(item, dict) for item in contents):
         raise ToolError("the server returned an invalid resource")
-    return ToolResult(content=tuple(map(_content, contents)))
+    from mcp_types import ReadResourceResult
+
+    used = ("contents", "ttlMs", "cacheScope", "resultType")
+    fields = fields_beside(ReadResourceResult, {**response, "contents": []}, *used)
+    return ToolResult(content=tuple(map(_content, contents)), metadata=result_metadata(fields))
 
 
 def _content(item: Mapping[str, Any]) -> Block:
@@ -443,4 +485,8 @@ def _content(item: Mapping[str, Any]) -> Block:
         content = None
     if not isinstance(content, str | bytes):
         raise ToolError("the server returned an invalid resource")
-    return Resource(uri, content, kind)
+    import mcp_types as types
+
+    model = types.TextResourceContents if isinstance(content, str) else types.BlobResourceContents
+    fields = fields_beside(model, item, "uri", "mimeType", "text", "blob")
+    return Resource(uri, content, kind, mcp_fields={"resource": fields} if fields else NOTHING)

@@ -13,7 +13,7 @@ from satchel.mcp_servers.resource_subscriptions import OnUpdate
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
 from satchel.mcp_servers.server_connection import OnProgress
 from satchel.mcp_servers.server_options import ServerOptions
-from satchel.mcp_servers.server_supervisor import AFTER_FORK, CLOSED, ServerSupervisor
+from satchel.mcp_servers.server_supervisor import AFTER_FORK, CLOSED, Refusal, ServerSupervisor
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.settings import Limits
@@ -101,7 +101,8 @@ class ServerHandle:
         """
         return self._begin(
             self._supervisor.send(
-                lambda connection: connection.call(tool, arguments, on_progress, caller, headers)
+                lambda connection: connection.call(tool, arguments, on_progress, caller, headers),
+                tool,
             )
         )
 
@@ -194,10 +195,12 @@ class ServerPool:
         stateless: bool = False,
         options: ServerOptions | None = None,
         known: tuple[ToolDefinition, ...] = (),
+        refusal: Refusal | None = None,
     ) -> ServerHandle:
         """Start to connect to a server and keep it connected.
 
-        `known` are the tools that it had when it was last connected.
+        `known` are the tools that it had when it was last connected. `refusal` is asked about
+        calls of tools that are not as they are listed now.
         """
         thread = self._thread = self._thread or EventLoopThread("satchel-mcp", _load_sdk)
         supervisor = ServerSupervisor(
@@ -210,6 +213,7 @@ class ServerPool:
             known=known,
             folder=self._folder,
             callbacks=self._callbacks,
+            refusal=refusal,
         )
         handle = ServerHandle(supervisor, thread)
         self._handles.append(handle)

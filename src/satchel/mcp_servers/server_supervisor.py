@@ -6,6 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
@@ -45,8 +46,12 @@ from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile
 from satchel.text import one_line, shorten, visible
+from satchel.tools.callables import in_thread
 
 T = TypeVar("T")
+
+Refusal = Callable[[ServerSnapshot, ToolDefinition], ToolError | None]
+"""Returns why a tool of a snapshot must not be called, or `None`."""
 
 _plugin_log = logging.getLogger("satchel.workers")
 _log = logging.getLogger("satchel.mcp_servers")
@@ -87,9 +92,10 @@ class ServerSupervisor:
         known: tuple[ToolDefinition, ...] = (),
         folder: str = "",
         callbacks: ClientCallbacks | None = None,
+        refusal: Refusal | None = None,
     ) -> None:
         """Prepare to supervise; `known` are the tools that it had when it was last connected."""
-        self._callbacks = callbacks
+        self._callbacks, self._refusal = callbacks, refusal
         self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
         is_worker = isinstance(server, WorkerServer)
         self._is_program = isinstance(server, StdioServer) and not is_worker
@@ -171,7 +177,6 @@ class ServerSupervisor:
             if self.opened_at > began and _now() - self.opened_at > _STABLE:
                 reconnect_backoff.reset()
             self._set_unavailable(why, held.diagnostic if held else None)
-            self._attempted.set()
             await self._pause(reconnect_backoff)
 
     async def _pause(self, backoff: Backoff) -> None:
@@ -198,12 +203,13 @@ class ServerSupervisor:
             on_late=self._on_late,
             subscriptions=self.subscriptions,
         ) as connection:
-            self._connection = connection
             self._note(connection)
-            self._reconnected.set()
             try:
                 while not self._ended.is_set():
                     await self._list(connection)
+                    # Only now: its tools may differ from those that were approved.
+                    self._connection = connection
+                    self._reconnected.set()
                     await self._until_stale(list_backoff)
             except BaseException as problem:
                 self._set_unavailable(reason(problem))
@@ -259,7 +265,6 @@ class ServerSupervisor:
     def _note(self, connection: ServerConnection) -> None:
         self.opened_at, self._mode = _now(), connection.mode
         self._late_starts = 0
-        self._attempted.set()
 
     def _on_late(self) -> None:
         why = self.start_limit.error.message
@@ -317,6 +322,7 @@ class ServerSupervisor:
     def _publish(self, snapshot: ServerSnapshot) -> None:
         is_news, self.snapshot = snapshot != self.snapshot, snapshot
         self.settled.set()
+        self._attempted.set()
         if is_news:
             self._on_news()
 
@@ -354,12 +360,23 @@ class ServerSupervisor:
 
     # ---- its calls ------------------------------------------------------------------------
 
-    async def send(self, send: Callable[[ServerConnection], Awaitable[T]]) -> T:
-        """Use the connection for a call, on the task's event loop. Raises `ToolError`."""
+    async def send(
+        self,
+        send: Callable[[ServerConnection], Awaitable[T]],
+        tool: ToolDefinition | None = None,
+    ) -> T:
+        """Use the connection for a call, on the task's event loop. Raises `ToolError`.
+
+        `tool` is the tool that is called, as its caller knows it.
+        """
         self._calls += 1
         self._idle.clear()
         try:
             async with self._slots:
+                if self._waits_for_call:
+                    self._wanted.set()
+                    await self._attempted.wait()
+                await self._require_approved(tool)
                 result = await self._with_connection(send)
         except ToolError:
             # Its tools may have changed, or the session may be gone.
@@ -404,6 +421,17 @@ class ServerSupervisor:
             if self._files.drifted != before:
                 self._publish(replace(self.snapshot, drifted_files=self._files.drifted))
 
+    async def _require_approved(self, tool: ToolDefinition | None) -> None:
+        """Raise `ToolError` if a tool is held by now; its caller may know an older listing."""
+        if tool is None or self._refusal is None:
+            return
+        snapshot = self.snapshot
+        if any(item is tool for item in snapshot.tools):
+            return
+        # In a thread: it reads the file of pins.
+        if (error := await in_thread(partial(self._refusal, snapshot, tool))) is not None:
+            raise error
+
     async def _with_connection(self, send: Callable[[ServerConnection], Awaitable[T]]) -> T:
         if self._stateless:
             has_begun = False
@@ -426,9 +454,6 @@ class ServerSupervisor:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.mcp_connect):
                     await self._reconnected.wait()
-        if not self._attempted.is_set() and self._waits_for_call:
-            self._wanted.set()
-            await self._attempted.wait()
         if self._connection is None:
             raise self.unavailable()
         return await send(self._connection)

@@ -38,15 +38,18 @@ class ToolDefinition:
     parameters: Mapping[str, Any] = field(default=NOTHING, hash=False)
     output: Mapping[str, Any] | None = field(default=None, hash=False)
     annotations: Mapping[str, Any] | None = field(default=None, hash=False)
+    mcp_fields: Mapping[str, Any] = field(default=NOTHING, hash=False)
+    """The other fields, for MCP clients; no model sees them, so they are not pinned."""
 
     @cached_property
     def digest(self) -> str:
         """A digest of the whole definition."""
-        return blake2b(self.text.encode(), digest_size=16).hexdigest()
+        fields = json.dumps(dict(self.mcp_fields), sort_keys=True) if self.mcp_fields else ""
+        return blake2b((self.text + fields).encode(), digest_size=16).hexdigest()
 
     @cached_property
     def text(self) -> str:
-        """The definition as deterministic, indented JSON."""
+        """What is pinned of the definition, as deterministic, indented JSON."""
         return json.dumps(self.as_dict(), indent=1, sort_keys=True, ensure_ascii=True)
 
     @cached_property
@@ -55,7 +58,7 @@ class ToolDefinition:
         return BoundedValidator(self.output or {}, self.name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the definition as JSON values."""
+        """Return what is pinned of the definition as JSON values."""
         return {
             "name": self.name,
             "description": self.description,

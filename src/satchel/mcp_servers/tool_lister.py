@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError, SatchelError
+from satchel.mcp_servers.protocol_fields import FieldReader
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, check_definition
 from satchel.settings import MIB, Limits
@@ -31,6 +32,7 @@ _FAULT = "dev.satchel/fault"
 """The `_meta` key that marks an invalid tool, with the reason."""
 
 _REPORT = "report it to the maintainer of the server"
+_TASK_ONLY = "it can only be called as a task of the protocol, which Satchel does not do"
 _MAX_PAGES = 1_000
 _MAX_DIAGNOSTICS = 20
 """Diagnostics about invalid tools of one server."""
@@ -116,6 +118,7 @@ class _Pages:
         self, previous: Mapping[str, tuple[ToolDefinition, _Checked]], limits: Limits
     ) -> None:
         self._previous, self._limits = previous, limits
+        self._fields = FieldReader(limits)
         self._count = self._size = 0
         self.valid: dict[str, ToolDefinition] = {}
         self.checked: dict[str, tuple[ToolDefinition, _Checked]] = {}
@@ -137,7 +140,10 @@ class _Pages:
             if fault := (tool.meta or {}).get(_FAULT):
                 self.invalid.append((tool.name, str(fault)))
                 continue
-            received = _definition(tool)
+            if tool.execution is not None and tool.execution.task_support == "required":
+                self.invalid.append((tool.name, _TASK_ONLY))
+                continue
+            received = _definition(tool, self._fields)
             if received.name in self.checked:
                 self.invalid.append((received.name, "the list has an earlier tool of that name"))
                 continue
@@ -165,17 +171,20 @@ class _Pages:
             return problem.message
 
 
-def _definition(tool: Any) -> ToolDefinition:
+def _definition(tool: Any, fields: FieldReader) -> ToolDefinition:
     hints = tool.annotations
     annotations = hints.model_dump(by_alias=True, exclude_none=True) if hints else {}
-    if tool.title:
-        annotations.setdefault("title", tool.title)
+    if tool.title:  # as the protocol has it, it wins over that of the annotations
+        annotations["title"] = tool.title
     return ToolDefinition(
         name=tool.name,
         description=tool.description or "",
         parameters=tool.input_schema,
         output=tool.output_schema,
         annotations=annotations or None,
+        mcp_fields=fields.read(
+            type(tool), tool, "name", "description", "inputSchema", "outputSchema"
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
 from itertools import chain, count
 
-from satchel.names import SESSION_TOOLS, tool_name_fault
+from satchel.names import reads_like_session_tool, tool_name_fault
 from satchel.tools.empty_mapping import NOTHING
 
 _MAX_LENGTH = 64
@@ -19,12 +19,12 @@ def names_for(
 ) -> dict[str, Mapping[str, str]]:
     """Return for each server a mapping from its own tool names to the names used here.
 
-    A name that is taken, or reserved for sessions, gets the server's name as a prefix. `servers`
+    A name that is taken, or reads like a session's, gets the server's name as a prefix. `servers`
     choose in their order, and tools have their own names unless `wanted` has others for a server.
     `reserved_names` are the names that a server had before. They stay reserved for it: a call
     that is meant for one server must not reach another.
     """
-    taken_names, named = {*taken, *SESSION_TOOLS}, dict[str, Mapping[str, str]]()
+    taken_names, named = {*taken}, dict[str, Mapping[str, str]]()
     for server, tools in servers:
         others = wanted.get(server, NOTHING)
         # Valid names choose first.
@@ -43,7 +43,7 @@ def names_for(
 
 def _unique_name(server: str, tool: str, taken: Collection[str]) -> str:
     for name in (fit_tool_name(tool), fit_tool_name(f"{server}_{tool}")):
-        if name not in taken and not tool_name_fault(name):
+        if not (name in taken or reads_like_session_tool(name) or tool_name_fault(name)):
             return name
     digest = blake2b(tool.encode(errors="replace"), digest_size=4).hexdigest()
     base = fit_tool_name(f"mcp_{server}_{tool}")

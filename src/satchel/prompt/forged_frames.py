@@ -4,6 +4,8 @@ Headings of such texts stay readable, below ours. The rest is escaped as Markdow
 """
 
 import re
+import unicodedata
+from collections.abc import Container
 
 from satchel.contracts.variable_places import fill_variables
 from satchel.mixed_scripts import skeleton
@@ -17,8 +19,11 @@ _DEEPEST = 6
 # Forms of "<" and "#" that look the same to a model.
 _OPEN = "<\uff1c\ufe64\u2039\u3008\u27e8\u276e"
 _HASHES = "#\uff03\ufe5f\u266f\u2317\u22d5\u29e3"
+_ABOVE = "\u0300-\u036f"  # accents that are put on the letter before
 _TAG = re.compile(
-    rf"[{_OPEN}](?=([\s/]*)([\w:-]{{1,40}}|[|!\uff5c]|[{_OPEN}]\s*sys\b))", re.IGNORECASE
+    rf"(?:[{_OPEN}]|&#0*60;|&#x0*3c;)"
+    rf"(?=([\s/]*)([\w:{_ABOVE}-]{{1,40}}|[|!\uff5c]|[{_OPEN}]\s*sys\b))",
+    re.IGNORECASE,
 )
 _FRAME = re.compile(
     # Ours; those that hosts and chat templates put around what others say; headings and comments.
@@ -31,12 +36,20 @@ _FRAME = re.compile(
 # Often stands for a value, such as in `<user>@<host>`.
 _FRAME_AT_ITS_END = "user"
 _INST = re.compile(r"\[(?=/?INST\])")
+_ROLE_IN_BRACKETS = re.compile(
+    r"[\s>*_~`]*[\[\u3010\u3014\uff3b]\s*/?\s*(system|human|assistant|developer|user)\s*"
+    r"[\]\u3011\u3015\uff3d](?!\()"  # [User](address) is a link
+)
 _TURN = re.compile(r"[\s>*_~`]*(system|human|assistant|developer|user)[\s*_~`]*[:\u2236]")
 _BEFORE_WORDS = re.compile(r"[\W_]*")
 _HASH = rf"(?:[{_HASHES}][\ufe0f\u20e3]*|&#0*35;|&#x0*23;|&num;)"
 # Before the marks: no letters but the labels of lists and tags, no row of a table, no backslash.
 _BEFORE_HASHES = rf"(?:\d+[.)]|[a-z][.)]|</?\w{{1,20}}\s*/?>|\|(?!.*\|)|[^\w\\|&{_HASHES}])*+"
-_ATX = re.compile(rf"({_BEFORE_HASHES})({_HASH}{{1,{_DEEPEST}}})(?=(\s|$)|[^\W\d_])", re.IGNORECASE)
+_ATX = re.compile(
+    # No Markdown has more, but a model reads them as a heading, too.
+    rf"({_BEFORE_HASHES})({_HASH}{{1,{_DEEPEST}}}|{_HASH}{{7,}}(?=\s+\w))(?=(\s|$)|[^\W\d_])",
+    re.IGNORECASE,
+)
 _NO_PARAGRAPH = re.compile(rf"[-*+]\s|[|{_HASHES}]|\d+[.)]\s|$")
 _CONTAINER = re.compile(r"([\s>]*)([-*+]\s+|\d+[.)]\s+)?")
 _UNDERLINE = re.compile(r"([\s>]*)(=+|-+)\s*")
@@ -65,7 +78,9 @@ def without_tags(text: str, names: str) -> str:
 def _defused(text: str) -> str:
     lines: list[str] = []
     fence = ""
-    for line in _INST.sub(r"\\[", _TAG.sub(_without_frame, text)).split("\n"):
+    opened = {_plain(tag[2]) for tag in _TAG.finditer(text) if "/" not in tag[1]}
+    text = _TAG.sub(lambda tag: _without_frame(tag, opened), text)
+    for line in _INST.sub(r"\\[", text).split("\n"):
         mark = _FENCE.match(line)
         if not fence and lines and (title := _title(lines[-1], line)):
             lines[-1] = title
@@ -78,20 +93,30 @@ def _defused(text: str) -> str:
     return "\n".join([*lines, fence] if fence else lines)
 
 
-def _without_frame(tag: re.Match[str]) -> str:
-    name = skeleton(tag[2])
-    is_frame = _FRAME.fullmatch(name) or (name == _FRAME_AT_ITS_END and "/" in tag[1])
+def _without_frame(tag: re.Match[str], opened: Container[str]) -> str:
+    name = _plain(tag[2])
+    # What closes nothing of the text could close what is around it.
+    is_frame = _FRAME.fullmatch(name) or ("/" in tag[1] and name not in opened)
+    is_frame = is_frame or (name == _FRAME_AT_ITS_END and "/" in tag[1])
     return "&lt;" if is_frame else tag[0]
 
 
+def _plain(text: str) -> str:
+    """Return the skeleton of a text without accents."""
+    if text.isascii():
+        return skeleton(text)
+    return skeleton(re.sub(f"[{_ABOVE}]", "", unicodedata.normalize("NFD", text)))
+
+
 def _without_pose(line: str) -> str:
-    plain = skeleton(line)
+    plain = _plain(line)
     words = " ".join(re.findall(r"[^\W_]+", _BEFORE_WORDS.sub("", plain, count=1)[:100]))
     if words.startswith(HEADING.lower()):
         start = len(line) - len(line.lstrip())
         return f"{line[:start]}\\{line[start:]}"
     first = re.search(r"[^\W_]", line)
-    if first and not first[0].islower() and _TURN.match(plain):  # `system:` is a key of YAML
+    is_key = first is None or first[0].islower()  # `system:` of YAML, `[system]` of TOML
+    if first and (_TURN.match(plain) or _ROLE_IN_BRACKETS.match(plain)) and not is_key:
         return f"{line[: first.start()]}\\{line[first.start() :]}"
     heading = _ATX.match(line)
     marks = re.findall(_HASH, heading[2], re.IGNORECASE) if heading else []

@@ -157,7 +157,7 @@ def _list_in_lines(skills: Sequence[SkillEntry], page: _Page) -> PromptListing |
     if page.fits(text := render(longest)):
         return _in_lines(text, skills)
     lengths = [*takewhile(needed.__gt__, _steps(shortest, _LENGTH_STEP))] or [shortest]
-    length = _last_that(lengths, lambda length: page.fits(render(length)))
+    length = _largest_that_fits(lengths, lambda length: page.fits(render(length)))
     return _in_lines(render(length), skills, length)
 
 
@@ -177,20 +177,22 @@ def _list_names(skills: Sequence[SkillEntry], page: _Page, first: frozenset[str]
     """
     ranked, likely = _ranked(skills, first)
     half = page.half()
-    described = _last_that(_counts(0, likely), lambda n: half.fits(_with_names(ranked, n, half)(0)))
+    described = _largest_that_fits(
+        _stepped(0, likely), lambda n: half.fits(_names_writer(ranked, n, half)(0))
+    )
     others = len(ranked) - described
-    write = _with_names(ranked, described, page)
-    named = _last_that(_counts(0, others), lambda n: page.fits(write(n)))
+    write = _names_writer(ranked, described, page)
+    named = _largest_that_fits(_stepped(0, others), lambda n: page.fits(write(n)))
     # What says how many are missing may take more room than the last names.
     if named < others <= named + named // 4 + _FEW and page.fits(write(others)):
         named = others
     if named == others:
-        counts = _counts(described, len(ranked) - 1)
-        described = _last_that(
-            counts, lambda n: page.fits(_with_names(ranked, n, page)(len(ranked) - n))
+        counts = _stepped(described, len(ranked) - 1)
+        described = _largest_that_fits(
+            counts, lambda n: page.fits(_names_writer(ranked, n, page)(len(ranked) - n))
         )
         named = len(ranked) - described
-        write = _with_names(ranked, described, page)
+        write = _names_writer(ranked, described, page)
     return PromptListing(
         text=write(named),
         form=ListingForm.NAMES,
@@ -207,37 +209,39 @@ def _ranked(
     skills: Sequence[SkillEntry], first: frozenset[str]
 ) -> tuple[Sequence[SkillEntry], int]:
     """Return the skills, those that are most likely used first, and how many these are."""
-    kinds, different = _kinds(skills, "groups", "scope")
+    places, different = _values(skills, "groups", "scope")
     ranks = {
-        kind: (_GROUPED if kind[0] and BASIC_GROUP not in kind[0] else _OTHER, kind[1])
-        for kind in different
+        (groups, scope): (_GROUPED if groups and BASIC_GROUP not in groups else _OTHER, scope)
+        for groups, scope in different
     }
     if not first and len(set(ranks.values())) == 1:
         ((rank, _),) = set(ranks.values())
         return skills, len(skills) if rank < _OTHER else 0
-    ranks_of_all = [
-        (_FIRST, kind[1]) if skill.name in first else ranks[kind]
-        for skill, kind in zip(skills, kinds, strict=True)
+    rank_of_each = [
+        (_FIRST, place[1]) if skill.name in first else ranks[place]
+        for skill, place in zip(skills, places, strict=True)
     ]
-    order = sorted(range(len(skills)), key=ranks_of_all.__getitem__)
-    return [skills[at] for at in order], sum(rank < _OTHER for rank, _ in ranks_of_all)
+    order = sorted(range(len(skills)), key=rank_of_each.__getitem__)
+    return [skills[at] for at in order], sum(rank < _OTHER for rank, _ in rank_of_each)
 
 
-def _kinds(
+def _values(
     skills: Sequence[SkillEntry], *names: str
 ) -> tuple[Sequence[tuple[Any, ...]], Collection[tuple[Any, ...]]]:
-    """Return the values of some attributes of each skill, and those that differ."""
+    """Return the values of these attributes for each skill, and each different one once."""
     columns = [[*map(attrgetter(name), skills)] for name in names]
     # Very many skills often share them, and `count` compares by identity first.
     if skills and all(column.count(column[0]) == len(skills) for column in columns):
         shared = tuple(column[0] for column in columns)
         return [shared] * len(skills), [shared]
-    kinds = [*zip(*columns, strict=True)]
-    return kinds, set(kinds)
+    values = [*zip(*columns, strict=True)]
+    return values, set(values)
 
 
-def _with_names(ranked: Sequence[SkillEntry], described: int, page: _Page) -> Callable[[int], str]:
-    """Return what describes the first skills and names so many others, equally of each source."""
+def _names_writer(
+    ranked: Sequence[SkillEntry], described: int, page: _Page
+) -> Callable[[int], str]:
+    """Return a function that writes descriptions of the first skills, and names so many others."""
     items = [
         (skill.name.casefold(), page.line(skill, _BESIDE_NAMES)) for skill in ranked[:described]
     ]
@@ -245,10 +249,10 @@ def _with_names(ranked: Sequence[SkillEntry], described: int, page: _Page) -> Ca
     by_source = page.by_source(ranked[described:])
 
     def write(named: int) -> str:
-        shares = _shares(by_source, named)
-        lines = [page.names_line(key, by_source[key], shares[key]) for key in sorted(shares)]
+        counts = _names_per_source(by_source, named)
+        lines = [page.names_line(key, by_source[key], counts[key]) for key in sorted(counts)]
         lines = [*descriptions, *lines]
-        unlisted = sum(len(members) for key, members in by_source.items() if key not in shares)
+        unlisted = sum(len(members) for key, members in by_source.items() if key not in counts)
         if unlisted:
             lines.append(unlisted_line(unlisted, page.model, has_names=bool(lines)))
         return page.write(ListingForm.NAMES, lines, is_cut=True)
@@ -256,16 +260,17 @@ def _with_names(ranked: Sequence[SkillEntry], described: int, page: _Page) -> Ca
     return write
 
 
-def _shares(by_source: Mapping[str, Sequence[object]], named: int) -> dict[str, int]:
-    """Return how many members of each source are named: equally many, as far as there are."""
-    shares = {}
+def _names_per_source(by_source: Mapping[str, Sequence[object]], total: int) -> dict[str, int]:
+    """Divide a number of names among the sources: equally, as far as each has so many skills."""
+    counts = {}
     smallest_first = sorted(by_source, key=lambda source: (len(by_source[source]), source))
     for position, source in enumerate(smallest_first):
-        share = min(len(by_source[source]), named // (len(smallest_first) - position))
-        named -= share
-        if share:
-            shares[source] = share
-    return shares
+        sources_left = len(smallest_first) - position
+        count = min(len(by_source[source]), total // sources_left)
+        total -= count
+        if count:
+            counts[source] = count
+    return counts
 
 
 # ---- the text ------------------------------------------------------------------------------------
@@ -278,16 +283,16 @@ class _Page:
     prompt: SkillPrompt
     model: ModelAbilities
     texts: SkillTexts
-    share: int = 1
-    """Only one part in so many of the budget is used."""
+    budget_parts: int = 1
+    """The budget is divided into so many parts, of which one is used."""
 
     def half(self) -> _Page:
         """Return the page with half of its budget."""
-        return replace(self, share=self.share * 2)
+        return replace(self, budget_parts=self.budget_parts * 2)
 
     def fits(self, text: str) -> bool:
         budget = self.prompt.budget
-        return budget is None or self.prompt.measure(text) * self.share <= budget
+        return budget is None or self.prompt.measure(text) * self.budget_parts <= budget
 
     def full_item(self, skill: SkillEntry) -> str:
         template = self.prompt.template
@@ -309,8 +314,8 @@ class _Page:
     def by_source(self, skills: Sequence[SkillEntry]) -> dict[str, list[SkillEntry]]:
         """Return the skills by group or source; without `load_skill`, by the folder above."""
         if self.model.can_load:
-            kinds, different = _kinds(skills, "groups", "source")
-            keys: Sequence[Any] = kinds
+            keys: Sequence[Any]
+            keys, different = _values(skills, "groups", "source")
             titles = {key: _title(*key) for key in different}
         else:
             keys = [os.path.dirname(skill.folder) for skill in skills]
@@ -322,13 +327,13 @@ class _Page:
             found[titles[key]].append(skill)
         return found
 
-    def names_line(self, source: str, skills: Sequence[SkillEntry], share: int) -> str:
+    def names_line(self, source: str, skills: Sequence[SkillEntry], count: int) -> str:
         if self.model.can_load:
-            names = [*map(self.texts.escaped, map(_NAME, skills[:share]))]
+            names = [*map(self.texts.escaped, map(_NAME, skills[:count]))]
         else:
-            names = [self.texts.path(os.path.basename(skill.folder)) for skill in skills[:share]]
+            names = [self.texts.path(os.path.basename(skill.folder)) for skill in skills[:count]]
         names.sort(key=str.casefold)
-        if rest := len(skills) - share:
+        if rest := len(skills) - count:
             names.append(f"and {rest:,} more")
         return f"{self.texts.path(source)} ({len(skills):,}): {', '.join(names)}"
 
@@ -384,13 +389,13 @@ def _steps(start: int, factor: float) -> Iterator[int]:
         start = max(int(start * factor), start + 1)
 
 
-def _counts(low: int, high: int) -> list[int]:
-    """Return `low`, the steps above it, and `high`."""
+def _stepped(low: int, high: int) -> list[int]:
+    """Return the numbers to try from `low` to `high`, each about a tenth larger than the last."""
     steps = takewhile(high.__gt__, _steps(1, _COUNT_STEP))
     return [low, *(step for step in steps if step > low), *([high] if high > low else [])]
 
 
-def _last_that(numbers: Sequence[int], fits: Callable[[int], bool]) -> int:
-    """Return the last of ascending numbers that fits; the first needs not be tried."""
+def _largest_that_fits(numbers: Sequence[int], fits: Callable[[int], bool]) -> int:
+    """Return the largest of ascending numbers that fits; the first one is not tried."""
     # In steps, so that most tries are short texts.
     return numbers[bisect_left(numbers, True, lo=1, key=lambda number: not fits(number)) - 1]

@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from functools import partial
 from itertools import islice
+from types import MethodType
 from typing import Any, TypeVar
 
 from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.formats.packed_text import pack
 from satchel.lazy_dataclass import dataclass
 from satchel.names import group_names, plugin_name_fault
 from satchel.providers.provider import Contribution
@@ -24,6 +26,8 @@ from satchel.tools.tool_bounds import bounded_definition
 
 T = TypeVar("T")
 
+_MOST_PACKED = 500
+"""Bodies of unchanged skills that are compressed in one answer."""
 SOURCE = "provider"
 """The source of the plugin entry that stands for a provider."""
 
@@ -153,9 +157,16 @@ def _skills(
     roots = checked.each(folders, partial(_root, RootKind.SKILLS, name, contribution))
     findings: dict[str, SkillFinding] = {}
 
+    still_to_pack = _MOST_PACKED
+
     def find(skill: Any) -> SkillFinding:
+        nonlocal still_to_pack
         path = skill_path(name, str(getattr(skill, "name", "")))
-        return find_skill(skill, name, contribution.precedence, limits, known.get(path))
+        before = known.get(path)
+        finding = find_skill(skill, name, contribution.precedence, limits, before)
+        if finding is before and still_to_pack and finding.manifest:
+            still_to_pack -= pack(finding.manifest, "body")
+        return finding
 
     others = (item for item in items if not isinstance(item, str | os.PathLike))
     for finding in checked.each(others, find):
@@ -189,11 +200,12 @@ def _tools(
     limits: Limits,
     version: str,
 ) -> Iterable[ToolContribution]:
-    known = {id(_source_of(item)): item for item in plugin.tools}
+    # Not by `==`, which an item may define; but a method is a new object each time it is read.
+    known = {_identity(_source_of(item)): item for item in plugin.tools}
     names: set[str] = set()
 
     def convert(item: Any) -> ToolContribution:
-        return known.get(id(item)) or _tool(item, plugin, version, limits)
+        return known.get(_identity(item)) or _tool(item, plugin, version, limits)
 
     for tool in checked.each(_all(contribution.tools, "tools", limits), convert):
         if tool.name in names:
@@ -221,6 +233,12 @@ def _source_of(contribution: ToolContribution) -> Any:
     """Return the object that a provider returned for a tool: the tool or its function."""
     tool = contribution.tool
     return tool.fn if isinstance(tool, FunctionTool) else tool
+
+
+def _identity(item: Any) -> tuple[int, ...]:
+    if isinstance(item, MethodType):
+        return id(item.__self__), id(item.__func__)
+    return (id(item),)
 
 
 def _diagnostics(contribution: Contribution) -> Iterable[Diagnostic]:

@@ -55,9 +55,17 @@ class Skill:
     @property
     def text(self) -> str:
         """Return its SKILL.md."""
-        fields = {"name": self.name, "description": self.description, **self.front_matter}
-        lines = (f"{_as_key(key)}: {_as_yaml(value)}" for key, value in fields.items())
-        return "\n".join(["---", *lines, "---", "", self.body.strip("\n"), ""])
+        return _text(_head(self), self.body)
+
+
+def _head(skill: Skill) -> str:
+    fields = {"name": skill.name, "description": skill.description, **skill.front_matter}
+    lines = (f"{_as_key(key)}: {_as_yaml(value)}" for key, value in fields.items())
+    return "\n".join(["---", *lines, "---"])
+
+
+def _text(head: str, body: str) -> str:
+    return "\n".join([head, "", body.strip("\n"), ""])
 
 
 def _as_key(key: Any) -> str:
@@ -76,19 +84,21 @@ def _date_text(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} is no value of YAML")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GivenFiles:
     """Reads the files of a skill that was given in code."""
 
     access: SkillAccess
-    text: bytes
+    head: str
+    """The front matter."""
+    body: str
     files: Mapping[str, str | bytes] = field(compare=False, repr=False)
 
     def read(self, name: str, limits: Limits) -> ServedFile:
         """Return a file. Raises `ToolError`, also for any error of the mapping."""
         shown = repr(shorten(one_line(name), 200))
         if name == SKILL_FILE:
-            data = self.text
+            data = _text(self.head, self.body).encode()
         else:
             try:
                 data = _bytes_of(self.files[name], f"file {shown}")
@@ -120,7 +130,10 @@ def find_skill(
     """
     _require_texts(skill)
     try:
-        text = skill.text.encode()
+        head = _head(skill)
+        if before is not None and _is_unchanged(before, skill, head, scope):
+            return before
+        text = _text(head, skill.body).encode()
     except (TypeError, ValueError, RecursionError) as problem:
         message = f"skill {skill.name!r} cannot be written as SKILL.md: {problem}"
         raise DefinitionError(message) from problem
@@ -146,15 +159,32 @@ def find_skill(
         folder=folder,
         manifest=None,
         diagnostics=(),
-        remote=GivenFiles(access, text, skill.files),
+        remote=GivenFiles(access=access, head=head, body=skill.body, files=skill.files),
     )
     if before is not None and (before.place, before.folder) == (root, folder):
         # Equal digests: the former reader returns the same files, unless it reads on demand.
-        return before if isinstance(skill.files, dict) else replace(before, remote=finding.remote)
+        return replace(before, remote=finding.remote) if _is_read_on_demand(skill) else before
     reading = read_skill(text, skill.name, root.path, limits)
     # The text was generated, so its line numbers say nothing.
     diagnostics = tuple(replace(item, where=Where(root.path)) for item in reading.diagnostics)
     return replace(finding, manifest=reading.value, diagnostics=diagnostics)
+
+
+def _is_unchanged(before: SkillFinding, skill: Skill, head: str, scope: Precedence) -> bool:
+    """Return whether a skill is as it was, without a digest of its text and its files."""
+    was, place = before.remote, before.place
+    return (
+        isinstance(was, GivenFiles)
+        and before.manifest is not None
+        and (was.head, was.body) == (head, skill.body)
+        and not _is_read_on_demand(skill)
+        and was.files == skill.files
+        and (place.groups, place.scope) == (tuple(skill.groups), scope)
+    )
+
+
+def _is_read_on_demand(skill: Skill) -> bool:
+    return skill.files is not NOTHING and not isinstance(skill.files, dict)
 
 
 def skill_path(source: str, name: str) -> str:

@@ -16,6 +16,7 @@ from satchel.remote.roster import (
     Roster,
     digest_of,
     plugins_of,
+    queues_of,
 )
 from satchel.remote.sealed_envelope import checked_key, mark_of
 
@@ -46,7 +47,7 @@ class CatalogBoard:
     async def publish(self, catalog: Catalog) -> PublishedCatalog:
         """Publish the versions of a catalog as those that all are to serve."""
         async with self._queue.redis() as redis:
-            return await self._roster.publish(redis, plugins_of(catalog))
+            return await self._roster.publish(redis, plugins_of(catalog), queues_of(catalog))
 
     async def published(self) -> PublishedCatalog | None:
         """Return the published catalog. Raises `EnvelopeError` for one of others."""
@@ -54,11 +55,14 @@ class CatalogBoard:
             return await self._roster.published(redis)
 
     async def places(self, catalog: PublishedCatalog) -> Mapping[str, int]:
-        """Return how many calls of each plugin the workers with its version run at once."""
+        """Return how many calls of each plugin the workers with its version run at once.
+
+        If its tools are in different groups, the smallest number of them counts.
+        """
         async with self._queue.redis() as redis:
             return {
-                name: (await self._roster.crew(redis, digest)).places
-                for name, digest in catalog.plugins.items()
+                plugin: min([(await self._roster.crew(redis, name)).places for name in queues])
+                for plugin, queues in catalog.queues.items()
             }
 
     async def hosts(self) -> Mapping[str, int]:

@@ -33,6 +33,7 @@ from satchel.remote.sent_call import (
     SentCall,
     arguments_of,
     doubt,
+    line_of,
     may_run_again,
 )
 from satchel.tools import ToolCall, failure
@@ -158,7 +159,7 @@ class HostLine:
         return refusal(NO_WORKER, f"no worker can run {call.name} now")
 
     def _report_no_worker(self, call: ToolCall) -> None:
-        queue = self._queues.get(call.plugin_digest)
+        queue = self._queues.get(line_of(call))
         if queue is not None and queue.crew.others and not queue.places:
             self._faults.other_key(call)
         else:
@@ -174,7 +175,7 @@ class HostLine:
         until = asyncio.get_running_loop().time() + patience
         sent = SentCall(call)
         groups = [group for group in call.groups if group in self._limits]
-        rooms = ((call.plugin_digest,), *groups)
+        rooms = ((sent.line,), *groups)
         queue.used += 1
         try:
             try:
@@ -226,7 +227,7 @@ class HostLine:
         """Return whether the workers of a call have left while it waited for its turn."""
         if self._otherwise != "wait":
             with suppress(*UNREACHABLE):  # then it waits for redis
-                return not (await self.queue_of(call.plugin_digest)).places
+                return not (await self.queue_of(line_of(call))).places
         return False
 
     async def _followed(
@@ -247,6 +248,8 @@ class HostLine:
                 is_over = isinstance(item, FinalResult) or item is RunnerSignal.HERE
                 if isinstance(item, FinalResult) and item.error_code == MAY_HAVE_RUN:
                     self._faults.may_have_run(sent.call)
+                if sent.lost_state:
+                    self._faults.state_lost(sent.call, sent.lost_state)
                 yield item
         finally:
             timer.cancel()
@@ -263,10 +266,10 @@ class HostLine:
         body = {
             "id": sent.id,
             "call": {**call.to_dict(), "arguments": arguments_of(call)},
-            "digest": call.plugin_digest,
+            "digest": sent.line,
             "inbox": self._inbox,
             "sent": self._roster.clock.now(),
-            "context": _context(call),
+            "context": _context(sent),
         }
         message = as_text(seal(self._key, CALL, body))
         while not sent.has_ended:
@@ -331,7 +334,7 @@ class HostLine:
         try:
             item = open_sealed(self._key, ITEM, message)
             for sent in self._calls.get(item["id"], ()):
-                if item["digest"] != sent.call.plugin_digest:
+                if item["digest"] != sent.line:
                     self._faults.refused(f"an answer of another version for {sent.call.name}")
                 elif "kept" in item:
                     self._begin(self._look([sent]))
@@ -372,7 +375,7 @@ class HostLine:
 
     async def _is_alone(self, sent: SentCall) -> bool:
         """Return whether no worker is left, twice in a row: redis itself may have been away."""
-        queue = await self.queue_of(sent.call.plugin_digest)
+        queue = await self.queue_of(sent.line)
         was_alone, sent.is_alone = sent.is_alone, not queue.places
         return was_alone and sent.is_alone
 
@@ -419,15 +422,15 @@ def refusal(code: str, text: str) -> FinalResult:
     return FinalResult(**vars(failure(code, f"{text}; try again later, or do without it")))
 
 
-def _context(call: ToolCall) -> dict[str, Any]:
+def _context(sent: SentCall) -> dict[str, Any]:
     """Return what a tool may know of its call. Configuration stays: the worker has its own."""
-    context = call.context
+    context = sent.call.context
     return {
-        "state": exact_part(context.state),
+        "state": sent.state,
         "metadata": exact_part(context.metadata),
         "preapproved": list(context.preapproved),
         "agent_id": context.agent_id,
         "run_id": context.run_id,
         "iteration": context.iteration,
-        "call_id": call.id,
+        "call_id": sent.call.id,
     }

@@ -73,6 +73,14 @@ class RemoteFaults:
             "Find out why its workers end or hang: their logs, memory, and the tool itself.",
         )
 
+    def state_lost(self, call: ToolCall, reason: str) -> None:
+        """Report changes of the state that were lost."""
+        self._report(
+            "remote-state-lost",
+            f"changes of the state by {call.name} or another call are lost: {reason}",
+            "Let tools that change the same key run one after the other, and keep only JSON in it.",
+        )
+
     def _report(self, code: str, message: str, fix: str) -> None:
         diagnostic = make_diagnostic(code, self._where, message, fix)
         if self._current.get(code) != diagnostic:

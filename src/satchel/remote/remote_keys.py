@@ -1,6 +1,8 @@
 """The names of what hosts and workers keep in redis beside docket's own."""
 
 import asyncio
+import hashlib
+from collections.abc import Collection
 
 from redis.exceptions import RedisError
 
@@ -64,6 +66,16 @@ TRIES = 3
 """How often a call is begun: after that many lost workers, the call itself may end them."""
 BACKOFF = 0.5
 """Seconds between two tries to reach redis."""
+
+
+def line_name(digest: str, groups: Collection[str]) -> str:
+    """Return the name of the queue of those tools of a version that are in the same groups.
+
+    A worker that runs only some groups runs all tools of a queue, or none.
+    """
+    if not groups:
+        return digest
+    return hashlib.sha256("\n".join((digest, *sorted(groups))).encode()).hexdigest()
 
 
 def loop_time() -> float:

@@ -14,7 +14,7 @@ from satchel.remote.host_line import HostLine, Otherwise, RoutingPolicy, Version
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import BACKOFF, LONGEST_WAIT, UNREACHABLE, RemoteKeys
 from satchel.remote.sealed_envelope import checked_key
-from satchel.remote.sent_call import BUSY, NO_WORKER
+from satchel.remote.sent_call import BUSY, NO_WORKER, line_of
 from satchel.tools import ToolCall
 from satchel.tools.runner import Runner, RunnerSignal
 
@@ -107,7 +107,7 @@ class RemoteRunner(Runner):
         until = loop.time() + self._wait
         while True:
             try:
-                return await line.queue_of(call.plugin_digest)
+                return await line.queue_of(line_of(call))
             except UNREACHABLE as problem:
                 if self._policy.otherwise != "wait" or loop.time() > until:
                     raise

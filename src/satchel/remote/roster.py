@@ -5,12 +5,13 @@ Only the clock of redis counts, so the clocks of the machines may differ.
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from satchel.catalog.catalog import Catalog
 from satchel.lazy_dataclass import dataclass
-from satchel.remote.remote_keys import CATALOG, RemoteKeys, loop_time
+from satchel.remote.remote_keys import CATALOG, RemoteKeys, line_name, loop_time
 from satchel.remote.sealed_envelope import mark_of, open_sealed, seal
 
 BEAT = 1.0
@@ -27,6 +28,8 @@ class PublishedCatalog:
     generation: int
     digest: str
     plugins: Mapping[str, str]
+    queues: Mapping[str, Collection[str]]
+    """The names of the queues of each plugin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +89,20 @@ class Roster:
         alive = await self._alive(redis, self._keys.hosts)
         return Counter(item.rpartition(":")[2] for item in alive)
 
-    async def publish(self, redis: Any, plugins: Mapping[str, str]) -> PublishedCatalog:
+    async def publish(
+        self, redis: Any, plugins: Mapping[str, str], queues: Mapping[str, Collection[str]]
+    ) -> PublishedCatalog:
         """Publish the versions that all are to serve, under the next generation."""
         last = await self.published(redis)
         digest = digest_of(plugins)
         if last is not None and last.digest == digest:
             return last
         generation = last.generation + 1 if last else 1
-        body = {"generation": generation, "digest": digest, "plugins": dict(plugins)}
-        await redis.set(self._keys.catalog, seal(self._key, CATALOG, body))
-        return PublishedCatalog(generation=generation, digest=digest, plugins=plugins)
+        new = PublishedCatalog(
+            generation=generation, digest=digest, plugins=dict(plugins), queues=dict(queues)
+        )
+        await redis.set(self._keys.catalog, seal(self._key, CATALOG, asdict(new)))
+        return new
 
     async def published(self, redis: Any) -> PublishedCatalog | None:
         """Return the published catalog. Raises `EnvelopeError` for one of others."""
@@ -126,6 +133,15 @@ def plugins_of(catalog: Catalog) -> dict[str, str]:
         for name, plugin in catalog.plugins.items()
         if plugin.contribution.digest
     }
+
+
+def queues_of(catalog: Catalog) -> dict[str, list[str]]:
+    """Return the names of the queues of each plugin that a catalog serves."""
+    queues: dict[str, set[str]] = {}
+    for name, tool in catalog.tools.items():
+        if digest := catalog.plugin_digest_of(name):
+            queues.setdefault(tool.source, set()).add(line_name(digest, tool.groups))
+    return {plugin: sorted(names) for plugin, names in queues.items()}
 
 
 def digest_of(plugins: Mapping[str, str]) -> str:

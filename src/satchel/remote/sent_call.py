@@ -4,14 +4,16 @@ import asyncio
 import hashlib
 import json
 from collections import deque
+from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 from uuid import uuid4
 
-from satchel.remote.remote_keys import INBOX_LENGTH, loop_time
+from satchel.remote.remote_keys import INBOX_LENGTH, line_name, loop_time
 from satchel.tools import ToolCall, ToolChunk, ToolResult, failure
 from satchel.tools.runner import RunnerSignal
 from satchel.tools.tool_results import FinalResult
-from satchel.workers.codec import apply_changes, decode_chunk, to_json_value
+from satchel.workers.codec import apply_changes, decode_chunk, exact_part, to_json_value
 
 NO_WORKER = "no_worker"
 """The `error_code` of a call that no worker could run."""
@@ -28,6 +30,11 @@ class SentCall:
 
     def __init__(self, call: ToolCall) -> None:
         self.call, self.id, self.place = call, id_of(call), uuid4().hex
+        self.line = line_of(call)
+        self.state = deepcopy(exact_part(call.context.state))
+        """The state that the tool gets."""
+        self.lost_state = ""
+        """How changes of the state were lost; `""` if none were."""
         self.queue: Any = None
         """The queue that has it, once it was sent."""
         self.is_started = self.has_ended = False
@@ -68,13 +75,31 @@ class SentCall:
             return RunnerSignal.STARTED
         if "chunk" in item:
             return decode_chunk(item["chunk"])
-        apply_changes(self.call.context.state, item.get("changes") or {})
+        self._apply(item.get("changes") or {})
         return FinalResult(**vars(ToolResult.from_dict(item["result"])))
+
+    def _apply(self, changes: Mapping[str, Any]) -> None:
+        state = self.call.context.state
+        overwritten = [
+            key
+            for key in (*changes.get("set", ()), *changes.get("gone", ()))
+            if state.get(key) != self.state.get(key)
+        ]
+        if overwritten:
+            self.lost_state = f"another call changed {', '.join(overwritten)} at the same time"
+        elif lost := changes.get("lost"):
+            self.lost_state = f"JSON cannot represent {', '.join(lost)}"
+        apply_changes(state, changes)
 
     def _keep(self, item: dict[str, Any] | FinalResult | RunnerSignal) -> None:
         self.has_ended = self.has_ended or not isinstance(item, dict) or "result" in item
         self._items.append(item)
         self._has_item.set()
+
+
+def line_of(call: ToolCall) -> str:
+    """Return the name of the queue that a call belongs into."""
+    return line_name(call.plugin_digest, call.groups)
 
 
 def id_of(call: ToolCall) -> str:

@@ -17,7 +17,15 @@ from satchel.catalog.catalog_entries import ToolEntry
 from satchel.remote.docket_json import checked_url, json_only, open_docket
 from satchel.remote.fair_gate import GroupPlaces
 from satchel.remote.remote_faults import RemoteFaults
-from satchel.remote.remote_keys import BACKOFF, CALL, LONGEST_WAIT, TASK, UNREACHABLE, RemoteKeys
+from satchel.remote.remote_keys import (
+    BACKOFF,
+    CALL,
+    LONGEST_WAIT,
+    TASK,
+    UNREACHABLE,
+    RemoteKeys,
+    line_name,
+)
 from satchel.remote.remote_run import CallAddress, RemoteRun
 from satchel.remote.roster import BEAT, RedisClock, Roster
 from satchel.remote.sealed_envelope import EnvelopeError, checked_key, mark_of, open_sealed
@@ -45,8 +53,9 @@ class ToolWorker:
     """Runs the tools of one satchel for hosts, each version of a plugin from a queue of its own.
 
     `url`, `key` and `name` are those of the hosts' `RemoteRunner`. With `groups`, only tools of
-    these groups are run. At most `concurrency` calls of one plugin run at once, within `limits`,
-    and of a group in `group_limits` at most so many, of all plugins together.
+    these groups are run. At most `concurrency` calls run at once, within `limits`, of those tools
+    of a plugin that are in the same groups. Of a group in `group_limits` at most so many run, of
+    all plugins together.
     """
 
     def __init__(
@@ -66,16 +75,17 @@ class ToolWorker:
         self._limits, self._faults = limits or Limits(), RemoteFaults(name)
         self._places = GroupPlaces(group_limits or {})
         self._tools_loop: EventLoopThread | None = None
-        # By the version that is asked for, and the one that answers.
-        self._services: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._known: set[tuple[str, str]] = set()  # to hosts
+        # By the version that is asked for, its queue, and the version that answers.
+        self._services: dict[tuple[str, str, str], asyncio.Task[None]] = {}
+        self._known: set[tuple[str, str, str]] = set()  # to hosts
         self.ready = asyncio.Event()
         """Set once every plugin of the first catalog has its queue."""
 
     @property
     def digests(self) -> tuple[str, ...]:
         """The versions of plugins that hosts can send calls for."""
-        return tuple(version[0] for version in self._services if version in self._known)
+        known = (version[0] for version in self._services if version in self._known)
+        return tuple(dict.fromkeys(known))
 
     async def run(self) -> None:
         """Run calls until cancelled; after an edit the old version still ends its calls."""
@@ -92,20 +102,21 @@ class ToolWorker:
 
     async def _bring_up_to_date(self, group: asyncio.TaskGroup) -> None:
         catalog = self._satchel.catalog
-        tools: dict[tuple[str, str], dict[str, ToolEntry]] = {}
+        tools: dict[tuple[str, str, str], dict[str, ToolEntry]] = {}
         for entry in catalog.tools.values():
             own = catalog.plugin_digest_of(entry.name)  # tools of the host's own code have none
             if entry.tool is None or not own or not self._may_run(entry):
                 continue
             for digest in (own, *catalog.compatible_digests_of(entry.name)):
-                tools.setdefault((digest, own), {})[entry.name] = entry
+                line = line_name(digest, entry.groups)
+                tools.setdefault((digest, line, own), {})[entry.name] = entry
         for version in self._services.keys() - tools.keys():
             self._services.pop(version).cancel()
         for version in tools.keys() - self._services.keys():
-            digest, own = version
+            digest, line, own = version
             service = PluginService(
                 catalog,
-                digest=digest,
+                line=line,
                 tools=tools[version],
                 limits=self._limits,
                 places=self._places,
@@ -115,7 +126,7 @@ class ToolWorker:
                 tools_loop=self._tools_loop,
             )
             started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            queue = open_docket(self._url, self._name, mark_of(self._key, digest))
+            queue = open_docket(self._url, self._name, mark_of(self._key, line))
             task = group.create_task(service.serve(queue, self._concurrency, started))
             self._services[version] = task
             await asyncio.wait({started, task}, return_when=asyncio.FIRST_COMPLETED)
@@ -128,13 +139,13 @@ class ToolWorker:
 
 
 class PluginService:
-    """The calls of one version of a plugin. It holds the catalog, so the version stays loaded."""
+    """The calls of one queue. It holds the catalog, so the version of the plugin stays loaded."""
 
     def __init__(
         self,
         catalog: Catalog,
         *,
-        digest: str,
+        line: str,
         tools: Mapping[str, ToolEntry],
         limits: Limits,
         places: GroupPlaces,
@@ -143,7 +154,7 @@ class PluginService:
         faults: RemoteFaults,
         tools_loop: EventLoopThread | None = None,
     ) -> None:
-        self._catalog, self._digest, self._tools = catalog, digest, tools
+        self._catalog, self._line, self._tools = catalog, line, tools
         self._limits, self._key, self._keys = limits, key, keys
         self._roster, self._faults = Roster(keys, key, RedisClock()), faults
         self._places, self._tools_loop = places, tools_loop
@@ -185,7 +196,7 @@ class PluginService:
                     if not started.done():
                         await _listen(queue)
                     async with queue.redis() as redis:
-                        await self._roster.beat(redis, self._digest, name, places)
+                        await self._roster.beat(redis, self._line, name, places)
                 except UNREACHABLE as problem:
                     self._faults.unreachable(problem)
                 else:
@@ -196,7 +207,7 @@ class PluginService:
         finally:
             with suppress(*UNREACHABLE):
                 async with queue.redis() as redis:
-                    await self._roster.leave(redis, self._digest, name, places)
+                    await self._roster.leave(redis, self._line, name, places)
 
     async def run(self, queue: Docket, message: str) -> None:
         """Run one call: keep its result, and send it with its chunks to the host."""
@@ -204,9 +215,7 @@ class PluginService:
             body = open_sealed(self._key, CALL, message)
             call = ToolCall.from_dict(body["call"])
             call = call.changed(context=_context(body["context"], call))
-            address = CallAddress(
-                call=str(body["id"]), inbox=str(body["inbox"]), digest=self._digest
-            )
+            address = CallAddress(call=str(body["id"]), inbox=str(body["inbox"]), digest=self._line)
             reason = self._reason_to_refuse(body)
         except (EnvelopeError, KeyError, TypeError, ValueError) as problem:
             reason = str(problem)
@@ -228,7 +237,7 @@ class PluginService:
             self._running.pop(address.call).set()
 
     def _reason_to_refuse(self, body: Mapping[str, Any]) -> str:
-        if body["digest"] != self._digest:
+        if body["digest"] != self._line:
             return "it is for another version"
         age = self._roster.clock.now() - float(body["sent"])
         return "it is too old" if age > LONGEST_WAIT else ""

@@ -10,6 +10,7 @@ from satchel.diagnostics import Diagnostic
 from satchel.names import skill_name_fault
 from satchel.reports.repair_advice import belongs_to_others
 from satchel.reports.short_texts import relative
+from satchel.sources.search_roots import Precedence
 from satchel.text import one_line
 
 if TYPE_CHECKING:
@@ -28,11 +29,6 @@ def command_for(item: Diagnostic, entry: "Entry | None" = None) -> str | None:
     return shlex.join(arguments)
 
 
-def _make_folder(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
-    path = item.where.path
-    return None if os.path.lexists(path) else ["mkdir", "-p", _path_argument(path)]
-
-
 def _command_in_fix(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
     """Return the `satchel` command at the start of the diagnostic's fix."""
     command = re.split(r"[,;] ", item.fix)[0]
@@ -43,6 +39,9 @@ def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None
     """Rename a skill's folder to the skill's name."""
     # Without a key the user named the folder itself; renaming it would break their command.
     if entry is None or skill_name_fault(entry.name) or not getattr(entry, "key", ""):
+        return None
+    # The plugin's commands and other plugins may name the folder.
+    if entry.scope is Precedence.PLUGIN:
         return None
     # If two skills have the name, only the served one may get the folder of that name.
     if not entry.is_served:
@@ -89,7 +88,6 @@ def _allow_reading(item: Diagnostic, _entry: "Entry | None") -> list[str] | None
 
 _RENAMES = (_rename_folder, _rename_skill_file, _rename_manifest)
 _FIXES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] = {
-    "source-missing": _make_folder,
     "source-unreadable": _allow_reading,
     "skill-unreadable": _allow_reading,
     "skill-file-case": _rename_skill_file,

@@ -5,6 +5,7 @@ The sandbox is bubblewrap, where it is installed and works; it often does not in
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import field
@@ -15,7 +16,7 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.runtime.child_process import STREAM_LIMIT, run_program
-from satchel.settings import KIB, Sandbox
+from satchel.settings import KIB, MIB, Sandbox
 from satchel.sources.configuration import config_folder
 from satchel.sources.installed_programs import find_program
 from satchel.sources.state_files import state_folder
@@ -24,18 +25,23 @@ from satchel.tools.callables import in_thread
 _log = logging.getLogger("satchel.runtime")
 
 _SECRET_PLACES = (
-    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh"),
-    *(".netrc", ".git-credentials", ".pypirc", ".npmrc", ".env", ".local/share/keyrings"),
-    *(".mozilla", ".config/google-chrome", ".config/chromium", ".bash_history", ".zsh_history"),
+    # All settings of programs: many keep their logins there.
+    *(".config", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".oci", ".fly", ".bundle"),
+    *(".netrc", ".git-credentials", ".pypirc", ".npmrc", ".env", ".local/share/keyrings", ".pip"),
+    *(".mozilla", ".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".lesshst"),
     *(".python_history", ".node_repl_history", ".psql_history", ".mysql_history", ".pgpass"),
-    *(".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".my.cnf"),
+    *(".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini/oauth_creds.json"),
     *(".cargo/credentials.toml", ".cargo/credentials", ".m2/settings.xml", ".s3cfg", ".boto"),
-    *(".gradle/gradle.properties", ".terraform.d/credentials.tfrc.json", ".vault-token"),
-    *(".huggingface", ".cache/huggingface/token", ".config/rclone", ".config/sops", ".config/hub"),
-    *(".password-store", ".config/op", ".bitcoin", ".ethereum", ".electrum", ".thunderbird"),
+    *(".gradle/gradle.properties", ".terraform.d/credentials.tfrc.json", ".vault-token", ".my.cnf"),
+    *(".huggingface", ".cache/huggingface/token", ".password-store", ".cursor", ".databrickscfg"),
+    *(".bitcoin", ".ethereum", ".electrum", ".thunderbird", ".yarnrc.yml", ".yarnrc", ".composer"),
+    *(".gem/credentials", ".nuget/NuGet", ".condarc", ".kaggle", ".snowflake", ".dbt", ".wgetrc"),
+    *(".curlrc", ".authinfo", ".authinfo.gpg", ".local/share/uv/credentials", ".pki", ".vercel"),
+    *(".jupyter", ".ipython", ".viminfo", ".sqlite_history", ".rediscli_history", ".ngrok2"),
 )
 """Files and folders in the user's home that a sandboxed program does not see."""
 _PROBE_SECONDS = 10.0
+_HIDDEN_SIZE = MIB
 _BLOCK = 512
 _OPEN_FILES = 256
 _RESERVES = frozenset({"node"})
@@ -92,7 +98,8 @@ class SandboxRunner:
 
     async def run(self, program: Program) -> dict[str, Any]:
         """Run a program to its end."""
-        command = [*sandbox_command(self.path, program), *_limited(program)]
+        limits = _process_limits(program.sandbox.processes)
+        command = [*sandbox_command(self.path, program), *_limited(program, *limits)]
         return await run_program(command, program.folder, program.seconds, limit=program.output)
 
 
@@ -177,13 +184,16 @@ def sandbox_command(bwrap: str, program: Program) -> list[str]:
     return [
         bwrap,
         *("--unshare-all", "--die-with-parent", "--new-session"),
-        # Those that root keeps allow to mount anew what is read-only or hidden.
+        # With those of root, a program could make writable or visible what is not.
         *("--cap-drop", "ALL"),
         *(("--share-net",) if sandbox.network else ()),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-        *("--tmpfs", "/tmp"),  # noqa: S108 - a private one
-        *(() if sandbox.network else _hidden("/run")),
-        *_hidden_secrets(),
+        # In memory, so their sizes are bounded, too.
+        *_tmpfs(bwrap, "/tmp", sandbox.memory // 2),  # noqa: S108 - a private one
+        *_tmpfs(bwrap, "/dev/shm", sandbox.memory // 2),  # noqa: S108
+        *("--remount-ro", "/dev"),
+        *(() if sandbox.network else _hidden(bwrap, "/run")),
+        *_hidden_secrets(bwrap),
         # After the folders that hide them.
         *(part for path in _existing(readable) for part in ("--ro-bind", path, path)),
         *(part for path in _existing(writable) for part in ("--bind", path, path)),
@@ -191,17 +201,36 @@ def sandbox_command(bwrap: str, program: Program) -> list[str]:
     ]
 
 
-def _hidden_secrets() -> list[str]:
+def _hidden_secrets(bwrap: str) -> list[str]:
     home = os.path.expanduser("~")
-    places = [os.path.join(home, place) for place in _SECRET_PLACES] if home != "/" else []
+    places = [*_SECRET_PLACES, os.environ.get("XDG_CONFIG_HOME") or ".config"]
+    places = [os.path.join(home, place) for place in places] if home != "/" else []
     places += [config_folder(), state_folder()]
-    return [part for place in places for part in _hidden(os.path.realpath(place))]
+    return [part for place in places for part in _hidden(bwrap, os.path.realpath(place))]
 
 
-def _hidden(path: str) -> tuple[str, ...]:
+def _hidden(bwrap: str, path: str) -> tuple[str, ...]:
     if os.path.isdir(path):
-        return ("--tmpfs", path)
+        return _tmpfs(bwrap, path, _HIDDEN_SIZE)
     return ("--ro-bind", "/dev/null", path) if os.path.isfile(path) else ()
+
+
+def _tmpfs(bwrap: str, path: str, size: int) -> tuple[str, ...]:
+    bound = ("--size", str(size)) if size > 0 and _can_bound(bwrap) else ()
+    return (*bound, "--tmpfs", path)
+
+
+@cache
+def _can_bound(bwrap: str) -> bool:
+    """Return whether bubblewrap has the option for it; those before 0.7 have not."""
+    import subprocess
+
+    return (
+        b"--size "
+        in subprocess.run(  # noqa: S603 - a fixed command
+            [bwrap, "--help"], capture_output=True, timeout=_PROBE_SECONDS, check=False
+        ).stdout
+    )
 
 
 def _existing(paths: Iterable[str]) -> list[str]:
@@ -210,12 +239,20 @@ def _existing(paths: Iterable[str]) -> list[str]:
     return sorted(path for path in resolved if path != "/" and os.path.exists(path))
 
 
-def _limited(program: Program) -> list[str]:
+def _process_limits(most: int) -> tuple[str, ...]:
+    """Return the limit of processes, if only those in the sandbox count, as since Linux 5.14."""
+    version = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
+    # -u is that of bash, -p that of dash.
+    return (f"ulimit -u {most} 2>/dev/null || ulimit -p {most}",) if version >= (5, 14) else ()
+
+
+def _limited(program: Program, *more: str) -> list[str]:
     """Return the command with limits for memory and files, where a shell can set them."""
     command = list(program.command)
     if sys.platform == "win32" or program.sandbox.memory <= 0:
         return command
-    limits = [f"ulimit -f {program.sandbox.file_size // _BLOCK}", f"ulimit -n {_OPEN_FILES}"]
+    files = f"ulimit -f {program.sandbox.file_size // _BLOCK}"
+    limits = [files, f"ulimit -n {_OPEN_FILES}", *more]
     if os.path.basename(command[0]) in _RESERVES:
         command[1:1] = [f"--max-old-space-size={program.sandbox.memory // (KIB * KIB)}"]
     else:

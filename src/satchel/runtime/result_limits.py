@@ -32,7 +32,7 @@ class TextBudget:
         """Return the part of a block that fits, or `None`."""
         match block:
             case Text():
-                return Text(text) if (text := self._fitting(block.text)) else None
+                return replace(block, text=text) if (text := self._fitting(block.text)) else None
             case ResourceLink():
                 return block
             case Resource(content=str() as content):

@@ -13,9 +13,12 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from itertools import pairwise, product
 
 from satchel.lazy_dataclass import dataclass
+from satchel.scan.code_pattern import CodePatterns
 
 _Place = tuple[int, int]
 
@@ -71,6 +74,7 @@ _RUNS_HERE = re.compile(r"\./|\b(?:sh|bash|zsh|python3?|node)\s+[\w-]+\.\w")
 _FOLDER = "./"
 """The name of the folder that a shell is in."""
 _MOST_NAMES = 500
+_NO_KINDS: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +115,37 @@ def _read_chain(text: str) -> tuple[tuple[str, int], ...]:
     return ((first, 0), *((kind, closeness[mark]) for kind, mark in pairs))
 
 
+class _Phrases:
+    """The phrases that begin with the same words."""
+
+    __slots__ = ("kinds", "longer")
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+        """Of the phrase that ends here."""
+        self.longer: dict[str, _Phrases] = {}
+
+    def add(self, words: Iterable[str], kind: str) -> None:
+        phrases = self
+        for word in words:
+            phrases = phrases.longer.setdefault(word, _Phrases())
+        phrases.kinds.append(kind)
+
+
 class Lexicon:
     """The kinds of words."""
 
     def __init__(
         self, words: Mapping[str, str], code: Mapping[str, Iterable[str]], flowing: Iterable[str]
     ) -> None:
-        self._phrases: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+        self._phrases = _Phrases()
         for kind, text in words.items():
             for phrase in text.split(","):
                 for words_ in product(*(it.split("|") for it in phrase.split())):
-                    first, *rest = (_stem(it) for word in words_ for it in _WORD.findall(word))
-                    self._phrases[first].append((tuple(rest), kind))
-        self._code = {
-            kind: tuple(re.compile(it, re.IGNORECASE | re.MULTILINE) for it in patterns)
-            for kind, patterns in code.items()
-        }
+                    self._phrases.add(
+                        [_stem(it) for word in words_ for it in _WORD.findall(word)], kind
+                    )
+        self._code = CodePatterns(code)
         self.flowing = frozenset(flowing)
         self.kinds = frozenset({*words, *code})
 
@@ -135,12 +154,11 @@ class Lexicon:
         found: dict[str, list[_Place]] = defaultdict(list)
         words = [(_stem(it.group()), it.start(), it.end()) for it in _WORD.finditer(text)]
         for index, (word, start, _) in enumerate(words):
-            for rest, kind in self._phrases.get(word, ()):
-                if (last := _follow(words, index, rest)) is not None:
+            if phrases := self._phrases.longer.get(word):
+                for kind, last in _phrases_at(words, index, phrases):
                     found[kind].append((start, words[last][2]))
-        for kind, patterns in self._code.items():
-            for pattern in patterns:
-                found[kind] += map(_place, pattern.finditer(text))
+        for kind, match in self._code.matches(text):
+            found[kind].append(_place(match))
         for places in found.values():
             places.sort()
         return found
@@ -151,22 +169,27 @@ def _place(match: re.Match[str]) -> _Place:
     return match.end() - len(match[0].lstrip(" \t\n;&|")), match.end()
 
 
-def _follow(words: list[tuple[str, int, int]], index: int, rest: tuple[str, ...]) -> int | None:
-    """Return the index of the last word of a phrase, whose words may have small ones between."""
-    for wanted in rest:
-        for _ in range(_MOST_FILLERS + 1):
-            index += 1
-            if index >= len(words) or words[index][1] - words[index - 1][2] > _WORD_GAP:
-                return None
-            if words[index][0] == wanted:
-                break
-            if words[index][0] not in _FILLERS:
-                return None
-        else:
-            return None
-    return index
+def _phrases_at(
+    words: list[tuple[str, int, int]], index: int, phrases: _Phrases
+) -> Iterator[tuple[str, int]]:
+    """Yield the kinds of phrases that begin at a word, and the index of their last word.
+
+    Small words may stand between the words of a phrase.
+    """
+    for kind in phrases.kinds:
+        yield kind, index
+    missing = dict(phrases.longer)
+    for following in range(index + 1, min(index + _MOST_FILLERS + 2, len(words))):
+        word, start, _ = words[following]
+        if not missing or start - words[following - 1][2] > _WORD_GAP:
+            return
+        if longer := missing.pop(word, None):
+            yield from _phrases_at(words, following, longer)
+        if word not in _FILLERS:
+            return
 
 
+@lru_cache(50_000)
 def _stem(word: str) -> str:
     """Return a word without the ending of its form: `copies` and `copying` are `copi`."""
     word = word.lower().replace("\u2019", "'").removesuffix("'s")
@@ -206,19 +229,16 @@ class LureFinder:
         signs = [(rule, sign) for rule, sign in self._signs if sign.is_flow]
         known: dict[str, frozenset[str]] = {}
         function = ""
-        for start, end in pairwise(_statement_ends(text)):
+        ends = _statement_ends(text)
+        kinds_at = _kinds_at(ends, places)
+        for index, (start, end) in enumerate(pairwise(ends)):
             statement = text[start:end].rstrip(";& \n")
             if "```" in statement:
                 known = {}
-            own = {
-                kind
-                for kind, of_kind in places.items()
-                if (index := bisect_left(of_kind, (start, 0))) < len(of_kind)
-                and of_kind[index][0] < end
-            }
-            names = set(_names_in(statement))
-            inherited = frozenset().union(*(known[name] for name in names if name in known))
-            for rule, sign in signs:
+            own = kinds_at.get(index, _NO_KINDS)
+            names = set(_names_in(statement)) if known else ()
+            inherited = _NO_KINDS.union(*(known[name] for name in names if name in known))
+            for rule, sign in signs if own else ():
                 if _flows_into(sign, own, inherited):
                     yield rule, start, end
             carried = inherited | (own & self._lexicon.flowing)
@@ -230,6 +250,15 @@ class LureFinder:
                     defined.add(function)
                 for name in defined:
                     known[name] = known.get(name, frozenset()) | carried
+
+
+def _kinds_at(ends: list[int], places: Mapping[str, list[_Place]]) -> dict[int, set[str]]:
+    """Return the kinds that begin in each statement, by its number."""
+    kinds_at: dict[int, set[str]] = defaultdict(set)
+    for kind, of_kind in places.items():
+        for start, _ in of_kind:
+            kinds_at[bisect_right(ends, start) - 1].add(kind)
+    return kinds_at
 
 
 def _names_in(statement: str) -> Iterator[str]:
@@ -251,7 +280,7 @@ def _defined_in(statement: str) -> Iterator[str]:
         yield _FOLDER
 
 
-def _flows_into(sign: Sign, own: set[str], inherited: frozenset[str]) -> bool:
+def _flows_into(sign: Sign, own: AbstractSet[str], inherited: frozenset[str]) -> bool:
     for ((kind, _),) in sign.chains:
         if kind.startswith("^"):
             if kind[1:] not in inherited:

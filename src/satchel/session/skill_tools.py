@@ -15,7 +15,7 @@ from satchel.session.builtin_context import (
 from satchel.session.loaded_skills import LoadedSkill, page_length
 from satchel.session.skill_fetching import fetch_skill
 from satchel.settings import Limits
-from satchel.sources.code_units import is_skill_code
+from satchel.sources.code_units import may_be_run
 from satchel.sources.locked_skill_reader import LockedSkillReader
 from satchel.sources.skill_files import ServedFile, file_text, locate_skill_file, media_type_of
 from satchel.sources.skill_findings import SKILL_FILE
@@ -127,8 +127,12 @@ async def run_skill_script(
 async def _require_same(entry: SkillEntry, loaded: LoadedSkill) -> None:
     """Raise `ToolError` if a script, or a file that it may use, is not the one that was trusted."""
     trusted = {file.name: file.digest for file in entry.files}
+
+    def is_compared(name: str) -> bool:
+        return may_be_run(name) and trusted.get(name) != ""  # It was too large to be read.
+
     changed = await in_thread(
-        lambda: changed_file(trusted, loaded.folder, loaded.root, is_skill_code)
+        lambda: changed_file(trusted, loaded.folder, loaded.root, is_compared)
     )
     if changed:
         name = shorten(one_line(changed), _LONGEST_NAME)

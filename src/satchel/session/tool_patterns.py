@@ -28,6 +28,7 @@ _ALIASES: Mapping[str, frozenset[str]] = {
 """Tools of Satchel by the names that other clients use, in lower case."""
 _MAIN_ARGUMENTS = ("command", "path", "file_path", "url", "query")
 _SEPARATORS = re.compile(r"\|\||&&|[;|&\n]")
+_BLANKS = re.compile(r"[ \t]+")  # Of white space, a shell splits words only there.
 # What a command may run or write besides its own name cannot be seen.
 _HIDDEN = re.compile(r"[`<>\\]|\$[({]")
 
@@ -86,7 +87,7 @@ def _allows_command(patterns: tuple[str, ...], call: WantedCall) -> bool:
     command = _main_argument(call.arguments)
     if command is None or not insides or _HIDDEN.search(command):
         return False
-    parts = [" ".join(part.split()) for part in _SEPARATORS.split(command)]
+    parts = [_BLANKS.sub(" ", part).strip(" ") for part in _SEPARATORS.split(command)]
     return all(any(_fits_command(part, inside) for inside in insides) for part in parts if part)
 
 

@@ -1,10 +1,12 @@
 """Find the tools that a session may call."""
 
 import re
+from collections.abc import Iterable
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import Status
 from satchel.contracts.tool_contract import ToolContract
+from satchel.diagnostics import Diagnostic, outage_text
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.runtime.background_tasks import BackgroundTasks
 from satchel.runtime.error_results import error_result
@@ -96,15 +98,13 @@ class ToolResolver:
             return f"Tool {name!r} is in tool group {context.group_of(hidden)!r}, {hint}"
         if reason := _why_unusable(name, catalog):
             return reason
-        name = shorten(one_line(name), _LONGEST_NAME)
         callable_names = [other for other, entry in catalog.tools.items() if entry.tool is not None]
         similar_names = near_misses(name, {*rendered.names, *callable_names})
         guesses = [
             other if other in rendered.names else f"{other} (in a tool group that is not active)"
             for other in similar_names
         ]
-        hint = f" Did you mean {', '.join(guesses)}?" if guesses else ""
-        return f"There is no tool {name!r}.{hint}"
+        return unknown_tool(name, guesses, catalog)
 
     def _with_context(self, tool: GroupTool | FunctionTool, shared_view: SharedView) -> Tool:
         """Return one of the session's own tools, ready to be called."""
@@ -134,6 +134,34 @@ _REASONS = {
 """Why a tool cannot be called, in words that show the model no text of the plugin's code."""
 
 
+def unknown_tool(name: str, guesses: Iterable[str], catalog: Catalog) -> str:
+    """Return a message for the model that there is no such tool.
+
+    While a server is down whose tools are not known, the tool may be one of them, and is not
+    another one's misspelt.
+    """
+    message = f"There is no tool {shorten(one_line(name), _LONGEST_NAME)!r}."
+    for plugin in catalog.all_plugins:
+        contribution = plugin.contribution
+        is_down = plugin.state is Status.REVOKED and contribution.keeps_groups
+        if is_down and not contribution.unusable:
+            server = plugin.name.partition(":")[2]
+            state = _server_state(server, plugin.diagnostics[0] if plugin.diagnostics else None)
+            return f"{message} It may be a tool of a server that is not connected: {state}"
+    hint = ", ".join(guesses)
+    return f"{message} Did you mean {hint}?" if hint else message
+
+
+def _server_state(server: str, outage: Diagnostic | None) -> str:
+    """Return the state of a server that is down, and what to do about it."""
+    advice = "Try again later, or continue without it."
+    if outage is not None and outage.code == "mcp-login-needed":
+        is_command = outage.fix.startswith("satchel ")
+        advice = f"Ask the user to run: {outage.fix}" if is_command else "Tell the user"
+        advice += ". Continue without it if you can."
+    return f"server {server!r} {outage_text(outage.code if outage else '')}. {advice}"
+
+
 def _why_unusable(name: str, catalog: Catalog) -> str:
     """Return why a tool cannot be called, for the model; `""` for any other tool."""
     states = {Status.HELD, Status.FAILED}
@@ -146,12 +174,9 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
     if entry is not None and entry.state is Status.REVOKED:
         server = entry.source.partition(":")[2]
         plugins = (item for item in catalog.all_plugins if item.name == entry.source)
-        codes = {item.code for plugin in plugins for item in plugin.diagnostics}
-        doing = "starting" if "mcp-server-starting" in codes else "restarting"
-        return (
-            f"Tool {name!r} cannot be used now: server {server!r} is {doing}. Try again later, "
-            "or continue without it."
-        )
+        outages = [item for plugin in plugins for item in plugin.diagnostics]
+        state = _server_state(server, outages[0] if outages else None)
+        return f"Tool {name!r} cannot be used now: {state}"
     if entry is None or entry.state not in states or not entry.diagnostics:
         return ""
     problem = entry.diagnostics[-1]

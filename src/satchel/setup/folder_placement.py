@@ -7,7 +7,7 @@ plugins skip. The names tell a later process how to repair an interrupted change
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
@@ -164,8 +164,13 @@ def staged_link(source: str, target: str) -> str:
     return staged
 
 
-def staged_copy(source: str, target: str, files: Mapping[str, str] | None = None) -> str:
-    """Copy a folder next to `target`, and return the path of the copy.
+def staged_copy(
+    source: str,
+    target: str,
+    files: Mapping[str, str] | None = None,
+    only: Collection[str] = (),
+) -> str:
+    """Copy a folder, or `only` these paths of it, next to `target`; return the path of the copy.
 
     Folders such as `.git` are left out. `files` are written into the copy, by their path inside
     it. Raises `SatchelError` for links that leave the folder.
@@ -176,7 +181,7 @@ def staged_copy(source: str, target: str, files: Mapping[str, str] | None = None
     staged = hidden_beside(target)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        _copy(root, staged)
+        _copy(root, staged, [os.path.normpath(os.path.join(root, path)) for path in only] or [root])
         for name, text in (files or {}).items():
             path = os.path.join(staged, *name.split("/"))
             removed(path)  # it may be a link to another file of the copy
@@ -203,7 +208,7 @@ def climbs_out(text: str, depth: int) -> bool:
     return text.startswith("/")
 
 
-def _copy(root: str, copy: str) -> None:
+def _copy(root: str, copy: str, wanted: Collection[str]) -> None:
     folders = [(root, copy, 0)]
     while folders:
         folder, folder_copy, depth = folders.pop()
@@ -212,7 +217,9 @@ def _copy(root: str, copy: str) -> None:
             entries = _entries(folder)
         for entry in entries:
             target = os.path.join(folder_copy, entry.name)
-            if is_skipped(entry.name):
+            leads_there = any(is_inside(path, entry.path) for path in wanted)
+            is_wanted = leads_there or any(is_inside(entry.path, path) for path in wanted)
+            if is_skipped(entry.name) or not is_wanted:
                 continue
             if entry.is_symlink():
                 text = os.readlink(entry.path)

@@ -35,6 +35,11 @@ class SourceUnit:
     """The skill itself, or the skills of the plugin."""
 
     @property
+    def chosen(self) -> tuple[str, ...]:
+        """Return the paths that it consists of, inside its folder; `()` for the whole folder."""
+        return self.plugin.chosen if self.plugin else ()
+
+    @property
     def fault(self) -> str:
         """Return why it cannot be added, or `""`."""
         for item in self.problems:
@@ -76,9 +81,11 @@ def _plugins(folder: str, keys: Iterable[str]) -> Iterable[PluginFinding]:
     for key in sorted(keys, key=lambda key: (key.count("/"), key)):
         path = os.path.join(folder, *key.split("/"))
         is_hidden = key.startswith(".") or "/." in key
-        if os.path.isdir(path) and not (is_hidden or any(is_inside(path, it) for it in found)):
+        is_part = any(is_inside(path, it.path) for it in found.values())
+        if os.path.isdir(path) and not (is_hidden or is_part):
             scan = scan_plugins(search_root(path, RootKind.PLUGINS), Limits())
-            found.update((it.path, it) for it in scan.findings.values())
+            # Plugins of a marketplace may share a folder.
+            found.update((it.unit, it) for it in scan.findings.values())
     return found.values()
 
 

@@ -138,9 +138,13 @@ def _skills(finding: PluginFinding, manifest: ClaudeManifest) -> list[str]:
 
 
 def command_paths(finding: PluginFinding, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the files and folders with commands, once each and inside the plugin."""
-    inside = dict.fromkeys(path for name in names if (path := inside_path(name)))
-    return tuple(os.path.join(finding.path, *path.split("/")) for path in inside if path != ".")
+    """Return the files and folders with commands, inside the plugin and not inside each other."""
+    inside = dict.fromkeys(path for name in names if (path := inside_path(name)) not in {"", "."})
+    return tuple(
+        os.path.join(finding.path, *path.split("/"))
+        for path in inside
+        if not any(_is_below(path, other) for other in inside)
+    )
 
 
 def _is_below(name: str, other: str) -> bool:

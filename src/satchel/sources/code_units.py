@@ -12,8 +12,8 @@ import os
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.formats.lock_file import LOCK_FILE
@@ -21,6 +21,7 @@ from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import KIB, MIB
 from satchel.sources.compiled_cache import is_replaceable, may_use_compiled
+from satchel.sources.fetched_servers import may_use_project
 from satchel.sources.file_reader import (
     Stamp,
     UnitFile,
@@ -45,14 +46,12 @@ _LARGEST_PROGRAM = 64 * MIB
 _MOST_PROGRAM_FILES = 20_000
 _LARGEST_TEXT = 256 * KIB
 """Texts up to this size are kept to show what changed."""
+_LARGEST_BESIDE = 5 * MIB
+"""Larger files of a skill are only compared below `scripts`: by default, no others are read."""
 _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
 LISTING = "entry in the marketplace/"
 """The name of the text about a plugin in the list of its marketplace."""
 _LEADS_OUT = re.compile(r"(?<!\.)\.\.(?![.\w])")
-_FETCHERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"uvx": (), "npx": ("package.json", ".npmrc", "node_modules")}
-)
-"""Commands that run a package by its name -> files of a project that change what they run."""
 _OWN_FILES = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
 _DECLARED = ("command", "args", "env", "env_file", "cwd", "url", "headers")
 
@@ -93,8 +92,8 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     )  # fmt: skip
     if not (finding.sources or finding.servers or files):
         return None
-    if is_local and _LEADS_OUT.search(declared):
-        problem = problem or "a server of it names '..', which leads out of its folder"
+    if is_local and _leads_out(declared, real_path(finding.path), real_path(base)):
+        problem = problem or "a server of it names '..' or a file outside of its folder"
     # Last: these are the bytes that are imported.
     files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}
     if finding.servers:
@@ -103,6 +102,12 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
         text = repr(finding.listed)
         files[LISTING] = CodeFile(digest_of(text.encode("utf-8", "surrogatepass")), text)
     return CodeUnit(plugin_key(finding, base), files, problem)
+
+
+def _leads_out(declared: str, root: str, project: str) -> bool:
+    declared = unquote(declared)
+    inside, outside = (json.dumps(path)[1:-1] for path in (root, project))
+    return bool(_LEADS_OUT.search(declared)) or outside in declared.replace(inside, "")
 
 
 def uses_compiled(servers: Iterable[McpServerManifest]) -> bool:
@@ -129,7 +134,7 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
         return None
     name = os.path.basename(file.path)
     files, problem = {name: _definition(parts)}, ""
-    if any(_may_use_project(table, base) for table in file.servers.values()):
+    if any(may_use_project(table, base) for table in file.servers.values()):
         declared = json.dumps(parts["servers"], default=_plain)
         # What a command runs is not known: it starts in the project, and all files may be used.
         with_compiled = any(
@@ -145,33 +150,16 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
     return CodeUnit(name, files, problem)
 
 
-def _may_use_project(table: Mapping[str, Any], base: str) -> bool:
-    """Return whether the command of a server may run files of the project.
-
-    A few commands fetch what they run by its name. They use the project only if a word names
-    something in it, or if it has settings for them.
-    """
-    if not (command := table.get("command")):
-        return False
-    settings, args = _FETCHERS.get(str(command)), table.get("args") or []
-    if (
-        settings is None
-        or table.get("cwd")
-        or table.get("env")
-        or table.get("env-file")
-        or not isinstance(args, list | tuple)
-    ):
-        return True
-    words = [part for word in args for part in (str(word), *re.split("[=:,]", str(word)))]
-    is_unsure = any(mark in word for word in words for mark in "$\0")
-    names = (*settings, *filter(None, words))
-    return is_unsure or any(os.path.lexists(os.path.join(base, name)) for name in names)
-
-
 def skill_unit(finding: SkillFinding, base: str) -> CodeUnit | None:
-    """Return the scripts of a skill, `None` if it has none."""
-    files = {file.name: CodeFile(file.digest) for file in finding.files if is_skill_code(file.name)}
-    return CodeUnit(os.path.relpath(finding.path, base), files) if files else None
+    """Return the scripts of a skill with what they may use, `None` if it has none."""
+    if not any(is_skill_code(file.name) for file in finding.files):
+        return None
+    files = {
+        file.name: CodeFile(file.digest)
+        for file in finding.files
+        if is_skill_code(file.name) or (may_be_run(file.name) and file.size <= _LARGEST_BESIDE)
+    }
+    return CodeUnit(os.path.relpath(finding.path, base), files)
 
 
 def skill_unit_with_text(finding: SkillFinding, base: str) -> CodeUnit | None:
@@ -266,19 +254,21 @@ def _programs(
     """
     with_compiled = with_compiled or "__pycache__" in declared
     root, project, files = real_path(folder), real_path(base), dict[str, CodeFile]()
-    in_skill: set[str] = set()
+    has_scripts: dict[str, bool] = {}  # of the skill that a folder is in
     try:
         for above, folders, names in os.walk(root, onerror=_fail):
             folders[:] = sorted(name for name in folders if name != ".git" or name in declared)
-            if "SKILL.md" in names or os.path.dirname(above) in in_skill:
-                in_skill.add(above)
+            if "SKILL.md" in names or os.path.dirname(above) in has_scripts:
+                skill_has = has_scripts.get(os.path.dirname(above), False)
+                has_scripts[above] = skill_has or "scripts" in folders
             links = [name for name in folders if os.path.islink(os.path.join(above, name))]
             for name in sorted((*names, *links)):
                 path = os.path.join(above, name)
                 key = os.path.relpath(path, root).replace(os.sep, "/")
-                is_text = above in in_skill and name.endswith(".md") and name not in declared
+                is_text = above in has_scripts and name.endswith(".md") and name not in declared
                 is_cached = not with_compiled and is_replaceable(path)
-                if is_text or is_cached or (only_scripts and not is_skill_code(key)):
+                is_used = is_skill_code(key) or has_scripts.get(above)
+                if is_text or is_cached or (only_scripts and not is_used):
                     continue
                 if len(files) >= _MOST_PROGRAM_FILES:
                     return files, f"{folder} has more than {_MOST_PROGRAM_FILES} files"
@@ -354,6 +344,11 @@ def _declared(server: McpServerManifest) -> dict[str, object]:
 def is_skill_code(name: str) -> bool:
     """Return whether a file of a skill counts as its code, by its name."""
     return "/scripts/" in f"/{name}"
+
+
+def may_be_run(name: str) -> bool:
+    """Return whether scripts of a skill may run a file of it: all but its texts."""
+    return is_skill_code(name) or not name.endswith(".md")
 
 
 def _text(data: bytes) -> str:

@@ -11,7 +11,7 @@ from satchel.settings import Limits
 from satchel.sources.claude_bundles import inside_path
 from satchel.sources.file_reader import UnreadableFileError, is_inside, real_path
 from satchel.sources.open_folder import read_inside
-from satchel.sources.plugin_formats import PluginFormat, format_of
+from satchel.sources.plugin_formats import PluginFormat, format_of_listed
 from satchel.text import one_line, shorten
 
 MARKETPLACE_FILE = ".claude-plugin/marketplace.json"
@@ -32,7 +32,7 @@ class MarketplaceScan:
 def is_marketplace(folder: str) -> bool:
     """Return whether a folder is read as a list of plugins, not only as a plugin."""
     is_listing = os.path.lexists(os.path.join(folder, *MARKETPLACE_FILE.split("/")))
-    return is_listing and format_of(folder) in {None, PluginFormat.CLAUDE}
+    return is_listing and format_of_listed(folder) in {None, PluginFormat.CLAUDE}
 
 
 def scan_marketplace(folder: str, limits: Limits) -> MarketplaceScan:

@@ -103,6 +103,19 @@ class PluginFinding:
         return digest_of(text.encode("utf-8", "surrogatepass"))
 
     @property
+    def chosen(self) -> tuple[str, ...]:
+        """Return the paths that it consists of, inside its folder; `()` for the whole folder.
+
+        An entry of a marketplace may choose some skills of a folder that others share. A server
+        may start any file of it.
+        """
+        listed = self.listed
+        if listed is None or listed.is_strict or self.servers or not listed.manifest.skills:
+            return ()
+        paths = (*self.skills, *self.command_paths)
+        return tuple(os.path.relpath(path, self.path) for path in paths)
+
+    @property
     def policy(self) -> FormatPolicy:
         """Return the policy of its format."""
         return policy_of(self.format)

@@ -83,17 +83,25 @@ def format_of(folder: str) -> PluginFormat | None:
     present = [
         known for known in PluginFormat if os.path.lexists(os.path.join(folder, *known.split("/")))
     ]
-    if len(present) > 1 and present[0] is PluginFormat.OPEN:
-        manifest = read_or_none(os.path.join(folder, PluginFormat.OPEN), _LARGEST_MANIFEST)
-        if _has_no_schema(manifest or b""):
-            return present[1]
+    if len(present) > 1 and present[0] is PluginFormat.OPEN and _has_no_schema(folder):
+        return present[1]
     return present[0] if present else None
 
 
-def _has_no_schema(manifest: bytes) -> bool:
-    """Return whether a manifest is valid JSON without `$schema`; a half-written one is not."""
+def format_of_listed(folder: str) -> PluginFormat | None:
+    """Return the format of a folder that a marketplace lists.
+
+    Its entry is a manifest, so a plugin.json without `$schema` is not needed as one.
+    """
+    form = format_of(folder)
+    return None if form is PluginFormat.OPEN and _has_no_schema(folder) else form
+
+
+def _has_no_schema(folder: str) -> bool:
+    """Return whether plugin.json is valid JSON without `$schema`; a half-written one is not."""
     import json  # lazy: few folders have two manifests
 
+    manifest = read_or_none(os.path.join(folder, PluginFormat.OPEN), _LARGEST_MANIFEST) or b""
     try:
         value = json.loads(manifest)
     except (ValueError, RecursionError):

@@ -44,7 +44,7 @@ from satchel.sources.lost_mounts import device_of, lost_below, lost_mount
 from satchel.sources.marketplaces import is_marketplace, scan_marketplace
 from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
-from satchel.sources.plugin_formats import MANIFEST_FILE, PluginFormat, format_of
+from satchel.sources.plugin_formats import MANIFEST_FILE, PluginFormat, format_of, format_of_listed
 from satchel.sources.project_entry_points import entry_point_of
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.toolkit_parts import parts_of, unusable_code, with_toolkit
@@ -169,6 +169,7 @@ class _Search:
     def _folder(self, key: str, path: str) -> bool:
         form = format_of(path)
         if is_marketplace(path):
+            form = format_of_listed(path)
             has_own = self._marketplace(key, path)
             if form is not None and not has_own:
                 self._findings[key] = self._plugin(key, form)
@@ -191,7 +192,7 @@ class _Search:
             if repository := nested_repository(self._place, folder):
                 self._diagnostics.append(in_repository(repository))
                 continue
-            form = format_of(folder) if listed.is_strict else None
+            form = format_of_listed(folder) if listed.is_strict else None
             finding = self._plugin(inner, form or PluginFormat.CLAUDE, listed)
             self._findings[f"{inner}#{listed.name}"] = finding
         return any(not below for below, _ in scan.plugins)

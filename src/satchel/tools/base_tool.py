@@ -10,6 +10,7 @@ from satchel.tools.argument_model import ArgumentModel
 from satchel.tools.callables import runs_on_loop
 from satchel.tools.dialects import ToolShape, in_dialect
 from satchel.tools.docstrings import read_docstring
+from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.runner import LOOP, THREAD, Runner
 from satchel.tools.schema_validator import SchemaValidator
 from satchel.tools.signatures import Parameter, Signature, is_context, signature_of
@@ -38,6 +39,8 @@ class Tool(ABC):
     """Whether a call starts a background task and returns its id."""
     annotations: Mapping[str, Any] | None = None
     """MCP tool annotations, such as `readOnlyHint`."""
+    mcp_fields: Mapping[str, Any] = NOTHING
+    """Further fields of its description for MCP clients; no model sees them."""
     is_remote: bool = False
     """Whether a server elsewhere describes it: then its annotations grant nothing."""
     own_name: str = ""

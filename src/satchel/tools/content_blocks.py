@@ -2,13 +2,23 @@
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 from satchel.lazy_dataclass import dataclass
+from satchel.tools.empty_mapping import NOTHING
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class ContentBlock:
+    """What all blocks have in common."""
+
+    mcp_fields: Mapping[str, Any] = field(default=NOTHING, kw_only=True, repr=False, hash=False)
+    """Further fields of the block for MCP clients, such as `annotations`; no model sees them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text(ContentBlock):
     """A block of text."""
 
     text: str
@@ -19,7 +29,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class Image(ContentBlock):
     """A picture, as the bytes of its file."""
 
     data: bytes
@@ -31,7 +41,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Audio:
+class Audio(ContentBlock):
     """A recording, as the bytes of its file."""
 
     data: bytes
@@ -43,7 +53,7 @@ class Audio:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(ContentBlock):
     """An embedded document: its URI and its content."""
 
     uri: str
@@ -61,7 +71,7 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceLink:
+class ResourceLink(ContentBlock):
     """The URI of a document that the client may fetch."""
 
     uri: str

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from satchel.errors import DefinitionError
 from satchel.text import has_hidden
 from satchel.tools.base_tool import Tool
+from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.function_tool import FunctionTool
 
 Complete = Callable[[str, str], Iterable[str]]
@@ -32,6 +33,8 @@ class McpPrompt:
     """The MCP server that offers it, or `""`."""
     groups: tuple[str, ...] = ()
     """Groups that it belongs to, beside those of its plugin."""
+    mcp_fields: Mapping[str, Any] = NOTHING
+    """Further fields of its description, as its server lists them."""
 
     def __init__(
         self,
@@ -56,6 +59,8 @@ class McpResource:
     """The MCP server that offers it, or `""`."""
     groups: tuple[str, ...] = ()
     """Groups that it belongs to, beside those of its plugin."""
+    mcp_fields: Mapping[str, Any] = NOTHING
+    """Further fields of its description, as its server lists them."""
     prefix = ""
     """What is in front of its URI, because the URI is taken."""
 

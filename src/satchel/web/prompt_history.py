@@ -1,5 +1,6 @@
 """The prompts of the last generations, to compare them."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,9 @@ class PromptSnapshot:
     report: str
     """The form of the listing, and what would change it."""
     budget: int | None
+    schemas: str
+    """The schemas of the tools, as JSON in the dialect `mcp`."""
+    tools: int
 
     def sizes(self) -> list[dict[str, Any]]:
         """Return the length of each part."""
@@ -39,6 +43,7 @@ class PromptSnapshot:
 def prompt_of(session: Session) -> PromptSnapshot:
     """Take a step, and return what it sends."""
     step = session.step()
+    schemas = step.schemas("mcp")
     return PromptSnapshot(
         generation=step.generation,
         groups=step.active_groups,
@@ -49,4 +54,6 @@ def prompt_of(session: Session) -> PromptSnapshot:
         listing=listing_json(step.skill_listing),
         report=listing_report(session),
         budget=session.skill_style.budget,
+        schemas=json.dumps(schemas, ensure_ascii=False),
+        tools=len(schemas),
     )

@@ -39,6 +39,11 @@ def prompt(workbench: Workbench, request: Request) -> Page:
         "characters": len(now.prompt),
         "tokens": about_tokens(now.prompt),
         "parts": now.sizes(),
+        "schemas": {
+            "tools": now.tools,
+            "characters": len(now.schemas),
+            "tokens": about_tokens(now.schemas),
+        },
         "groups": _groups(workbench, now),
         "earlier": [{"id": key, "label": name} for key, (name, _) in earlier.items()],
         "against": against,

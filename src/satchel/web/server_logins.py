@@ -3,7 +3,7 @@
 import asyncio
 import queue
 from collections.abc import Callable
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from satchel.errors import ConflictError, SatchelError
 from satchel.mcp_servers.browser_login import LoginDialog, log_in
@@ -40,10 +40,15 @@ class ServerLogins:
         return login.address
 
     def take(self, name: str, address: str) -> None:
-        """Take the address at which a browser on another machine ended."""
+        """Take the address at which a browser on another machine ended. Raises `SatchelError`."""
         login = self._logins.get(name)
         if login is None or not login.address:
             raise ConflictError(f"no login to {name!r} is waiting", fix="begin it again")
+        if _state_of(address) != _state_of(login.address):
+            raise SatchelError(
+                "this is not the address at which the login ends",
+                fix="paste the whole address of the page that the browser could not open",
+            )
         login.pasted.put(address.strip())
 
     def cancel(self, name: str) -> None:
@@ -56,6 +61,11 @@ class ServerLogins:
         """End all."""
         for name in tuple(self._logins):
             self.cancel(name)
+
+
+def _state_of(address: str) -> list[str]:
+    """Return the value by which an address belongs to one login."""
+    return parse_qs(urlsplit(address.strip()).query).get("state", [])
 
 
 class _Login:

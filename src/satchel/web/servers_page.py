@@ -1,13 +1,14 @@
 """The page of MCP servers: state, log, pins, and tools that wait for approval."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
 
 from satchel.mcp_servers.remote_tool import RemoteTool
 from satchel.names import require_known
+from satchel.reports.printed_commands import completed
 from satchel.reports.serializer import remote_tool_json, server_json
 from satchel.server_registry import ServerState
 from satchel.web.page_rendering import Page
@@ -25,7 +26,7 @@ def servers(workbench: Workbench, _request: Request) -> Page:
         "servers": [
             {
                 **server_json(name, item),
-                **_state(states.get(name)),
+                **_state(states.get(name), workbench.options.source_options),
                 "login": _login(workbench, states.get(name), name),
                 "tools": _tools(workbench, name),
             }
@@ -35,12 +36,14 @@ def servers(workbench: Workbench, _request: Request) -> Page:
     return Page(template="servers.html", title="Servers", record=record, extra={})
 
 
-def _state(state: ServerState | None) -> dict[str, Any]:
+def _state(state: ServerState | None, source_options: Sequence[str]) -> dict[str, Any]:
     if state is None:
         return {"state": "disabled", "outage": None, "log": ""}
     is_up = state.outage is None
     name = "ok" if is_up else "revoked" if state.is_known else "settling"
     outage = state.outage.as_dict() if state.outage else None
+    if outage is not None:
+        outage["fix"] = completed(outage["fix"], source_options)
     return {"state": name, "outage": outage, "log": state.log}
 
 

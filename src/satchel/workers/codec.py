@@ -111,11 +111,12 @@ def decode_result(result: ToolResult) -> tuple[ToolResult, Mapping[str, Any]]:
 
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a tool changed the state; log the keys whose values JSON cannot represent."""
+    """Return how a tool changed the state; also log the keys whose values JSON cannot represent."""
     now = exact_part(after)
-    if lost := after.keys() - now.keys():
+    if lost := sorted(after.keys() - now.keys()):
         _log.warning("values in the state that JSON cannot represent are lost: %s", lost)
     return {
+        "lost": lost,
         "set": {key: item for key, item in now.items() if key not in before or before[key] != item},
         "gone": [key for key in before if key not in after],
     }

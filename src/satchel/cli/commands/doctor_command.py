@@ -1,9 +1,10 @@
 """`satchel doctor`: find problems, and print the commands that fix them."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ _SEVERITIES = tuple(Severity)
 _PATIENCE = 60.0
 """Seconds to wait for MCP servers."""
 _MOST_EXAMPLES = 3
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _GAP = 2
 _LEAST_TEXT = 30
 """The least width of the last column, even if a narrower terminal then wraps it."""
@@ -138,14 +140,16 @@ def _write(cases: Sequence[DoctorCase], console: Console, *, in_full: bool) -> N
     findings = _by_code(cases)
     if findings and not in_full:
         _write_table(findings, console)
-    full = cases if in_full else _only(cases, lambda item: item.severity is Severity.ERROR)
-    for case in full:
+    similar = [] if in_full else _similar_errors(findings)
+    grouped = {item for group in similar for _, item in group}
+    errors = _only(cases, lambda it: it.severity is Severity.ERROR and it not in grouped)
+    for case in cases if in_full else errors:
         _write_case(case, console)
     if in_full:
         return
-    for group in findings:
-        if group[0][1].severity is Severity.WARNING:
-            _write_group(group, console)
+    warnings = [group for group in findings if group[0][1].severity is Severity.WARNING]
+    for group in (*similar, *warnings):
+        _write_group(group, console)
     if any(group[0][1].severity is not Severity.ERROR for group in findings):
         console.out("\nTo see all of them, use -v, --code CODE or --severity SEVERITY.")
 
@@ -156,6 +160,15 @@ def _by_code(cases: Iterable[DoctorCase]) -> list[list[Finding]]:
     findings.sort(key=lambda finding: finding[1].code)
     groups = [list(group) for _, group in groupby(findings, key=lambda finding: finding[1].code)]
     return sorted(groups, key=lambda group: (_SEVERITIES.index(group[0][1].severity), -len(group)))
+
+
+def _similar_errors(findings: Iterable[list[Finding]]) -> list[list[Finding]]:
+    """Return groups of many errors that differ only in the names that they quote."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for case, item in chain.from_iterable(findings):
+        if item.severity is Severity.ERROR:
+            groups.setdefault((item.code, _QUOTED.sub("", item.message)), []).append((case, item))
+    return [group for group in groups.values() if len(group) > _MOST_EXAMPLES]
 
 
 def _write_table(findings: Sequence[list[Finding]], console: Console) -> None:

@@ -274,7 +274,9 @@ def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
     if item.data:
         make_folder(item.data)
     silence_sdk()
-    app = satchel.Satchel(settings=satchel.Settings(mcp_servers=False, state_folder=state))
+    app = satchel.Satchel(
+        settings=satchel.Settings(mcp_servers=False, ask_mcp_clients=True, state_folder=state)
+    )
     click.get_current_context().call_on_close(app.close)
     app.register_mcp_server(
         item,

@@ -179,7 +179,6 @@ class _Start:
         app = self.sources.open(
             run_code=True,
             servers=not is_nested(),
-            serves=True,
             patience=patience,
             plugins_too=True,
             limits=limits,

@@ -38,7 +38,7 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
     """Run the tools of plugins for hosts elsewhere, until Ctrl-C.
 
     With --group, only the tools of these groups. What no option says is taken from [worker] in
-    your satchel.toml. Needs `pip install 'satchel[remote]'`.
+    your satchel.toml. Needs `pip install '.[remote]'` in a clone of Satchel.
     """
     try:
         from satchel.remote import ToolWorker
