@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import json
 import queue
+import subprocess
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -292,6 +294,31 @@ def test_over_sse_what_is_no_stream_is_said(app, raw):
     server.doing["GET"] = lambda it: it.answer(200, b"<html>", {"content-type": "text/html"})
     app.register_mcp_server(SseServer(server.url), name="raw")
     assert "did not respond with an event stream" in down(app)
+
+
+PROGRAM = """
+import sys
+from satchel import HttpServer, Satchel, Settings
+
+app = Satchel(settings=Settings(state_folder=sys.argv[1], config_folder=sys.argv[1]))
+app.register_mcp_server(HttpServer(sys.argv[2]), name="raw")
+print([item.code for item in app.catalog.plugin("mcp:raw").diagnostics])
+app.close()
+"""
+
+
+def test_a_program_without_logging_set_up_gets_no_lines_of_the_sdk(raw, tmp_path):
+    server = raw()
+    for method in ("initialize", "server/discover"):
+        server.doing[method] = lambda it: it.answer(200, b"<p>", {"content-type": "text/html"})
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, tmp_path, server.url],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "mcp-server-down" in done.stdout
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("kind", [HttpServer, SseServer])

@@ -25,6 +25,8 @@ from satchel.tools.empty_mapping import NOTHING
 T = TypeVar("T")
 
 _log = logging.getLogger("satchel.mcp_servers")
+# The diagnostics say what the SDK's log says; Python writes what no handler takes to stderr.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 _CLOSE_LIMIT = 10.0
 """Seconds that closing waits for a server; its process is killed long before."""
