@@ -52,7 +52,8 @@ LIGHTEST = ("pydantic_ai", "openai", "anthropic")
 PAGE = """\
 # Adapters
 
-Every adapter passes the same checks with a scripted model: `satchel.testing.adapter_checks`.
+The same checks run for every adapter, with a scripted model: `satchel.testing.adapter_checks`.
+What a framework cannot do is listed below with the reason.
 `make adapters` makes an environment for each framework from the package index, runs the checks in
 it, and writes this page. No extra of Satchel installs a framework: use the version that you have;
 the one below was tested.

@@ -66,7 +66,9 @@ class TrustedHosts:
     def _is_known(self, origin: str, host: str) -> bool:
         try:
             page = origin_of(origin)
-            return page in self._origins or page == origin_of(f"{urlsplit(page).scheme}://{host}")
+            # With a port, nothing is between, so nothing adds TLS.
+            scheme = urlsplit(page).scheme if self._port is None else "http"
+            return page in self._origins or page == origin_of(f"{scheme}://{host}")
         except ValueError:
             return False
 

@@ -127,6 +127,8 @@ class PageGuard:
         if self._is_read_only:
             return PlainTextResponse("satchel dev runs with --read-only\n", 403)
         length = headers.get("content-length", "")
-        if not length.isdecimal() or int(length) > LARGEST_BODY:
+        if not length.isdecimal():
+            return PlainTextResponse("The length of the request is missing\n", 411)
+        if int(length) > LARGEST_BODY:
             return PlainTextResponse(f"At most {LARGEST_BODY:,} bytes\n", 413)
         return None

@@ -14,7 +14,7 @@ from satchel.reports.short_texts import count
     "--dialect",
     default="openai",
     metavar="NAME",
-    help="openai (the default), openai-strict, anthropic, gemini or mcp.",
+    help="openai (the default), openai-strict, openai-responses, anthropic, gemini or mcp.",
 )
 @click.option(
     "--manifest",
