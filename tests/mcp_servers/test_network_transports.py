@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import json
 import queue
+import subprocess
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -158,6 +160,18 @@ def test_a_compressed_response_is_refused(app, raw):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert len(result.text) > 100_000
+
+
+def test_the_log_of_the_sdk_does_not_reach_the_stderr_of_a_program_without_logging():
+    code = (
+        "import logging, satchel\n"
+        "with satchel.Satchel() as app:\n"
+        "    app.register_mcp_server(satchel.StdioServer(command='no-such-command'), name='x')\n"
+        "    logging.getLogger('mcp.client.x').warning('of the SDK')\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ENOUGH, check=True)
+    assert "of the SDK" not in done.stderr
 
 
 @pytest.mark.slow
