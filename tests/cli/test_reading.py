@@ -267,7 +267,7 @@ def test_a_missing_folder_of_the_users_file_is_an_error_and_the_others_are_serve
     lines = "".join(f"{name} = {folders}\n" for name, folders in sources.items())
     (a_config_folder_of_its_own / "satchel.toml").write_text(f"[sources]\n{lines}")
     done = run("list")
-    assert (done.exit_code, "of-another-folder" in done.stdout) == (0, True)
+    assert (done.exit_code, "of-another-folder" in done.stdout) == (2, True)
     assert "gone: error[source-missing]: does not exist" in done.stderr
     found = run("doctor")
     assert (found.exit_code, "source-missing" in found.stdout) == (1, True)
