@@ -343,6 +343,11 @@ def test_the_form_of_the_listing_is_said_with_what_would_change_it(run, here, wr
     assert said == "skill listing: 3 skills in full"
     assert listing == {"form": "full", "total": 3, "described": 3, "left_out": 0, "cut_at": None}
     for number in range(50):
+        write_skill(here / "skills", f"skill-{number}", description="words")
+    said, listing = reports()
+    assert (listing["form"], listing["cut_at"]) == ("lines", None)
+    assert said.endswith("would also show each skill's folder")
+    for number in range(50):
         write_skill(here / "skills", f"skill-{number}", description="word " * 50)
     said, listing = reports()
     assert (listing["form"], listing["described"], listing["left_out"]) == ("lines", 50, 0)
