@@ -9,7 +9,7 @@
 #   make adapters                  the checks of the adapters, in an environment for each framework
 #   make remote                    a demo and the tests of calls on other machines; install redis-server for all of them
 #   make screenshots               the pictures of the dev page; needs Chromium
-#   make docs                      the documentation site, in site/ (its search needs a web server);   make docs-serve   while you write
+#   make docs                      the documentation site, in site/;   make docs-serve   while you write
 #   make oldest                    the tests with the oldest dependencies that are allowed; needs uv
 #   make package                   the wheel and the source distribution, checked
 #   make oldest-sdk                the tests of MCP with the oldest SDK that the extra allows

@@ -460,7 +460,10 @@ def test_without_a_folder_the_file_tools_are_left_out():
     app = Satchel(entry_points=["builtin"])
     names = ["execute_python_code", "execute_shell_command", "get_today_date"]
     assert list(app.catalog.tools) == names
-    assert problem_codes(app) == ["tool-state-missing"] * 3
+    assert problem_codes(app) == ["tool-state-missing"]
+    assert {app.catalog.all_tools[at].groups for at in range(6)} == {
+        ("code",), ("dates",), ("files",), ("shell",),
+    }  # fmt: skip
 
 
 def test_values_given_in_code_can_be_changed_on_a_live_satchel(plugins, config):

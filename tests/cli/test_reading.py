@@ -183,8 +183,9 @@ def test_the_projects_folders_are_found_and_named_with_the_option_that_uses_them
     (here / ".agents" / "skills").mkdir(parents=True)
     result = run("list", "skills")
     assert result.stdout == ""
-    line = "not read: ./skills, ./.agents/skills; 'satchel trust' shows what is in them, and asks"
-    assert result.stderr.splitlines()[0] == line
+    line = result.stderr.splitlines()[0]
+    assert line.startswith("not read: ./skills, ./.agents/skills; name folders with --skills and ")
+    assert line.endswith(", or run 'satchel trust', which shows all and asks")
     untrusted = run("list", "skills", "--project").stderr
     assert "not trusted, so nothing of it is used; it has ./skills, ./.agents/skills" in untrusted
     assert "not read" not in run("list", "skills", "--trust", "data").stderr
@@ -452,3 +453,11 @@ def test_a_plugin_without_its_tools_file_is_not_said_to_wait_for_a_run(run, here
         if it.startswith("demo")
     ]
     assert "not run" not in line
+
+
+def test_list_explains_that_code_was_only_read(run, toolkit):
+    explained = "not run: list only read the code of 1 plugin; --run runs it"
+    assert explained in run("list", "--plugins", toolkit).stderr
+    assert explained in run("list", "tools", "--plugins", toolkit).stderr
+    assert explained not in run("list", "skills", "--plugins", toolkit).stderr
+    assert explained not in run("list", "--run", "--plugins", toolkit).stderr

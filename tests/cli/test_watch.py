@@ -161,3 +161,20 @@ def test_a_slow_consumer_reads_every_line_at_once(armed, here, write_skill):
     for number in range(5):
         write_skill(here / "skills", f"s{number}")
         assert json.loads(watch.until('"added"'))["name"] == f"s{number}"
+
+
+def test_what_one_cause_did_to_another_plugin_is_one_line_too(armed, here, write_plugin):
+    code = "\n".join(
+        f'@tool\ndef {name}() -> int:\n    """Count."""\n    return 1\n'
+        for name in ("one", "two", "six")
+    )
+    for name in ("aa", "bb"):
+        write_plugin(here / "plugins", name, tools=f"from satchel import tool\n\n{code}")
+    watch = armed()
+    with (here / "plugins" / "aa" / "tools.py").open("a") as file:
+        file.write("import nosuch\n")
+    assert "with group aa, tool one, tool six, tool two" in watch.until("stale plugin aa")
+    assert watch.until(r"changed tool \w+, \w+, \w+ \(bb\) held$")
+    assert watch.until("and 2 more warnings .tool-name-held. of this place", "stderr")
+    watch.process.send_signal(signal.SIGTERM)
+    assert not [line for line in watch.rest("stdout") if "tool" in line]

@@ -97,6 +97,19 @@ def test_what_lacks_a_value_is_left_out_and_the_key_and_the_file_are_named():
     assert "SATCHEL_ACME_API_KEY" in problem.fix
 
 
+def test_tools_that_lack_the_same_value_share_one_diagnostic():
+    def also(api_key: str) -> str:
+        return api_key
+
+    one, other = (FunctionTool(each, state=["api_key"]) for each in (needs_key, also))
+    fitted = bind_config(supply(one, other, FunctionTool(plain)), configured(), {}, None)
+    (problem,) = fitted.diagnostics
+    assert "tools 'needs_key', 'also' are left out: 'api_key' has no value" in problem.message
+    assert [tool.diagnostics for tool in fitted.contribution.unusable] == [(problem,)] * 2
+    (problem,) = bind_config(supply(one), configured(), {}, fitted).diagnostics
+    assert problem.message.startswith("tool 'needs_key' is left out")
+
+
 def test_a_value_of_the_wrong_type_is_named_and_never_shown():
     tool = FunctionTool(has_default, state=["retries"])
     fitted = bind_config(supply(tool), configured(retries=CANARY), {}, None)

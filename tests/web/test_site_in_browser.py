@@ -11,7 +11,10 @@ import pytest
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
-WITH_AXE = ["index.html", "tutorial.html", "reference/python.html", "reference/benchmarks.html"]
+WITH_AXE = [
+    *("index.html", "tutorial.html", "reference/python.html", "reference/benchmarks.html"),
+    "reference/api.html",
+]
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -73,7 +76,8 @@ def test_axe_finds_nothing_serious_in_the_site(site_address, chromium, scheme, w
     page = context.new_page()
     faults = []
     for path in WITH_AXE:
-        page.goto(site_address + path, wait_until="networkidle")
+        page.goto(site_address + path, wait_until="load")  # a large page is idle before that, too
+        page.wait_for_load_state("networkidle")
         page.evaluate(script)
         faults += [
             (path, item["id"], [node["html"][:200] for node in item["nodes"]][:3])
@@ -84,8 +88,12 @@ def test_axe_finds_nothing_serious_in_the_site(site_address, chromium, scheme, w
     assert faults == []
 
 
-def test_the_search_of_the_site_finds_a_page(site_address, site_page):
-    site_page.goto(site_address, wait_until="networkidle")
+@pytest.mark.parametrize("place", ["web", "disk"])
+def test_the_search_of_the_site_finds_a_page(site_address, built_site, site_page, place):
+    failed = []
+    site_page.on("requestfailed", lambda request: failed.append(request.url))
+    index = site_address if place == "web" else (built_site / "index.html").as_uri()
+    site_page.goto(index, wait_until="networkidle")
     box = site_page.get_by_role("combobox")
     deadline = time.monotonic() + 60
     while not box.is_visible() and time.monotonic() < deadline:  # its script may still be loading
@@ -93,3 +101,4 @@ def test_the_search_of_the_site_finds_a_page(site_address, site_page):
         site_page.wait_for_timeout(200)
     box.fill("last good")
     site_page.get_by_text("Why the last good version stays").wait_for()
+    assert failed == []

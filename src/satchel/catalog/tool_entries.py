@@ -19,14 +19,14 @@ def tool_entries(plugins: Iterable[PluginEntry], previous: Catalog) -> Iterable[
     """Yield the entries of all tools of served plugins, and of those that cannot be used."""
     before = {id(entry.contribution): entry for entry in previous.all_tools}
     for plugin in plugins:
+        group_lists = _groups_by_tool(plugin.contribution)
         if plugin.is_served:
-            group_lists = _groups_by_tool(plugin.contribution)
             for position, tool in enumerate(plugin.contribution.tools):
                 groups = _groups_of(tool, plugin.contribution, group_lists.get(tool.name, ()))
                 yield _tool_entry(plugin, tool, position, groups, before.get(id(tool)))
         unusable = plugin.contribution.unusable if plugin.state is not Status.SHADOWED else ()
         for position, tool in enumerate(unusable, len(plugin.contribution.tools)):
-            groups = _groups_of(tool, plugin.contribution, ())
+            groups = _groups_of(tool, plugin.contribution, group_lists.get(tool.name, ()))
             yield _tool_entry(plugin, tool, position, groups, before.get(id(tool)))
 
 

@@ -258,7 +258,10 @@ def _unread_project(*, claude: bool) -> list[str]:
     if not (found := project_parts(here)):
         return []
     problems = TrustStore().read(here.folder).diagnostics
-    line = f"not read: {', '.join(found)}; 'satchel trust' shows what is in them, and asks"
+    how = (
+        "name folders with --skills and --plugins, or run 'satchel trust', which shows all and asks"
+    )
+    line = f"not read: {', '.join(found)}; {how}"
     return [*map(diagnostic_line, problems), line]
 
 

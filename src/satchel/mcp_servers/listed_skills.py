@@ -168,7 +168,7 @@ class _Entries:
 
     def unlisted(self, why: str) -> SkillListing:
         """Return no skills and a diagnostic: a part of the list would look complete."""
-        message = f"cannot list the skills of MCP server {self._server!r}: {why}"
+        message = f"cannot list its skills: {why}"
         diagnostic = make_diagnostic("mcp-skills-unlisted", Where(self._where), message, _REPORT)
         return SkillListing(diagnostics=(diagnostic,))
 

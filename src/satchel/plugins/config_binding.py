@@ -63,7 +63,8 @@ def bind_config(
         )
         for tool in contribution.tools
     }
-    of_tools = tuple(item.diagnostic for item in bound_tools.values() if item.diagnostic)
+    by_tool = _diagnostics_by_tool(bound_tools)
+    of_tools = tuple(dict.fromkeys(by_tool.values()))
     diagnostics = (
         *(config.diagnostics if config else ()),
         *of_tools,
@@ -74,7 +75,7 @@ def bind_config(
         contribution,
         groups=groups,
         tools=tuple(item.served for item in bound_tools.values() if item.served),
-        unusable=(*contribution.unusable, *_left_out(bound_tools.values())),
+        unusable=(*contribution.unusable, *_left_out(bound_tools.values(), by_tool)),
         diagnostics=(*contribution.diagnostics, *diagnostics),
     )
     return BoundPlugin(
@@ -93,13 +94,31 @@ def bind_state(tool: FunctionTool, values: Mapping[str, Any], fix: str = "") -> 
     return tool.with_state(_state_values([field.name for field in tool.state], values), fix)
 
 
-def _left_out(bound_tools: Iterable[BoundTool]) -> Iterable[ToolContribution]:
+def _diagnostics_by_tool(bound_tools: Mapping[str, BoundTool]) -> dict[str, Diagnostic]:
+    """Return the diagnostic of each tool; tools that lack the same value share one."""
+    by_tool = {name: item.diagnostic for name, item in bound_tools.items() if item.diagnostic}
+    groups: dict[Diagnostic, list[str]] = {}
+    for name, item in by_tool.items():
+        if item.code == "tool-state-missing":
+            rest = item.message.removeprefix(f"tool {name!r} ")
+            groups.setdefault(replace(item, message=rest), []).append(name)
+    for item, names in groups.items():
+        if len(names) > 1:
+            rest = item.message.replace("is left", "are left").replace("keeps its", "keep their")
+            message = f"tools {', '.join(map(repr, names))} {rest}"
+            by_tool |= dict.fromkeys(names, replace(item, message=message))
+    return by_tool
+
+
+def _left_out(
+    bound_tools: Iterable[BoundTool], by_tool: Mapping[str, Diagnostic]
+) -> Iterable[ToolContribution]:
     """Yield the tools that are not served, with the reason."""
     for item in bound_tools:
-        if item.served is None and item.diagnostic is not None:
-            is_waiting = item.diagnostic.code == "tool-state-missing"
+        if item.served is None and (diagnostic := by_tool.get(item.tool.name)):
+            is_waiting = diagnostic.code == "tool-state-missing"
             state = Status.HELD if is_waiting else Status.FAILED
-            yield unusable(item.tool, state, item.diagnostic)
+            yield unusable(item.tool, state, diagnostic)
 
 
 def _other_missing_values(

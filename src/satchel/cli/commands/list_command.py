@@ -14,6 +14,7 @@ from satchel.reports.serializer import KINDS, contracts, entries_of, listed, plu
 from satchel.reports.short_texts import (
     count,
     count_units,
+    has_code_not_run,
     is_not_enabled,
     short_path,
     status_label,
@@ -63,6 +64,11 @@ def command(
             for path, label in roots.items():
                 console.out(f"{label} is {one_line(short_path(path))}")
         console.say(", ".join(_size(kind, entries_of(catalog, kind)) for kind in kinds))
+        number = sum(map(has_code_not_run, catalog.plugins.values()))
+        if number and not run and {"tool", "plugin"} & {*kinds}:
+            console.say(
+                f"not run: list only read the code of {count(number, 'plugin')}; --run runs it"
+            )
     summary(catalog, console)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satchel.catalog.catalog_entries import Status
 from satchel.cli.base_command import CatalogCommand, Sources, is_said_once
 from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line
@@ -18,7 +19,7 @@ from satchel.diagnostics import Severity
 from satchel.reports.doctor_cases import known_problems
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import KINDS, entries_of
-from satchel.reports.short_texts import count, with_short_paths, worst_first
+from satchel.reports.short_texts import count, status_label, with_short_paths, worst_first
 from satchel.text import one_line
 
 if TYPE_CHECKING:
@@ -144,15 +145,22 @@ def _without_state(change: "Change") -> str:
 
 
 def _write_problems(catalog: "Catalog", earlier: "Iterable[Diagnostic]", console: Console) -> None:
-    """Write the new errors, then the new warnings, each fault once."""
+    """Write the new errors, then the new warnings, each fault once, and alike ones as one."""
     known = {(item.code, item.message) for item in earlier}
+    groups: dict[tuple[str, ...], list[Diagnostic]] = {}
     for item in worst_first(catalog.diagnostics):
         # That the last good version serves is in the line of the change.
         if item.code == "last-good":
             continue
         if item.severity is not Severity.INFO and (item.code, item.message) not in known:
             known.add((item.code, item.message))
-            console.say(diagnostic_line(item))
+            is_warning = item.severity is Severity.WARNING
+            key = (item.code, item.where.path, "" if is_warning else item.message)
+            groups.setdefault(key, []).append(item)
+    for first, *others in groups.values():
+        console.say(diagnostic_line(first))
+        if others:
+            console.say(f"  and {count(len(others), 'more warning')} [{first.code}] of this place")
 
 
 def _form(app: "satchel.Satchel") -> object:
@@ -181,7 +189,9 @@ def _loaded_as_text(app: "satchel.Satchel", catalog: "Catalog", console: Console
     for kind in KINDS:
         entries = entries_of(catalog, kind)
         served = [entry.name for entry in entries if entry.is_served]
-        unused = [f"{entry.name} ({entry.state})" for entry in entries if not entry.is_served]
+        unused = [
+            f"{entry.name} ({status_label(entry)})" for entry in entries if not entry.is_served
+        ]
         if not entries:
             continue
         title = f"loaded {count(len(served), kind)}"
@@ -202,6 +212,7 @@ def _changes_as_json(changes: "Iterable[Change]", _catalog: "Catalog", console: 
         console.out(json.dumps(change.as_dict()))
 
 
+_STATES = frozenset(map(str, Status))
 _COLOURS = {
     "added": "green",
     "changed": "cyan",
@@ -214,20 +225,29 @@ _COLOURS = {
 def _changes_as_text(changes: "Sequence[Change]", catalog: "Catalog", console: Console) -> None:
     """Write a line for each cause: a plugin's line names what happened to its parts as well."""
     changes = _without_reasons(changes, catalog)
-    plugins = {(change.event, change.name): change for change in changes if change.kind == "plugin"}
-    parts: dict[tuple[str, str], list[str]] = {}
+    plugins = {change.name: change for change in changes if change.kind == "plugin"}
+    parts: dict[str, list[str]] = {}
+    alike: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
-        plugin = plugins.get((change.event, change.source))
-        if plugin is not None and change is not plugin:
-            parts.setdefault((change.event, change.source), []).append(
-                f"{change.kind} {change.name}"
-            )
-    for change in changes:
-        if change.kind != "plugin" and (change.event, change.source) in parts:
+        plugin = plugins.get(change.source) if change.kind != "plugin" else None
+        if plugin is not None:
+            parts.setdefault(plugin.name, []).append(_as_part(change, plugin))
             continue
-        with_parts = parts.get((change.event, change.name)) if change.kind == "plugin" else None
+        names = change.name if change.kind == "plugin" or not change.message else ""
+        key = (change.event, change.kind, change.source, change.message, names)
+        alike.setdefault(key, []).append(change)
+    for change, *others in alike.values():
+        with_parts = parts.get(change.name) if change.kind == "plugin" else None
         rest = f"with {', '.join(with_parts)}" if with_parts else ""
         event = console.paint(change.event, fg=_COLOURS.get(change.event))
-        text = f"{change.kind} {change.name} ({change.source}) {change.message} {rest}"
+        names = ", ".join(item.name for item in (change, *others))
+        text = f"{change.kind} {names} ({change.source}) {change.message} {rest}"
         text = with_short_paths(one_line(text))
         console.out(f"{time.strftime('%H:%M:%S')} {event} {text}")
+
+
+def _as_part(change: "Change", plugin: "Change") -> str:
+    """Return what happened to a part, as far as it is not what happened to its plugin."""
+    state = change.message.partition(":")[0]
+    event = state if state in _STATES else str(change.event)
+    return f"{change.kind} {change.name}" + (f" ({event})" if event != plugin.event else "")
