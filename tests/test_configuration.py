@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from satchel import ConflictError, DefinitionError, Satchel, Settings, tool
+from satchel import ConflictError, DefinitionError, Satchel, SatchelError, Settings, tool
 from satchel.cli.main import cli
 
 CANARY = "s3cr3t-canary"
@@ -466,6 +466,36 @@ def test_without_a_folder_the_file_tools_are_left_out():
     }  # fmt: skip
 
 
+def test_values_that_do_not_fit_are_refused_and_change_nothing(write_plugin, tmp_path):
+    fields = (
+        "config:\n  api_key: {type: secret}\n  unit: {type: choice, options: [C, F], default: C}\n"
+    )
+    source = """
+        from satchel import tool
+
+        @tool(state=["api_key", "unit"])
+        def show(api_key: str, unit: str) -> str:
+            \"\"\"Show the unit.\"\"\"
+            return unit
+    """
+    write_plugin(tmp_path, "acme", f"active: true\n{fields}", tools=source)
+    write_plugin(tmp_path, "plain", tools=source.replace("show", "other"))
+    app = Satchel(plugins=[tmp_path])
+    app.configure("acme", api_key="x", unit="F")
+    app.configure("plain", api_key="x", unit="any")
+    assert say(app, "other") == "any"
+    for plugin, values, reason in (
+        ("acmee", {"api_key": "x"}, "did you mean acme"),
+        ("acme", {"api_kee": "x"}, "did you mean api_key"),
+        ("acme", {"UNIT": "C"}, "did you mean unit"),
+        ("acme", {"nope": 1, "unit": "C"}, "declares no field 'nope'"),
+        ("acme", {"unit": "K"}, "the value of 'unit' of plugin 'acme'"),
+    ):
+        with pytest.raises(SatchelError, match=reason):
+            app.configure(plugin, **values)
+        assert say(app, "show") == "F"
+
+
 def test_values_given_in_code_can_be_changed_on_a_live_satchel(plugins, config):
     config("demo", "API_KEY=file\n")
     app = Satchel(plugins=[plugins], config={"demo": {"api_key": "code"}})
@@ -476,7 +506,6 @@ def test_values_given_in_code_can_be_changed_on_a_live_satchel(plugins, config):
     assert asyncio.run(step.call("fetch", {"city": "a"})).text.startswith("a code")
     app.configure("demo", api_key=None)
     assert say(app, "fetch", city="a").startswith("a file")
-    app.configure("unknown", x=1)
     app.close()
     with pytest.raises(ConflictError):
         app.configure("demo", api_key="late")

@@ -507,11 +507,17 @@ class Satchel:
     def configure(self, plugin: str, **values: Any) -> None:
         """Change values of a plugin's configuration; they win over the environment and all files.
 
-        `plugin` need not be loaded yet. A value of `None` removes what was given in code before, so
-        that the environment and the files count again. A plugin with a startup is started again.
+        A value of `None` removes what was given in code before, so that the environment and the
+        files count again. A plugin with a startup is started again. Raises `NotFoundError` for an
+        unknown plugin, and `DefinitionError` for an unknown key or a value that is not allowed;
+        then nothing changes. Values of a plugin that is loaded later are `Satchel(config=...)`.
         """
+        # Lazy: needed only to change values.
+        from satchel.plugins.config_keys import require_fitting
+
         self._reconciler.require_open()
         with self._reconciler.lock:
+            require_fitting(self.catalog, plugin, plugin_values(plugin, values))
             before = self._reconciler.config.plugin_values
             given = {**before.get(plugin, {}), **plugin_values(plugin, values)}
             kept = {key: value for key, value in given.items() if value is not None}

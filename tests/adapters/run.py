@@ -74,6 +74,16 @@ fails when a framework can do it, and when its newest version does not have the 
 
 {reasons}
 
+Some things are left out, because they would cost more than they give:
+
+- A call of a tool whose group is off gets Satchel's words, which say how to switch the group on,
+  from the loops over OpenAI's and Anthropic's libraries, from LangChain, LlamaIndex and
+  AgentScope 1, and from the OpenAI Agents SDK with `agent.run_config()`. In the other frameworks
+  the model reads that there is no such tool, in the framework's words.
+- In LangChain, of more than 1,000 answers at once whose calls wait or were given up, the oldest are
+  forgotten: their calls run on the newest step of the session.
+- In `stream_openai`, calls without an id that a server gives one index are read as one call.
+
 ## Over MCP
 
 {over_mcp}

@@ -268,7 +268,7 @@ def test_a_missing_folder_of_the_users_file_is_an_error_and_the_others_are_serve
     lines = "".join(f"{name} = {folders}\n" for name, folders in sources.items())
     (a_config_folder_of_its_own / "satchel.toml").write_text(f"[sources]\n{lines}")
     done = run("list")
-    assert (done.exit_code, "of-another-folder" in done.stdout) == (0, True)
+    assert (done.exit_code, "of-another-folder" in done.stdout) == (2, True)
     assert "gone: error[source-missing]: does not exist" in done.stderr
     found = run("doctor")
     assert (found.exit_code, "source-missing" in found.stdout) == (1, True)
@@ -343,6 +343,11 @@ def test_the_form_of_the_listing_is_said_with_what_would_change_it(run, here, wr
     said, listing = reports()
     assert said == "skill listing: 3 skills in full"
     assert listing == {"form": "full", "total": 3, "described": 3, "left_out": 0, "cut_at": None}
+    for number in range(50):
+        write_skill(here / "skills", f"skill-{number}", description="words")
+    said, listing = reports()
+    assert (listing["form"], listing["cut_at"]) == ("lines", None)
+    assert said.endswith("would also show each skill's folder")
     for number in range(50):
         write_skill(here / "skills", f"skill-{number}", description="word " * 50)
     said, listing = reports()

@@ -11,9 +11,10 @@ from unittest.mock import Mock
 import pytest
 
 from satchel import Satchel
-from satchel.cli.commands.serve_command import _writing_errors
+from satchel.cli.commands.serve_command import _LateNews
 from satchel.cli.mcp_client_config import CLIENTS
 from satchel.cli.served_report import new_problems
+from satchel.mcp.served_selection import ServedSelection
 from satchel.reports.doctor_cases import known_problems
 
 every_client = pytest.mark.parametrize("client", CLIENTS)
@@ -230,8 +231,10 @@ def test_an_error_between_the_report_and_the_watch_is_written_once(tmp_path, wri
         reported = app.catalog
         (folder / "tools.py").write_text("from satchel import (\n")
         app.refresh()
-        with _writing_errors(app, reported, console):
-            app.create_group("other", "Changes the catalog.")
+        news = _LateNews(app, reported, ServedSelection(), console)
+        news.write()
+        app.create_group("other", "Changes the catalog.")
+        news.write()
     assert ["plugin-syntax" in line for line in lines] == [True]
 
 

@@ -9,6 +9,7 @@ from satchel.formats.skill_arguments import with_arguments
         ("Fix $ARGUMENTS now", "a  'b c'", "Fix a  'b c' now"),
         ("$2 before $1", "one 'two three'", "two three before one"),
         ("[$3]", "one two", "[]"),
+        ("$ARGUMENTS[0] [$ARGUMENTS[9]]", "one two", "one []"),
         ("[$ARGUMENTS]", "", "[]"),
         (r"\$1 and \$ARGUMENTS of $1", "x", "$1 and $ARGUMENTS of x"),
         ("$1 $2", "$2 $ARGUMENTS", "$2 $ARGUMENTS"),

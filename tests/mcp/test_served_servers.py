@@ -18,6 +18,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from satchel import Satchel, Settings, StdioServer, tool
+from satchel.cli.served_report import new_problems
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.mcp.mcp_server import SatchelServer, StartWait
 from satchel.mcp.served_selection import ServedSelection
 from satchel.settings import Limits
@@ -298,6 +300,44 @@ def test_an_error_that_comes_later_is_written_once(world):
         process.stdin.close()
         assert process.wait(PATIENCE) == 0
         assert "plugin-syntax" not in process.stderr.read()
+
+
+def test_what_is_not_served_later_is_written_with_the_reason(world, write_plugin):
+    process = subprocess.Popen(
+        [sys.executable, *command(world, "--group", "demo")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(world),
+    )
+
+    with process:
+        while "serving 1 tool" not in (line := process.stderr.readline()):
+            assert line
+        write_plugin(world / "plugins", "fresh", tools="""
+            from satchel import tool
+
+            @tool
+            def new() -> str:
+                "Come late."
+                return "late"
+        """)  # fmt: skip
+        (world / "plugins" / "fresh" / "toolkit.yaml").write_text("name: fresh\n")
+        late = "group 'fresh' with 1 tool; --group fresh serves it"
+        while late not in (line := process.stderr.readline()):
+            assert line
+        configured(world, "\n[mcp.late\n")
+        while "error[choices-unreadable]" not in (line := process.stderr.readline()):
+            assert line
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("code", ["tool-name-held", "plugin-name-held", "code-held"])
+def test_what_is_held_is_written(code):
+    held = make_diagnostic(code, Where("tools.py"), "it waits")
+    assert new_problems((), [held]) == [held]
 
 
 def test_the_log_of_the_sdk_is_silent_unless_asked_for_and_has_no_secrets(world):

@@ -102,6 +102,19 @@ def test_tools_their_arguments_and_descriptions_can_be_renamed(app, plain):
     assert not [item for item in app.catalog.diagnostics if item.code.startswith("mcp-")]
 
 
+def test_a_preset_that_is_renamed_is_refused_by_both_names(app, plain):
+    app.register_mcp_server(
+        plain(FORECAST),
+        name="box",
+        options=ServerOptions(rename_arguments={"forecast": {"key": "secret"}}),
+        presets={"forecast": {"key": "k"}},
+    )
+    for name in ("key", "secret"):
+        result = called(app, "forecast", {"city": "Oslo", name: "mine"})
+        assert result.error_code == "invalid_arguments"
+    assert not called(app, "forecast", {"city": "Oslo"}).is_error
+
+
 def test_a_renamed_tool_is_pinned_as_its_server_defines_it(tmp_path, plain):
     settings = Settings(limits=Limits(mcp_connect=60), state_folder=str(tmp_path))
     for prefix in ("a_", "b_"):

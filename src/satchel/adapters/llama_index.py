@@ -161,9 +161,9 @@ class LlamaIndexWorkflow(AgentWorkflow):
         agent = self.agents[await ctx.store.get("current_agent_name")]
         own = await self.get_tools(agent.name, ev.tool_name)
         is_own = any(tool.metadata.name == ev.tool_name for tool in own)
-        if is_own or not isinstance(agent, LlamaIndexAgent):
-            return await super().call_tool(ctx, ev)
-        return await agent.run_call(ctx, ev)
+        if isinstance(agent, LlamaIndexAgent) and not is_own:
+            return await agent.run_call(ctx, ev)
+        return await super().call_tool(ctx, ev)
 
 
 class SchemaMetadata(ToolMetadata):

@@ -7,13 +7,7 @@ until it makes no more. Nothing of OpenAI is imported: the client is yours.
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
-from satchel.adapters.provider_loop import (
-    MAX_REQUESTS,
-    Event,
-    Message,
-    ProviderLibrary,
-    ProviderLoop,
-)
+from satchel.adapters.provider_loop import Event, Message, ProviderLibrary, ProviderLoop
 from satchel.provider_messages.message_parts import plain
 from satchel.session.recording import Recording
 from satchel.session.session import Session
@@ -95,7 +89,6 @@ def _loop(
         session=session,
         messages=messages,
         system=system,
-        max_requests=options.pop("max_requests", MAX_REQUESTS),
         options=options,
         record=record,
     )

@@ -52,15 +52,14 @@ class ProviderLoop:
     messages: list[Message]
     system: str | None
     options: dict[str, Any]
+    """Those of the library, and `max_requests`."""
     record: Recording | None = None
     """What writes the conversation down, if the host wants that."""
-    max_requests: int
-    """How often the model is asked; a model that then still makes calls may never stop."""
 
     async def run(self) -> Message:
         """Ask and call until the model makes no more calls; return its last message."""
         self._record_question()
-        for _ in range(self.max_requests):
+        for _ in range(self._max_requests):
             step = self.session.step()
             response = await self.library.create(self.client)(**self._arguments(step))
             message, calls = self._read(response)
@@ -72,7 +71,7 @@ class ProviderLoop:
     def run_sync(self) -> Message:
         """Do the same without an event loop, with the provider's blocking client."""
         self._record_question()
-        for _ in range(self.max_requests):
+        for _ in range(self._max_requests):
             step = self.session.step()
             response = self.library.create(self.client)(**self._arguments(step))
             message, calls = self._read(response)
@@ -85,7 +84,7 @@ class ProviderLoop:
         """Do the same, and yield the model's text, the tools' chunks and their results."""
         self._record_question()
         message: Message = {}
-        for _ in range(self.max_requests):
+        for _ in range(self._max_requests):
             step = self.session.step()
             async with aclosing(self.library.stream(self.client, self._arguments(step))) as pieces:
                 async for piece in pieces:
@@ -104,9 +103,13 @@ class ProviderLoop:
                 return
         raise self._no_end()
 
+    @property
+    def _max_requests(self) -> int:
+        return int(self.options.get("max_requests", MAX_REQUESTS))
+
     def _no_end(self) -> SatchelError:
         return SatchelError(
-            f"the model was asked {self.max_requests:,} times and still makes calls",
+            f"the model was asked {self._max_requests:,} times and still makes calls",
             fix="set max_requests to a greater number, or run again with the same messages",
         )
 
@@ -119,6 +122,7 @@ class ProviderLoop:
 
     def _arguments(self, step: Step) -> dict[str, Any]:
         given = {**self.library.arguments(step, self.messages, self.system), **self.options}
+        given.pop("max_requests", None)
         # The host's own tools are those that the provider runs, such as a web search.
         own = [*self.options.get("tools", ())]
         tools = own + not_taken(step.schemas(self.library.dialect), [*map(name_of, own)])

@@ -20,6 +20,7 @@ from satchel.errors import SatchelError
 from satchel.formats.lock_file import LOCK_FILE
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.printed_commands import completed
+from satchel.reports.short_texts import count
 from satchel.text import one_line
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ Body = Callable[..., Any]
 _SAID_ONCE = frozenset({"source-empty", "project-untrusted", "trust-unreadable", "code-held"})
 _STEP, _CALM_STEP = 0.01, 0.05
 """Seconds that a watch collects events, and one that may be a little late."""
+_IS_MISSING = "satchel.is-missing"
+"""The key in `Context.meta` of whether a folder that the user named does not exist."""
+_ENDLESS = frozenset({"watch", "serve", "dev", "worker"})
+_MOST_NAMES = 10
+_SHORT_WAIT = 1.0
+"""Seconds after which is said what is waited for."""
 _WRITTEN_LINES = "satchel.written-lines"
 """The key in `Context.meta` of the lines that were written already."""
 
@@ -110,7 +117,7 @@ class Sources:
         click.get_current_context().call_on_close(app.close)
         if servers and wait:
             spent = time.monotonic() - began if plugins_too else 0.0
-            app.wait_for_mcp_servers(None if patience is None else max(0.0, patience - spent))
+            _wait_for_servers(app, None if patience is None else max(0.0, patience - spent))
             app.require_locked()
         if not is_quiet:
             _write_unread_folders(self, app, project)
@@ -238,14 +245,36 @@ def _write_unread_folders(
     """Write to stderr, once a command, which folders bring nothing and which are not read."""
     from satchel.cli.rendering import diagnostic_line
 
-    lines = [diagnostic_line(item) for item in app.catalog.diagnostics if is_said_once(item)]
+    said = [item for item in app.catalog.diagnostics if is_said_once(item)]
+    lines = list(map(diagnostic_line, said))
     if project is None and not (sources.skills or sources.plugins or _is_home()):
         lines += _unread_project(claude=sources.claude)
-    written = click.get_current_context().meta.setdefault(_WRITTEN_LINES, set())
+    meta = click.get_current_context().meta
+    meta[_IS_MISSING] = any(item.code == "source-missing" for item in said)
+    written = meta.setdefault(_WRITTEN_LINES, set())
     for line in lines:
         if line not in written:
             complain(completed(line, sources.as_options()))
     written.update(lines)
+
+
+def _wait_for_servers(app: "satchel.Satchel", patience: float | None) -> None:
+    """Wait for MCP servers; name those that take long, and those that are not there in time."""
+
+    def waiting() -> str:
+        names = [state.name for state in app.mcp_server_states if not state.is_known]
+        more = ", ..." if names[_MOST_NAMES:] else ""
+        shown = f"{count(len(names), 'MCP server')}: {', '.join(names[:_MOST_NAMES])}{more}"
+        return one_line(shown) if names else ""
+
+    short = _SHORT_WAIT if patience is None else min(_SHORT_WAIT, patience)
+    if app.wait_for_mcp_servers(short):
+        return
+    if text := waiting():
+        complain(f"waiting for {text}")
+    rest = None if patience is None else patience - short
+    if not app.wait_for_mcp_servers(rest) and (text := waiting()):
+        complain(f"not waited any longer for {text}")
 
 
 def _unread_project(*, claude: bool) -> list[str]:
@@ -268,6 +297,21 @@ def _unread_project(*, claude: bool) -> list[str]:
 def _is_home() -> bool:
     """Return whether the current folder is the home folder, whose folders are the user's own."""
     return os.path.realpath(".") == os.path.realpath(os.path.expanduser("~"))
+
+
+class NearChoice(click.Choice):  # type: ignore[type-arg]
+    """A choice whose error names the near misses."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the choice. Raises `click.BadParameter`."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as problem:
+            from satchel.names import near_misses  # lazy: needed only by an error
+
+            near = near_misses(str(value), map(str, self.choices))
+            hint = f" Did you mean {', '.join(near)}?" if near else ""
+            self.fail(f"{problem.message}{hint}", param, ctx)
 
 
 class Command(click.Command):
@@ -365,6 +409,9 @@ class SourcesCommand(Command):
         sources.remember()
         sources.require_folders()
         super().invoke(ctx)
+        # A folder of `satchel.toml` is missing. What ends by itself says so by its code, too.
+        if ctx.meta.get(_IS_MISSING) and ctx.info_name not in _ENDLESS:
+            ctx.exit(2)
 
 
 class CatalogCommand(SourcesCommand):

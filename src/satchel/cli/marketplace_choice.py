@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line
 from satchel.cli.terminal import Terminal
+from satchel.diagnostics import Severity
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
 from satchel.settings import Limits
@@ -34,7 +35,8 @@ def choose_plugin(what: str, name: str, console: Console, terminal: Terminal) ->
         add = shlex.join(["satchel", "add", what, "--only", name])
         raise SatchelError(f"the plugin {name!r} is at another address", where=what, fix=add)
     for item in scan.diagnostics:
-        console.say(diagnostic_line(item))
+        if not name or item.severity is not Severity.INFO:
+            console.say(diagnostic_line(item))
     if name:
         raise NotFoundError("plugin", name, near_misses(name, plugins))
     names = sorted(plugins, key=str.casefold)

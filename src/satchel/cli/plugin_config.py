@@ -15,12 +15,12 @@ from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.errors import DefinitionError, NotFoundError, SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
+from satchel.plugins.config_keys import keys_of
 from satchel.setup.field_values import as_text, field_of
 from satchel.sources.configuration import Configuration, read_configuration
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from satchel.catalog.catalog_entries import PluginContribution
     from satchel.formats.config_fields import ConfigField
 
 
@@ -97,17 +97,6 @@ class PluginConfigView:
             if key.lower() not in self.keys:
                 what = f"no field {key!r}" if self.keys else "no configuration"
                 yield f"{self.name} declares {what}", near_misses(key.lower(), self.keys)
-
-
-def keys_of(plugin: "PluginContribution") -> tuple[str, ...] | None:
-    """Return the keys that a plugin reads, `None` if only its code knows them."""
-    tools = (*plugin.tools, *plugin.unusable)
-    if plugin.has_code and not (plugin.config or tools):
-        return None
-    names = [item.name for item in plugin.config]
-    names += [name for group in plugin.groups for name in group.requires]
-    names += [name for tool in tools for name in tool.needs]
-    return tuple(dict.fromkeys(name.lower() for name in names))
 
 
 def _warning(config: Configuration, message: str, fix: str) -> Diagnostic:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
 
 _LEFT_OUT = frozenset(
-    {"mcp-tool-held", "mcp-server-invalid", "mcp-invalid", "source-missing", "choices-unknown"}
+    {
+        *("mcp-tool-held", "tool-name-held", "plugin-name-held", "code-held"),
+        *("mcp-server-invalid", "mcp-invalid", "source-missing", "choices-unknown"),
+    }
 )
 """Diagnostics of what is not served that are no errors for other commands."""
 _MOST_LINES = 20
@@ -93,24 +96,31 @@ def _missing_servers(catalog: "Catalog", declared: Collection[str]) -> Iterator[
 
 
 def _other_groups(catalog: "Catalog", selection: ServedSelection) -> Iterator[str]:
-    """Yield the groups that clients without switching do not see, and the option for each."""
+    lines = [*hidden_groups(catalog, selection).values()]
+    yield from lines[:_MOST_LINES]
+    if len(lines) > _MOST_LINES:
+        further = count(len(lines) - _MOST_LINES, "more group")
+        yield f"not served: {further}; --group all serves them"
+
+
+def hidden_groups(catalog: "Catalog", selection: ServedSelection) -> dict[str, str]:
+    """Return the groups that clients without switching do not see, each with a line that says so.
+
+    The line names the option that serves the group.
+    """
     active = selection.active_in(catalog, can_switch=False)
     can_switch = selection.meta_tool and not selection.is_fixed
-    hidden = [
-        group
-        for group in catalog.groups.values()
-        if group.name not in active and group.name != BASIC_GROUP and _members(group)
-    ]
-    for group in hidden[:_MOST_LINES]:
-        whom = "to clients that cannot switch groups" if can_switch else "to any client"
+    whom = "to clients that cannot switch groups" if can_switch else "to any client"
+    lines = {}
+    for group in catalog.groups.values():
+        if group.name in active or group.name == BASIC_GROUP or not _members(group):
+            continue
         off = " (active = false)" if group.is_off else ""
-        yield (
+        lines[group.name] = (
             f"not served {whom}: group {group.name!r} with {_members(group)}{off}; "
             f"--group {group.name} serves it"
         )
-    if len(hidden) > _MOST_LINES:
-        further = count(len(hidden) - _MOST_LINES, "more group")
-        yield f"not served: {further}; --group all serves them"
+    return lines
 
 
 def _members(group: "GroupEntry") -> str:

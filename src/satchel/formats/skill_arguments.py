@@ -3,7 +3,7 @@
 import re
 import shlex
 
-_PLACEHOLDER = re.compile(r"(\\?)\$(?:(ARGUMENTS)\b|([1-9])(?![0-9]))")
+_PLACEHOLDER = re.compile(r"(\\?)\$(?:ARGUMENTS\[([0-9]{1,3})\]|(ARGUMENTS)\b|([1-9])(?![0-9]))")
 
 
 def takes_arguments(text: str) -> bool:
@@ -14,21 +14,23 @@ def takes_arguments(text: str) -> bool:
 def with_arguments(text: str, arguments: str) -> str:
     r"""Return a text with the arguments in it, or below it if it has no place for them.
 
-    `$ARGUMENTS` is all of them as written, and `$1` the first, divided as a shell does. A missing
-    one is empty. `\$1` is the text `$1`. Arguments are not searched for placeholders.
+    `$ARGUMENTS` is all of them as written, and `$1` or `$ARGUMENTS[0]` the first, divided as a
+    shell does. A missing one is empty. `\$1` is the text `$1`. Arguments are not searched for
+    placeholders.
     """
     single = _divided(arguments)
     is_placed = False
 
     def value(match: re.Match[str]) -> str:
         nonlocal is_placed
-        escape, everything, number = match.groups()
+        escape, index, everything, number = match.groups()
         if escape:
             return match[0][1:]
         is_placed = True
         if everything:
             return arguments
-        return single[int(number) - 1] if int(number) <= len(single) else ""
+        at = int(index) if index else int(number) - 1
+        return single[at] if at < len(single) else ""
 
     filled = _PLACEHOLDER.sub(value, text)
     if is_placed or not arguments.strip():

@@ -68,10 +68,13 @@ class RemoteTool(Tool):
                 "its top-level properties"
             )
         renamed = options.rename_arguments.get(definition.name, NOTHING)
+        # The new name of a preset is refused as its own is.
+        properties = definition.parameters.get("properties", NOTHING)
+        refused = {new for old, new in renamed.items() if old in hidden and new not in properties}
         renamed = {old: new for old, new in renamed.items() if old not in hidden}
         schema = with_renamed(definition.parameters, renamed)
         self._options, self._original = options, {new: old for old, new in renamed.items()}
-        self._arguments = BoundedValidator(schema, f"tool {self.name}", hidden)
+        self._arguments = BoundedValidator(schema, f"tool {self.name}", hidden | refused)
         self.parameters = deepcopy(self._arguments.schema)
 
     def validate(self) -> None:

@@ -35,6 +35,7 @@ _CLOSE_INTERVAL = 0.5
 """Seconds between closing one server and the next, unless it closes sooner."""
 
 
+_SDK_LOGGERS = ("mcp", "httpx2", "httpcore2")
 _DEBOUNCE = 0.01
 """Seconds in which further changes join the first one."""
 
@@ -282,3 +283,7 @@ class ServerPool:
 def _load_sdk() -> None:
     """Import the SDK before any time limit starts: it takes a second or more."""
     import mcp.client.streamable_http  # noqa: F401
+
+    for name in _SDK_LOGGERS:
+        # A program without logging set up would have their warnings on its stderr.
+        logging.getLogger(name).addHandler(logging.NullHandler())

@@ -44,7 +44,8 @@ def without_tools(
 
 def unusable(tool: ToolContribution, state: Status, problem: Diagnostic) -> ToolContribution:
     """Return a tool that is listed with its state and the reason, but cannot be called."""
-    return replace(tool, tool=None, contract=None, state=state, diagnostics=(problem,))
+    needs = tool.needs or tuple(field.name for field in getattr(tool.tool, "state", ()))
+    return replace(tool, tool=None, contract=None, needs=needs, state=state, diagnostics=(problem,))
 
 
 def import_failed(problem: PluginCodeError, path: str, plugin: str) -> Diagnostic:

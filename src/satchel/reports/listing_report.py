@@ -24,7 +24,9 @@ def listing_report(session: "Session") -> str:
     session.skill_style = replace(style, budget=None)
     needed = style.measure(session.step().skill_prompt())
     session.skill_style = style
-    hints = [f"{needed:,} would show all descriptions in full"]
+    is_whole = listing.form is ListingForm.LINES and listing.cut_at is None
+    more = "also show each skill's folder" if is_whole else "show all descriptions in full"
+    hints = [f"{needed:,} would {more}"]
     if listing.form is ListingForm.NAMES or listing.cut_at is not None:
         hints.append("you can also disable skills, or put them into groups")
     if listing.form is ListingForm.NAMES:

@@ -15,6 +15,7 @@ from satchel.sources.plugin_formats import PluginFormat, format_of_listed
 from satchel.text import one_line, shorten
 
 MARKETPLACE_FILE = ".claude-plugin/marketplace.json"
+_MISSING_FIX = "the other plugins load; its author may correct the list"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ def scan_marketplace(folder: str, limits: Limits) -> MarketplaceScan:
         elif not os.path.isdir(full):
             message = f"{quoted(item.name)} is in a folder that does not exist: {quoted(key)}"
             diagnostics.append(
-                make_diagnostic("source-missing", Where(path, item.line), message, "create it")
+                make_diagnostic("source-missing", Where(path, item.line), message, _MISSING_FIX)
             )
         else:
             plugins.append(("" if key == "." else key, item))

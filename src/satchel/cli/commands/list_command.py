@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import CatalogCommand, Sources, run_code
+from satchel.cli.base_command import CatalogCommand, NearChoice, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED, contract_lines, contract_size
 from satchel.cli.rendering import summary, table
@@ -34,7 +34,7 @@ _PLUGIN_PARTS = ("tool", "group", "skill", "server", "command", "field")
 
 @click.command("list", cls=CatalogCommand)
 @click.argument(
-    "what", required=False, type=click.Choice([*(f"{kind}s" for kind in KINDS), _CONTRACTS])
+    "what", required=False, type=NearChoice([*(f"{kind}s" for kind in KINDS), _CONTRACTS])
 )
 @click.option("--long", is_flag=True, help="Also show the state, version, path and contents.")
 @run_code

@@ -14,6 +14,8 @@ from satchel.reports.short_texts import count
 from satchel.text import visible
 
 _CHARACTERS_PER_TOKEN = 4
+_PATIENCE = 15.0
+"""Seconds to wait for MCP servers; only their skills and instructions are in the prompt."""
 
 
 @click.command("prompt", cls=CatalogCommand)
@@ -41,7 +43,7 @@ def command(
     if budget is None:
         budget = DEFAULT_BUDGET // _CHARACTERS_PER_TOKEN if tokens else DEFAULT_BUDGET
     style = satchel.SkillPrompt(budget=budget, measure=about_tokens if tokens else len)
-    app = sources.open(run_code=True, servers=True, skill_style=style)
+    app = sources.open(run_code=True, servers=True, patience=_PATIENCE, skill_style=style)
     session = app.session()
     session.activate(*groups)
     prompt = session.prompt()

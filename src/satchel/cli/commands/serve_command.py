@@ -1,12 +1,11 @@
 """`satchel serve`: serve tools and skills over MCP until the client disconnects or Ctrl-C."""
 
+import asyncio
 import gc
 import re
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,7 +22,7 @@ from satchel.cli.mcp_client_config import (
 )
 from satchel.cli.rendering import diagnostic_line, summary
 from satchel.cli.sdk_log import SdkLog
-from satchel.cli.served_report import new_problems, served_report
+from satchel.cli.served_report import hidden_groups, new_problems, served_report
 from satchel.cli.signal_handling import run_until_stopped
 from satchel.errors import SatchelError
 from satchel.garbage_collection import paused_collector
@@ -43,6 +42,8 @@ _NAME = "satchel"
 """The name of the server in the configuration of clients."""
 _PATIENCE = 2.0
 """Seconds to wait at the start for slow plugins and servers, which are served later then."""
+_POLL = 0.5
+"""Seconds between two looks for what is not served since the start."""
 _SERVERS = "mcp"
 """The source of MCP servers in the catalog."""
 _DEFAULT_RATE, _MAX_RATE = 100, 1_000_000
@@ -255,8 +256,8 @@ def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) ->
     stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
     wait = StartWait.from_now()
     server = partial(SatchelServer, app, selection, single=True, start_wait=wait)
-    with _writing_errors(app, reported, console):
-        _run(app, lambda: serve_stdio(server(), stdin, stdout))
+    news = _LateNews(app, reported, selection, console)
+    _run(app, lambda: serve_stdio(server(), stdin, stdout), news)
 
 
 def _serve_http(
@@ -300,8 +301,7 @@ def _serve_http(
                 ready=lambda: console.say(f"serving at {address.url}, press Ctrl-C to stop"),
             )
 
-        with _writing_errors(app, reported, console):
-            _run(app, serve)
+        _run(app, serve, _LateNews(app, reported, selection, console))
 
 
 def _parse_address(where: str, token_file: str | None) -> Address:
@@ -316,34 +316,55 @@ def _parse_address(where: str, token_file: str | None) -> Address:
     return address
 
 
-def _run(app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def _run(
+    app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]], news: "_LateNews"
+) -> None:
     """Serve and watch until the client disconnects, or until SIGINT or SIGTERM."""
 
     async def serve_and_watch() -> None:
         async with app.watch():
-            await serve()
+            following = asyncio.create_task(news.follow())
+            try:
+                await serve()
+            finally:
+                following.cancel()
 
+    news.write()  # what changed since the report
     run_until_stopped(serve_and_watch())
 
 
-@contextmanager
-def _writing_errors(
-    app: "satchel.Satchel", reported: "satchel.Catalog", console: Console
-) -> Iterator[None]:
-    """Write each error that the reported catalog did not have to stderr, once while it stays."""
-    said, lock = known_problems({}, reported), Lock()
+class _LateNews:
+    """Writes what is not served since the report to stderr, each once while it stays."""
 
-    def write(_change: object = None) -> None:
-        nonlocal said
-        with lock:
-            before, catalog = said, app.catalog
-            said = known_problems(before, catalog)
-            for item in new_problems(before, catalog.diagnostics):
-                console.say(diagnostic_line(item))
+    def __init__(
+        self,
+        app: "satchel.Satchel",
+        reported: "satchel.Catalog",
+        selection: ServedSelection,
+        console: Console,
+    ) -> None:
+        self._app, self._selection, self._console = app, selection, console
+        self._catalog = reported
+        self._problems = known_problems({}, reported)
+        self._groups = set(hidden_groups(reported, selection))
 
-    unsubscribe = app.subscribe(write)
-    write()  # what changed since the report
-    try:
-        yield
-    finally:
-        unsubscribe()
+    async def follow(self) -> None:
+        """Write the news of each catalog, until it is cancelled."""
+        # Polled: a diagnostic about no plugin, such as that of satchel.toml, is no change.
+        while True:
+            await asyncio.sleep(_POLL)
+            await asyncio.to_thread(self.write)
+
+    def write(self) -> None:
+        """Write the news of the newest catalog."""
+        catalog = self._app.catalog
+        if catalog is self._catalog:
+            return
+        before, self._catalog = self._problems, catalog
+        self._problems = known_problems(before, catalog)
+        for item in new_problems(before, catalog.diagnostics):
+            self._console.say(diagnostic_line(item))
+        for name, line in hidden_groups(catalog, self._selection).items():
+            if name not in self._groups:
+                self._groups.add(name)
+                self._console.say(line)

@@ -16,13 +16,14 @@ from satchel.cli.base_command import CatalogCommand, Sources, plugin_argument, s
 from satchel.cli.call_output import run_and_print
 from satchel.cli.console import Console, log_to_stderr
 from satchel.cli.key_value_pairs import field_values
-from satchel.cli.plugin_config import PluginConfigView, as_texts, keys_of
+from satchel.cli.plugin_config import PluginConfigView, as_texts
 from satchel.cli.rendering import diagnostic_line
 from satchel.cli.signal_handling import run_to_end
 from satchel.diagnostics import Diagnostic, has_error
 from satchel.errors import SatchelError
 from satchel.formats.frozen_values import to_plain
 from satchel.lazy_dataclass import dataclass
+from satchel.plugins.config_keys import keys_of
 from satchel.reports.serializer import outcome_json
 from satchel.reports.short_texts import count, relative
 from satchel.sources.configuration import read_configuration
