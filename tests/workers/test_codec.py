@@ -85,7 +85,11 @@ def test_a_state_that_was_changed_there_is_changed_here(before, after):
 
 def test_what_cannot_be_sent_stays_as_it_was():
     kept = object()
-    assert changes_of({"a": 1}, {"a": 1, "b": kept, "c": (1,)}) == {"set": {}, "gone": []}
+    assert changes_of({"a": 1}, {"a": 1, "b": kept, "c": (1,)}) == {
+        "lost": ["b", "c"],
+        "set": {},
+        "gone": [],
+    }
     assert exact_part({"a": 1, "b": kept}) == {"a": 1}
 
 
