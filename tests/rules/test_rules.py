@@ -227,6 +227,7 @@ LATE_IMPORTS = {
     ),
     "host_registrations.py: satchel.plugins.config_binding.bind_state": "needed only with tools",
     "host_registrations.py: satchel.providers.skill.Skill": "needed only with skills in code",
+    "satchel.py: satchel.plugins.config_keys.require_fitting": "needed only to change values",
     "host_registrations.py: satchel.providers.skill.find_skill": "needed only with skills in code",
     "satchel.py: satchel.plugins.config_keys.require_fitting": "needed only to change values",
     "satchel.py: satchel.runtime.middleware_chain.ScopedMiddleware": "needed only with middleware",

@@ -14,7 +14,6 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
 from itertools import pairwise, product
 
 from satchel.lazy_dataclass import dataclass
@@ -152,7 +151,9 @@ class Lexicon:
     def places(self, text: str) -> dict[str, list[_Place]]:
         """Return where each kind stands in a text, in order."""
         found: dict[str, list[_Place]] = defaultdict(list)
-        words = [(_stem(it.group()), it.start(), it.end()) for it in _WORD.finditer(text)]
+        matches = list(_WORD.finditer(text))
+        stems = {word: _stem(word) for word in {it.group() for it in matches}}
+        words = [(stems[it.group()], it.start(), it.end()) for it in matches]
         for index, (word, start, _) in enumerate(words):
             if phrases := self._phrases.longer.get(word):
                 for kind, last in _phrases_at(words, index, phrases):
@@ -189,7 +190,6 @@ def _phrases_at(
             return
 
 
-@lru_cache(50_000)
 def _stem(word: str) -> str:
     """Return a word without the ending of its form: `copies` and `copying` are `copi`."""
     word = word.lower().replace("\u2019", "'").removesuffix("'s")
