@@ -162,18 +162,6 @@ def test_a_compressed_response_is_refused(app, raw):
     assert len(result.text) > 100_000
 
 
-def test_the_log_of_the_sdk_does_not_reach_the_stderr_of_a_program_without_logging():
-    code = (
-        "import logging, satchel\n"
-        "with satchel.Satchel() as app:\n"
-        "    app.register_mcp_server(satchel.StdioServer(command='no-such-command'), name='x')\n"
-        "    logging.getLogger('mcp.client.x').warning('of the SDK')\n"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=ENOUGH, check=True)
-    assert "of the SDK" not in done.stderr
-
-
 @pytest.mark.slow
 def test_a_server_that_does_not_let_go_is_let_go_of(raw):
     server = raw()

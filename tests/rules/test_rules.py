@@ -229,7 +229,6 @@ LATE_IMPORTS = {
     "host_registrations.py: satchel.providers.skill.Skill": "needed only with skills in code",
     "satchel.py: satchel.plugins.config_keys.require_fitting": "needed only to change values",
     "host_registrations.py: satchel.providers.skill.find_skill": "needed only with skills in code",
-    "satchel.py: satchel.plugins.config_keys.require_fitting": "needed only to change values",
     "satchel.py: satchel.runtime.middleware_chain.ScopedMiddleware": "needed only with middleware",
     "reconciler.py: satchel.server_registry.ServerRegistry": "needed only with MCP servers",
     "satchel.py: satchel.session.session.Session": "needed only with a session",

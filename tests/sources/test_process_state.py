@@ -242,10 +242,18 @@ def test_a_handler_that_code_in_c_sets_is_put_back(before):
     assert ProcessState.now().signals.masks == before.signals.masks
 
 
+def test_a_handler_that_does_nothing_is_no_change():
+    known = logging.getLogger("satchel.tests.library")
+    before = ProcessState.now()
+    known.addHandler(logging.NullHandler())
+    assert before.put_back() == ()
+    assert len(known.handlers) == 1
+
+
 def test_the_configuration_of_logging_is_put_back():
     known = logging.getLogger("satchel.tests.known")
     before, handlers = ProcessState.now(), list(logging.root.handlers)
-    logging.root.addHandler(logging.NullHandler())
+    logging.root.addHandler(logging.Handler())
     known.disabled = True
     logging.disable(logging.CRITICAL)
     (what,) = before.put_back(alone=False)

@@ -25,8 +25,6 @@ from satchel.tools.empty_mapping import NOTHING
 T = TypeVar("T")
 
 _log = logging.getLogger("satchel.mcp_servers")
-# The diagnostics say what the SDK's log says; Python writes what no handler takes to stderr.
-logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 _CLOSE_LIMIT = 10.0
 """Seconds that closing waits for a server; its process is killed long before."""
@@ -284,6 +282,7 @@ def _load_sdk() -> None:
     """Import the SDK before any time limit starts: it takes a second or more."""
     import mcp.client.streamable_http  # noqa: F401
 
-    for name in _SDK_LOGGERS:
-        # A program without logging set up would have their warnings on its stderr.
-        logging.getLogger(name).addHandler(logging.NullHandler())
+    for logger in map(logging.getLogger, _SDK_LOGGERS):
+        if not logger.handlers:
+            # A program without logging set up would have their warnings on its stderr.
+            logger.addHandler(logging.NullHandler())

@@ -32,11 +32,14 @@ class LoggerState:
 
     @classmethod
     def of(cls, logger: logging.Logger) -> LoggerState:
-        """Capture a logger."""
+        """Capture a logger, without handlers that do nothing: libraries add them on import."""
+        from logging import NullHandler
+
+        handlers = (handler for handler in logger.handlers if type(handler) is not NullHandler)
         return cls(
             logger=logger,
             level=logger.level,
-            handlers=tuple(logger.handlers),
+            handlers=tuple(handlers),
             filters=tuple(logger.filters),
             propagate=logger.propagate,
             disabled=logger.disabled,
