@@ -100,7 +100,7 @@ def record(text: str) -> str:
                 running.append(Watch(command, here, env))
             # Another package of this environment may count as a plugin, too.
             printed = re.sub(
-                r"(builtin \(disabled\)).*", r"\1", running[0].printed(match[2].count("\n"))
+                r"(builtin \([^)]*\)).*", r"\1", running[0].printed(match[2].count("\n"))
             )
             return f"```console\n$ {command}\n```\n\n```text\n{printed}```"
 
