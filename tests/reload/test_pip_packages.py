@@ -218,7 +218,7 @@ class Place:
                 and all((skill in names) is there for skill, there in skills.items())
             ):
                 return seen
-            assert time.monotonic() < deadline, seen
+            assert time.monotonic() < deadline, (seen[0]["plugin"], names, seen[1])
             time.sleep(0.05)  # between two looks at a process that tells nothing by itself
 
     def until_as_cold(self, *expected: str, **more) -> list:
