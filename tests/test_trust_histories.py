@@ -105,6 +105,7 @@ class History:
 @settings(max_examples=25)
 @given(STEPS)
 @example(["code", "edit", "start", "data"])
+@example(["code", "remove", "data", "refresh", "code"])
 @example(["code", "edit", "back", "revoke"])
 @example(["code", "corrupt", "code", "remove", "edit"])
 def test_only_trusted_versions_run_and_only_while_they_are_trusted(steps):

@@ -218,13 +218,15 @@ class TrustGate:
     ) -> PluginContribution:
         """Return a plugin, without its code and servers if these are not trusted."""
         grant = self.of_root(finding.place)
-        if grant is None or unit is None or grant.allows(unit):
+        if grant is None or _may_serve(grant, unit, last_good):
             return contribution
         from satchel.sources.code_units import has_same_programs  # lazy: only with projects
 
-        trusted = (grant.units or {}).get(unit.key)
+        trusted = (grant.units or {}).get(unit.key) if unit else None
         # A server starts its program from disk, so the last good one needs the trusted program.
-        keeps_servers = trusted is not None and has_same_programs(unit, trusted, finding)
+        keeps_servers = (
+            unit is not None and trusted is not None and has_same_programs(unit, trusted, finding)
+        )
         servers = last_good.servers if last_good and keeps_servers else ()
         instead = _instead(
             "the last trusted version of its code" if last_good else "",
@@ -382,6 +384,14 @@ def project_parts(project: Project) -> list[str]:
     names = [f"./{root.source}" for root in project_roots(project) if exists(root.path)]
     files = (SELECTION_FILE, SERVERS_FILE)
     return names + [name for name in files if exists(os.path.join(project.folder, name))]
+
+
+def _may_serve(grant: Grant, unit: CodeUnit | None, last_good: PluginContribution | None) -> bool:
+    """Return whether the code of a plugin may be served, as it is now or was at last."""
+    if unit is not None:
+        return grant.allows(unit)
+    # The plugin has no code now, but the last good version of it would be served with its own.
+    return grant.level is TrustLevel.CODE or not (last_good and last_good.tools)
 
 
 def _instead(last: str, *, loses_servers: bool, data: str) -> str:
