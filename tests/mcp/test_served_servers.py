@@ -100,12 +100,19 @@ def test_a_group_that_the_client_switched_off_stays_off_when_it_comes_again(app)
 
 
 @every_era
-def test_a_client_hears_that_the_server_of_a_tool_is_restarting(app, era, offering):
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("no-such-command", "server 'box' is restarting"),
+        ("", "it waits for approval. Ask the user to run: satchel mcp approve box echo"),
+    ],
+)
+def test_a_client_hears_why_a_tool_cannot_be_called(app, era, offering, command, reason):
     server = offering("echo")
     app.register_mcp_server(server, name="box")
     app.remove_mcp_servers("box")
-    dead = StdioServer(command="no-such-command", args=server.args)
-    app.register_mcp_server(dead, name="box", group="basic")
+    changed = StdioServer(command=command or server.command, args=(*server.args, "other"))
+    app.register_mcp_server(changed, name="box", group="basic")
 
     async def main():
         async with client_of(SatchelServer(app), era) as (client, _):
@@ -114,27 +121,7 @@ def test_a_client_hears_that_the_server_of_a_tool_is_restarting(app, era, offeri
 
     result = run(main())
     assert result.is_error
-    assert "server 'box' is restarting" in result.content[0].text
-
-
-@every_era
-def test_a_client_hears_why_a_tool_is_held(app, era, offering):
-    server = offering("echo")
-    app.register_mcp_server(server, name="box")
-    app.remove_mcp_servers("box")
-    other = StdioServer(command=server.command, args=(*server.args, "other"))
-    app.register_mcp_server(other, name="box", group="basic")
-
-    async def main():
-        async with client_of(SatchelServer(app), era) as (client, _):
-            assert "echo" not in await names_of(client)
-            return await client.call_tool("echo", {})
-
-    result = run(main())
-    assert result.is_error
-    assert "it waits for approval. Ask the user to run: satchel mcp approve box echo" in (
-        result.content[0].text
-    )
+    assert reason in result.content[0].text
 
 
 def test_groups_of_what_the_operator_named_are_for_clients_that_cannot_switch(app, offering):

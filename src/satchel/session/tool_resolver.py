@@ -157,7 +157,7 @@ def _server_state(server: str, outage: Diagnostic | None) -> str:
     advice = "Try again later, or continue without it."
     if outage is not None and outage.code == "mcp-login-needed":
         is_command = outage.fix.startswith("satchel ")
-        advice = f"Ask the user to run: {outage.fix}" if is_command else "Tell the user"
+        advice = f"Ask the user to {f'run: {outage.fix}' if is_command else 'log in'}"
         advice += ". Continue without it if you can."
     return f"server {server!r} {outage_text(outage.code if outage else '')}. {advice}"
 

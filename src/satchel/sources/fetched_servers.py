@@ -1,4 +1,4 @@
-"""Tell which servers of a project use no file of it: those that are fetched by a plain name.
+"""Find the servers of a project that use none of its files: those fetched by a plain name.
 
 What is not understood counts as a use, so that the files of the project are compared.
 """
