@@ -64,6 +64,9 @@ def reload(number):
         kept.append(module.greet)
 
 def state():
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread():
+            thread.join(5)  # The thread that loaded may still be on its way out.
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return {
