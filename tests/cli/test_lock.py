@@ -160,8 +160,10 @@ def test_a_server_that_the_lock_holds_is_named_with_that_reason(run, here, offer
 
 
 def test_a_server_with_another_command_or_environment_is_not_started(run, here, offers):
-    offers(one="First.")
+    offers(one="First.", env='{ PASSWORD = "hunter2" }')
     run("lock")
+    # A slow hash: nobody guesses a password from the file.
+    assert 'passed = "pbkdf2:' in (here / "satchel.lock").read_text()
     offers(one="First.", env='{ NODE_OPTIONS = "--require evil" }')
     result = run("lock", "--check", "--no-connect")
     assert result.exit_code == 1

@@ -148,14 +148,17 @@ def test_a_schema_that_leaves_the_process_fails_its_plugin(load, codes, tool_sou
     )
 
 
-def test_a_schema_that_takes_forever_is_given_up(load, codes):
+def test_a_schema_that_takes_forever_is_given_up(load):
     source = (
         "from satchel import Tool\nimport threading\nclass T(Tool):\n"
         "  name = description = 'x'\n  parameters = {}\n"
         "  async def execute(self): pass\n"
         "  def to_schema(self): threading.Event().wait(2)\nt = T()\n"
     )
-    assert codes(load(limits=Limits(hook=0.1), tools=source)) == ["plugin-tool-invalid"]
+    (problem,) = load(limits=Limits(hook=0.1), tools=source).diagnostics
+    assert problem.code == "plugin-tool-invalid"
+    assert problem.message == "making the schemas of its tools took longer than 0.1 s (limit hook)"
+    assert problem.fix.startswith("split a plugin of very many tools")
 
 
 @pytest.mark.parametrize("run", [True, False])

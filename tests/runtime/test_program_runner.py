@@ -125,6 +125,18 @@ def test_logins_of_other_tools_and_the_settings_of_satchel_are_not_seen(tmp_path
     assert run("sandbox", f"grep -rs secret {tmp_path}", "/usr")["stdout"] == ""
 
 
+@pytest.mark.parametrize("write_skill", [False, True])
+def test_a_script_does_not_see_the_env_files_of_its_skill(tmp_path, write_skill):
+    for name in (".env", "config/prod.env", "other.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"text of {name}\n")
+    (tmp_path / "link.env").symlink_to(tmp_path / "config/prod.env")
+    writable = (str(tmp_path),) if write_skill else ()
+    more = {"readable": (str(tmp_path),), "writable": writable}
+    command = "cat .env config/prod.env link.env other.txt"
+    assert run("sandbox", command, tmp_path, **more)["stdout"] == "text of other.txt\n"
+
+
 def test_nothing_of_it_lives_on(tmp_path):
     mark = f"7{os.getpid()}"
     assert run("sandbox", f"sleep {mark} & sleep {mark}", tmp_path, seconds=0.3)["timed_out"]

@@ -170,4 +170,4 @@ def _rank(key: tuple[str, str, str]) -> tuple[int, str, str]:
 
 
 def _shown(text: str) -> str:
-    return shorten(one_line(text), _DIGEST if text.startswith("sha256:") else _SHOWN)
+    return shorten(one_line(text), _DIGEST if text.startswith(("sha256:", "pbkdf2:")) else _SHOWN)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
-from hashlib import sha256
+from functools import cache
+from hashlib import pbkdf2_hmac, sha256
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import Status
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.skill_findings import SkillFinding
+
+_ROUNDS = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,9 @@ def plugin_entries(plugin: Candidate, places: LockPlaces) -> tuple[LockEntry, ..
 
 def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
     """Return the entry of a declared MCP server, with its command or address as declared."""
-    values = {"reached": server.origin.reached, "passed": _hash(server.passed)}
+    values = {"reached": server.origin.reached}
+    if server.passed:
+        values["passed"] = _slow_hash(server.passed, server.name)
     place = declared_in(server.owner, server.path, places)
     return LockEntry(kind="server", place=place, name=server.name, values=values)
 
@@ -146,6 +151,16 @@ def _digest(found: SkillFinding | PluginFinding | PackageFinding) -> str:
         return digest_of_finding(found)
     except UnreadableFileError:
         return ""
+
+
+@cache
+def _slow_hash(text: str, salt: str) -> str:
+    """Return a hash that takes long to make: the file is shared, and the text may have a password.
+
+    Leaving the values out would not do: some, such as `NODE_OPTIONS`, name code that runs.
+    """
+    data, extra = text.encode(errors="replace"), salt.encode(errors="replace")
+    return f"pbkdf2:{pbkdf2_hmac('sha256', data, extra, _ROUNDS).hex()}"
 
 
 def _hash(text: str) -> str:

@@ -93,7 +93,7 @@ def _how_reached(declared: Callable[[str], Any]) -> str:
 
 
 def _how_passed(env: Mapping[str, str], headers: Mapping[str, str]) -> str:
-    return json.dumps([dict(env), dict(headers)], sort_keys=True)
+    return json.dumps([dict(env), dict(headers)], sort_keys=True) if env or headers else ""
 
 
 def _placeholder_values(texts: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:

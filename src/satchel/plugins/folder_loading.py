@@ -24,6 +24,7 @@ from satchel.plugins.plugin_diagnostics import (
     failed_contribution,
     import_failed,
     process_changed,
+    reading_failed,
     without_tools,
 )
 from satchel.plugins.plugin_reading import Rank, read_folder
@@ -82,8 +83,8 @@ def load_folder(
         served, changed = guarded(collect, limits.hook, "hook", alone=alone)
     except PluginCodeError as error:
         code.undo()
-        reason = "plugin-hook-failed" if has_hooks else "plugin-tool-invalid"
-        return failed_contribution(contribution, code_problem(reason, error, file))
+        problem = reading_failed(error, file, has_hooks=has_hooks)
+        return failed_contribution(contribution, problem)
     return with_code(served, code, changed)
 
 

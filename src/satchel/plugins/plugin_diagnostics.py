@@ -56,6 +56,16 @@ def import_failed(problem: PluginCodeError, path: str, plugin: str) -> Diagnosti
     return code_problem("plugin-import-timeout", late, path)
 
 
+def reading_failed(problem: PluginCodeError, path: str, *, has_hooks: bool) -> Diagnostic:
+    """Report hooks and tools of a plugin that could not be read."""
+    code = "plugin-hook-failed" if has_hooks else "plugin-tool-invalid"
+    if has_hooks or not isinstance(problem, PluginTimeoutError):
+        return code_problem(code, problem, path)
+    message = f"making the schemas of its tools {problem.message}"
+    fix = "split a plugin of very many tools, or raise that limit: Limits(hook=...)"
+    return make_diagnostic(code, Where(path), message, fix)
+
+
 def code_problem(
     code: str, problem: PluginCodeError, path: str, values: Mapping[str, Any] | None = None
 ) -> Diagnostic:

@@ -41,6 +41,9 @@ _ROLE_IN_BRACKETS = re.compile(
     r"[\]\u3011\u3015\uff3d](?!\()"  # [User](address) is a link
 )
 _TURN = re.compile(r"[\s>*_~`]*(system|human|assistant|developer|user)[\s*_~`]*[:\u2236]")
+_ROLE = re.compile(
+    r"""[\s>*_~`{"',-]*role["'*_`]*\s*[:=\u2236]\s*["'*_`]*(system|human|assistant|developer|user)\b"""
+)
 _BEFORE_WORDS = re.compile(r"[\W_]*")
 _HASH = rf"(?:[{_HASHES}][\ufe0f\u20e3]*|&#0*35;|&#x0*23;|&num;)"
 # Before the marks: no letters but the labels of lists and tags, no row of a table, no backslash.
@@ -89,7 +92,7 @@ def _defused(text: str) -> str:
             fence = mark[1] + mark[2]
         elif mark and mark[2].startswith(fence.lstrip()) and not mark[3].strip():
             fence = ""
-        lines.append(_without_pose(line))
+        lines.append(_without_pose(line, is_code=bool(fence)))
     return "\n".join([*lines, fence] if fence else lines)
 
 
@@ -108,15 +111,17 @@ def _plain(text: str) -> str:
     return skeleton(re.sub(f"[{_ABOVE}]", "", unicodedata.normalize("NFD", text)))
 
 
-def _without_pose(line: str) -> str:
+def _without_pose(line: str, *, is_code: bool = False) -> str:
     plain = _plain(line)
     words = " ".join(re.findall(r"[^\W_]+", _BEFORE_WORDS.sub("", plain, count=1)[:100]))
     if words.startswith(HEADING.lower()):
         start = len(line) - len(line.lstrip())
         return f"{line[:start]}\\{line[start:]}"
     first = re.search(r"[^\W_]", line)
-    is_key = first is None or first[0].islower()  # `system:` of YAML, `[system]` of TOML
-    if first and (_TURN.match(plain) or _ROLE_IN_BRACKETS.match(plain)) and not is_key:
+    # In code, `system:` is a key of YAML, and `[system]` a table of TOML.
+    is_key = is_code and first is not None and first[0].islower()
+    poses = (_TURN, _ROLE_IN_BRACKETS, _ROLE)
+    if first and not is_key and any(pose.match(plain) for pose in poses):
         return f"{line[: first.start()]}\\{line[first.start() :]}"
     heading = _ATX.match(line)
     marks = re.findall(_HASH, heading[2], re.IGNORECASE) if heading else []

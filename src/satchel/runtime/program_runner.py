@@ -7,9 +7,9 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
@@ -19,6 +19,7 @@ from satchel.runtime.child_process import STREAM_LIMIT, run_program
 from satchel.settings import KIB, MIB, Sandbox
 from satchel.sources.configuration import config_folder
 from satchel.sources.installed_programs import find_program
+from satchel.sources.secret_files import is_secret_file
 from satchel.sources.state_files import state_folder
 from satchel.tools.callables import in_thread
 
@@ -99,7 +100,8 @@ class SandboxRunner:
     async def run(self, program: Program) -> dict[str, Any]:
         """Run a program to its end."""
         limits = _process_limits(program.sandbox.processes)
-        command = [*sandbox_command(self.path, program), *_limited(program, *limits)]
+        sandbox: list[str] = await in_thread(partial(sandbox_command, self.path, program))
+        command = [*sandbox, *_limited(program, *limits)]
         return await run_program(command, program.folder, program.seconds, limit=program.output)
 
 
@@ -197,6 +199,7 @@ def sandbox_command(bwrap: str, program: Program) -> list[str]:
         # After the folders that hide them.
         *(part for path in _existing(readable) for part in ("--ro-bind", path, path)),
         *(part for path in _existing(writable) for part in ("--bind", path, path)),
+        *(part for path in _secrets_in(program.readable) for part in _hidden(bwrap, path)),
         *("--chdir", program.folder, "--"),
     ]
 
@@ -207,6 +210,14 @@ def _hidden_secrets(bwrap: str) -> list[str]:
     places = [os.path.join(home, place) for place in places] if home != "/" else []
     places += [config_folder(), state_folder()]
     return [part for place in places for part in _hidden(bwrap, os.path.realpath(place))]
+
+
+def _secrets_in(folders: Iterable[str]) -> Iterator[str]:
+    """Yield the files of secrets in the folders of a skill, such as `.env`, without links."""
+    for folder in folders:
+        for path, _, names in os.walk(folder):
+            files = (os.path.join(path, name) for name in names if is_secret_file(name))
+            yield from (os.path.realpath(file) for file in files)
 
 
 def _hidden(bwrap: str, path: str) -> tuple[str, ...]:
