@@ -392,6 +392,7 @@ def test_a_call_for_another_version_or_from_long_ago_is_not_run(
                     "id": "",
                 },
                 "inbox": "none",
+                "wait": 60.0,
                 "context": {
                     "state": {},
                     "metadata": {},
@@ -404,7 +405,12 @@ def test_a_call_for_another_version_or_from_long_ago_is_not_run(
                 async with open_docket(
                     redis.url, "satchel", mark_of(KEY.encode(), digest)
                 ) as queue:
-                    for more in ({"digest": "other", "sent": 9e9}, {"digest": digest, "sent": 9.0}):
+                    for more in (
+                        {"digest": "other", "sent": 9e9},
+                        {"digest": digest, "sent": 9.0},
+                        # Its host has given up, so it is a copy, and its mark was removed.
+                        {"digest": digest, "sent": time.time() - 100},
+                    ):
                         message = as_text(seal(KEY.encode(), CALL, {**body, **more}))
                         await queue.add(TASK, key=f"evil{more['sent']}")(message)
             assert not (await begin(session, "once", marks, "after")).is_error
@@ -414,6 +420,7 @@ def test_a_call_for_another_version_or_from_long_ago_is_not_run(
     log = worker.stderr.read()
     assert "for another version" in log
     assert "too old" in log
+    assert "once is not run again" in log
     assert not runs(marks / "copied")
 
 

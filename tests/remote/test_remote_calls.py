@@ -409,7 +409,7 @@ def test_nothing_that_a_call_carries_can_be_read_in_redis(folder, url):
                     async for key in redis.scan_iter(match="satchel:satchel:result:*")
                 ]
             assert kept
-            assert all(value.startswith(b"satchel/3 ") for value in kept)
+            assert all(value.startswith(b"satchel/4 ") for value in kept)
             assert not any(b"7788" in value for value in kept)
 
     asyncio.run(main())
@@ -513,6 +513,21 @@ def test_a_call_that_ended_is_not_run_again(folder, url):
     asyncio.run(main())
 
 
+def test_a_copy_of_a_call_whose_mark_was_removed_from_redis_is_not_run(folder, url):
+    async def main():
+        context = ToolContext(run_id="turn 7")
+        async with serving(folder, url) as worker, hosting(folder, url) as session:
+            assert (await session.call("where", call_id="c1", context=context)).text == "1"
+            (digest,) = worker.digests
+            async with open_docket(url, "satchel", mark(digest)) as queue, queue.redis() as redis:
+                for kept in ("started", "result", "tries"):
+                    await redis.delete(*await redis.keys(f"satchel:satchel:{kept}:*"))
+            result = await session.call("where", call_id="c1", context=context)
+            assert result.error_code == "may_have_run"
+
+    asyncio.run(main())
+
+
 def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
     """A worker has begun it, as its mark says, and another one gets it again."""
 
@@ -543,12 +558,12 @@ def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
         "not json",
         "[]",
         "",
-        "satchel/3",
+        "satchel/4",
         json.dumps({"v": 1, "kind": "call", "body": "{}", "sign": ""}),
         "satchel/2 " + "0" * 64 + " {}",
-        "satchel/3 " + "0" * 64,
-        "satchel/3 0",
-        "satchel/3 é",
+        "satchel/4 " + "0" * 64,
+        "satchel/4 0",
+        "satchel/4 é",
         as_text(seal(KEY.encode(), "item", {})),
         as_text(seal(KEY.encode(), "call", {})),
         as_text(seal(KEY.encode(), "call", {"call": {"name": "where"}, "context": [], "id": 1})),
@@ -781,7 +796,7 @@ def test_a_published_catalog_of_others_is_refused(url):
     async def main():
         async with CatalogBoard(url, key=KEY) as board:
             async with board._queue.redis() as redis:
-                await redis.set(RemoteKeys("satchel").catalog, "satchel/3 0 {}")
+                await redis.set(RemoteKeys("satchel").catalog, "satchel/4 0 {}")
             with pytest.raises(EnvelopeError, match="not encrypted"):
                 await board.published()
 

@@ -173,7 +173,7 @@ class HostLine:
         Instead of all that, `RunnerSignal.HERE` if it is to run here.
         """
         until = asyncio.get_running_loop().time() + patience
-        sent = SentCall(call)
+        sent = SentCall(call, patience)
         groups = [group for group in call.groups if group in self._limits]
         rooms = ((sent.line,), *groups)
         queue.used += 1
@@ -269,6 +269,7 @@ class HostLine:
             "digest": sent.line,
             "inbox": self._inbox,
             "sent": self._roster.clock.now(),
+            "wait": sent.patience,
             "context": _context(sent),
         }
         message = as_text(seal(self._key, CALL, body))

@@ -41,7 +41,7 @@ class RemoteRun:
 
     def __init__(self, queue: Docket, keys: RemoteKeys, key: bytes, address: CallAddress) -> None:
         self._queue, self._keys, self._key = queue, keys, key
-        self._id, self._inbox, self._digest = address.call, address.inbox, address.digest
+        self.id, self._inbox, self._digest = address.call, address.inbox, address.digest
         self._run = uuid4().hex
 
     async def begin(self) -> str | bytes:
@@ -49,13 +49,13 @@ class RemoteRun:
 
         That is `"first"`, `"again"`, `"spent"` after all its tries, `"cancelled"`, or its result.
         """
-        mark, run = self._keys.started(self._id), self._run.encode()
-        state, tries = self._queue.runs_key(self._id), self._keys.tries(self._id)
+        mark, run = self._keys.started(self.id), self._run.encode()
+        state, tries = self._queue.runs_key(self.id), self._keys.tries(self.id)
 
         def write(to: Any) -> None:
             to.set(mark, run, nx=True, ex=RESULT_TTL)
             to.get(mark)
-            to.get(self._keys.result(self._id))
+            to.get(self._keys.result(self.id))
             to.hget(state, "state")
             to.zadd(tries, {self._run: 0})  # a set, since this may be written twice
             to.zcard(tries)
@@ -86,7 +86,7 @@ class RemoteRun:
         news = message if len(message) < _LARGE else self._sealed({"kept": True})
 
         def write(to: Any) -> None:
-            to.set(self._keys.result(self._id), message, nx=True, ex=RESULT_TTL)
+            to.set(self._keys.result(self.id), message, nx=True, ex=RESULT_TTL)
             self._enqueue(to, news)
 
         await self._written(write)
@@ -99,14 +99,14 @@ class RemoteRun:
         """Wait a while for the result of another worker; return it, or `"again"`."""
         until = loop_time() + seconds
         while loop_time() < until:
-            (result,) = await self._written(lambda to: to.get(self._keys.result(self._id)))
+            (result,) = await self._written(lambda to: to.get(self._keys.result(self.id)))
             if result is not None:
                 return bytes(result)
             await asyncio.sleep(seconds / 10)
         return "again"
 
     def _sealed(self, item: dict[str, Any]) -> bytes:
-        return seal(self._key, ITEM, {"id": self._id, "digest": self._digest, **item})
+        return seal(self._key, ITEM, {"id": self.id, "digest": self._digest, **item})
 
     def _enqueue(self, to: Any, message: bytes) -> None:
         to.xadd(self._inbox, {"item": message}, maxlen=INBOX_LENGTH)

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from satchel.errors import DefinitionError, SatchelError
 
-VERSION = b"satchel/3"
+VERSION = b"satchel/4"
 """The version of the messages; a peer refuses any other."""
 SHORTEST_KEY = 16
 """Characters of the shortest key: a shorter one could be guessed."""

@@ -28,8 +28,10 @@ WORKER_FAILED = "worker_failed"
 class SentCall:
     """The items of one call that have come and were not read yet."""
 
-    def __init__(self, call: ToolCall) -> None:
+    def __init__(self, call: ToolCall, patience: float) -> None:
         self.call, self.id, self.place = call, id_of(call), uuid4().hex
+        self.patience = patience
+        """Seconds after which its host gives up if no worker has begun it."""
         self.line = line_of(call)
         self.state = deepcopy(exact_part(call.context.state))
         """The state that the tool gets."""

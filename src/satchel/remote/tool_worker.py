@@ -159,6 +159,8 @@ class PluginService:
         self._roster, self._faults = Roster(keys, key, RedisClock()), faults
         self._places, self._tools_loop = places, tools_loop
         self._running: dict[str, asyncio.Event] = {}
+        self._begun: dict[str, float] = {}
+        """Calls that were begun here, with the time after which their hosts have given up."""
         self._refused = ""
 
     async def serve(self, queue: Docket, concurrency: int, started: "asyncio.Future[None]") -> None:
@@ -216,6 +218,7 @@ class PluginService:
             call = ToolCall.from_dict(body["call"])
             call = call.changed(context=_context(body["context"], call))
             address = CallAddress(call=str(body["id"]), inbox=str(body["inbox"]), digest=self._line)
+            until = body["sent"] + body["wait"] + BEAT
             reason = self._reason_to_refuse(body)
         except (EnvelopeError, KeyError, TypeError, ValueError) as problem:
             reason = str(problem)
@@ -232,23 +235,36 @@ class PluginService:
         try:
             async with self._places.taken(address.inbox, entry.groups if entry else ()):
                 if not self._reason_to_refuse(body):  # else it waited too long
-                    await self._run(RemoteRun(queue, self._keys, self._key, address), call)
+                    await self._run(RemoteRun(queue, self._keys, self._key, address), call, until)
         finally:
             self._running.pop(address.call).set()
 
     def _reason_to_refuse(self, body: Mapping[str, Any]) -> str:
         if body["digest"] != self._line:
             return "it is for another version"
-        age = self._roster.clock.now() - float(body["sent"])
+        age = self._roster.clock.now() - body["sent"]
         return "it is too old" if age > LONGEST_WAIT else ""
 
-    async def _run(self, run: RemoteRun, call: ToolCall) -> None:
+    def _has_lost_its_mark(self, call: str, until: float) -> bool:
+        """Return whether a call without a mark had one: who can write to redis may remove it."""
+        now = self._roster.clock.now()
+        while self._begun and self._begun[oldest := next(iter(self._begun))] < now:
+            del self._begun[oldest]
+        has_lost_it = call in self._begun or now > until
+        self._begun[call] = until
+        return has_lost_it
+
+    async def _run(self, run: RemoteRun, call: ToolCall, until: float) -> None:
+        """Run a call whose host gives up at a time of redis if no worker has begun it."""
         entry = self._tools.get(call.name)
         tool = entry.tool if entry is not None else None
         begun = await run.begin()
         if begun == "cancelled":
             return
-        is_over = begun == "spent" or not (tool is None or may_run_again(tool))
+        is_harmless = tool is None or may_run_again(tool)
+        if begun == "first" and self._has_lost_its_mark(run.id, until) and not is_harmless:
+            begun = "again"
+        is_over = begun == "spent" or not is_harmless
         if begun in {"again", "spent"} and is_over:
             # The first worker may only have been slow, or without redis.
             begun = await run.kept_within(_GRACE)
