@@ -687,6 +687,26 @@ def test_a_failing_listener_does_not_affect_others(tmp_path, write_skill, caplog
     assert len(heard) == 1
 
 
+def test_a_catalog_with_other_diagnostics_alone_is_an_event(tmp_path, write_skill):
+    write_skill(tmp_path / "skills", "pdf")
+    app = Satchel(skills=[tmp_path / "skills"])
+    changes, catalogs = [], []
+    app.subscribe(changes.append)
+    undo = app.subscribe_catalogs(catalogs.append)
+    (tmp_path / "skills" / "SKILL.md.d").mkdir()
+    (tmp_path / "skills" / "empty" / "skill.md").parent.mkdir()
+    (tmp_path / "skills" / "empty" / "skill.md").write_text("no name")
+    app.refresh()
+    assert not changes
+    assert catalogs == [app.catalog]
+    app.refresh()
+    assert len(catalogs) == 1
+    undo()
+    write_skill(tmp_path / "skills", "docx")
+    app.refresh()
+    assert len(catalogs) == 1
+
+
 def test_a_failing_scan_does_not_end_the_watch(tmp_path, write_skill, monkeypatch, caplog):
     from satchel import reconciler as room
 

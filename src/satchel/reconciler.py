@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import diff
@@ -27,6 +27,35 @@ if TYPE_CHECKING:
     from satchel.server_registry import ServerRegistry
     from satchel.shared import SharedState
     from satchel.watch_thread import ImportRetry
+
+T = TypeVar("T")
+
+
+class Listeners(Generic[T]):
+    """Functions that are called with each event; one that fails is logged."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[T], object]] = []
+
+    def add(self, listener: Callable[[T], object]) -> Callable[[], None]:
+        """Add a listener; return a function that removes it."""
+        self._listeners.append(listener)
+
+        def undo() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return undo
+
+    def notify(self, event: T) -> None:
+        """Call all listeners."""
+        for listener in tuple(self._listeners):
+            try:
+                listener(event)
+            except Exception:
+                import logging
+
+                logging.getLogger("satchel").exception("a listener failed on %s", event)
 
 
 class Reconciler:
@@ -52,7 +81,8 @@ class Reconciler:
         self.providers = ProviderRegistry(self.settings.limits, refresh)
         self.servers: ServerRegistry | None = None
         self._on_elicit, self._on_sample = on_elicit, on_sample
-        self._listeners: list[Callable[[Change], object]] = []
+        self.change_listeners: Listeners[Change] = Listeners()
+        self.catalog_listeners: Listeners[Catalog] = Listeners()
         self._import_retry: ImportRetry | None = None
         self._is_batching = self._is_closed = False
 
@@ -151,16 +181,6 @@ class Reconciler:
 
         return refresh
 
-    def subscribe(self, listener: Callable[[Change], object]) -> Callable[[], None]:
-        """Call `listener` with each change; return a function that removes it."""
-        self._listeners.append(listener)
-
-        def undo() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return undo
-
     def start_import_retry(self) -> None:
         """Try imports that took too long again, from time to time."""
         from satchel.watch_thread import ImportRetry  # lazy: needed by a watch
@@ -196,7 +216,8 @@ class Reconciler:
                 # No listener can exist before the first one.
                 changes = diff(old, new) if old.generation else ()
                 for change in changes:
-                    self._notify(change)
+                    self.change_listeners.notify(change)
+                self.catalog_listeners.notify(new)
             if self._import_retry is not None:
                 is_waiting = bool(self.cache.imported.pending)
                 if self._has_late_imports or not is_waiting:
@@ -231,15 +252,6 @@ class Reconciler:
         if not (declared or self.servers is not None):
             return False
         return self._server_registry().update(declared)
-
-    def _notify(self, change: Change) -> None:
-        for listener in tuple(self._listeners):
-            try:
-                listener(change)
-            except Exception:
-                import logging
-
-                logging.getLogger("satchel").exception("a listener failed on %s", change)
 
 
 def _plugin_providers(catalog: Catalog) -> Iterable[tuple[str, Provider, Mapping[str, Any]]]:

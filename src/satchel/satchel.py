@@ -582,7 +582,15 @@ class Satchel:
 
         Returns a function that removes the listener.
         """
-        return self._reconciler.subscribe(listener)
+        return self._reconciler.change_listeners.add(listener)
+
+    def subscribe_catalogs(self, listener: Callable[[Catalog], object]) -> Callable[[], None]:
+        """Call `listener` with each new catalog, also if only its diagnostics changed.
+
+        It is called on the publishing thread, after the listeners of the changes. Returns a
+        function that removes the listener.
+        """
+        return self._reconciler.catalog_listeners.add(listener)
 
     @asynccontextmanager
     async def watch(self) -> AsyncIterator[Changes]:

@@ -16,7 +16,7 @@ class Told:
     """What a server told a client, in the order in which it came."""
 
     def __init__(self):
-        self.messages, self.logged, self.progress = [], [], []
+        self.messages, self.logged, self.metas, self.progress = [], [], [], []
         self._came = asyncio.Event()
 
     async def message(self, message):
@@ -25,6 +25,7 @@ class Told:
 
     async def log(self, params):
         self.logged.append((params.level, params.data))
+        self.metas.append(params.meta)
 
     async def step(self, done, total, message):
         self.progress.append((done, total, message))

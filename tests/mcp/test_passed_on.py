@@ -62,7 +62,7 @@ def serving(app, work, era, **callbacks):
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_prompts_and_resources_are_served_on(app, behind, era):
+def test_prompts_and_resources_are_served_on(behind, app, era):
     async def work(client, told):
         prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
         greeting = await client.get_prompt("greet_them", {"name": "Ada"})
@@ -122,7 +122,10 @@ def test_the_instructions_are_in_the_prompt_of_its_clients(app, tmp_path):
 
 async def pick(ctx, params):
     assert params.message == "Which colour?"
-    return types.ElicitResult(action="accept", content={"colour": "blue"})
+    meta = {name: value for name, value in (params.meta or {}).items() if name.startswith("com.")}
+    return types.ElicitResult(
+        action="accept", content={"colour": "blue"}, _meta={**meta, "com.example/by": "Ada"}
+    )
 
 
 async def think(ctx, params):
@@ -146,9 +149,12 @@ def calling(name):
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_questions_go_to_the_client_that_called(app, behind, era):
+def test_questions_go_to_the_client_that_called(behind, app, era):
     picked, _ = serving(app, calling("pick"), era, **ABLE)
     assert json.loads(picked)["content"] == {"colour": "blue"}
+    # The later protocol has none for the questions of a result.
+    asked = {"com.example/why": "to paint"} if behind == era == HANDSHAKE else {}
+    assert json.loads(picked)["_meta"] == {**asked, "com.example/by": "Ada"}
     thought, _ = serving(app, calling("think"), era, **ABLE)
     assert json.loads(thought)["content"]["text"] == "Well."
     looked, _ = serving(app, calling("look"), era, **ABLE)
@@ -190,20 +196,21 @@ def test_questions_go_through_two_satchels_to_the_client(two_deep, era):
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_client_that_cannot_answer_is_not_asked(app, behind, era):
+def test_a_client_that_cannot_answer_is_not_asked(behind, app, era):
     assert json.loads(serving(app, calling("pick"), era)[0]) == {"action": "cancel"}
     assert json.loads(serving(app, calling("look"), era)[0]) == {"roots": []}
 
 
-def test_log_lines_go_to_the_client_that_called(app, behind):
+def test_log_lines_go_to_the_client_that_called(behind, app):
     _, told = serving(app, calling("mutter"), HANDSHAKE)
     assert told.logged == [("warning", {"said": "hm"})]
+    assert told.metas == [{"com.example/line": {"said": "hm"}}]
     _, told = serving(app, calling("leak"), HANDSHAKE)
     assert [level for level, _ in told.logged] == ["error"]
-    assert "hush" not in str(told.logged)
+    assert "hush" not in str((told.logged, told.metas))
 
 
-def test_a_client_without_a_handshake_gets_the_log_lines_that_it_wants(app, behind):
+def test_a_client_without_a_handshake_gets_the_log_lines_that_it_wants(behind, app):
     async def work(client, told):
         await client.call_tool("mutter", meta={types.LOG_LEVEL_META_KEY: "info"})
         await client.call_tool("mutter")
@@ -249,7 +256,7 @@ def test_no_client_gets_the_question_of_another(app, monkeypatch):
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_arguments_are_completed_by_the_server(app, behind, era):
+def test_arguments_are_completed_by_the_server(behind, app, era):
     second(app)
 
     async def work(client, told):
@@ -278,7 +285,7 @@ async def until_followed(client, expected):
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_changes_of_a_resource_reach_those_who_subscribed(app, behind, era):
+def test_changes_of_a_resource_reach_those_who_subscribed(behind, app, era):
     second(app)
 
     async def work(client, told):
@@ -300,7 +307,7 @@ def test_changes_of_a_resource_reach_those_who_subscribed(app, behind, era):
         serving(app, work, era)
 
 
-def test_a_client_that_leaves_is_subscribed_no_more(app, behind):
+def test_a_client_that_leaves_is_subscribed_no_more(behind, app):
     async def work(client, told):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MCPDeprecationWarning)
@@ -311,7 +318,7 @@ def test_a_client_that_leaves_is_subscribed_no_more(app, behind):
     serving(app, lambda client, told: until_followed(client, []), HANDSHAKE)
 
 
-def test_a_subscription_outlives_the_connection_to_the_server(app, behind):
+def test_a_subscription_outlives_the_connection_to_the_server(behind, app):
     async def work(client, told):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MCPDeprecationWarning)

@@ -20,6 +20,7 @@ from mcp.shared.message import ServerMessageMetadata
 NAMES = {"pick": "elicitation/create", "think": "sampling/createMessage", "look": "roots/list"}
 PARAMS = {
     "pick": {
+        "_meta": {"com.example/why": "to paint", "io.modelcontextprotocol/of": "a connection"},
         "message": "Which colour?",
         "mode": "form",
         "requestedSchema": {"type": "object", "properties": {"colour": {"type": "string"}}},
@@ -95,7 +96,10 @@ async def call_tool(ctx, params):
         return said(FOLLOWED)
     if params.name in LINES:
         level, data = LINES[params.name]
-        logged = types.LoggingMessageNotificationParams(level=level, data=data, logger="inner")
+        meta = {"com.example/line": data}
+        logged = types.LoggingMessageNotificationParams(
+            level=level, data=data, logger="inner", _meta=meta
+        )
         note = types.LoggingMessageNotification(params=logged)
         await ctx.session.send_notification(note, ctx.request_id)
         return said("muttered")

@@ -131,10 +131,11 @@ def test_a_name_in_the_options_that_matches_nothing_is_reported(app, plain):
     )
     app.register_mcp_server(plain(FORECAST), name="box", options=options)
     told = [i for i in app.catalog.diagnostics if i.code == "mcp-choice-unknown"]
+    theirs = "its tool 'forecast' does not have"
     assert [item.message for item in told] == [
-        "MCP server 'box': rename names 'forcast', which it does not have",
-        "MCP server 'box': descriptions names 'other', which it does not have",
-        "MCP server 'box': rename-arguments of forecast names 'town', which it does not have",
+        "MCP server 'box': rename names 'forcast', which matches none of its tools",
+        "MCP server 'box': descriptions names 'other', which matches none of its tools",
+        "MCP server 'box': rename-arguments name the argument 'town', which " + theirs,
     ]
     assert told[0].fix == "did you mean forecast?"
 

@@ -4,17 +4,38 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 
 UNCACHED = MappingProxyType({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
 """Results change with each edit, so clients should not cache them."""
 
+HANDSHAKE = "initialize"
+GREETINGS = (HANDSHAKE, "server/discover")
+"""The methods whose results have instructions, up to version 2025-11-25 and later."""
+
 
 class ChangingServer(Server[None]):
-    """A server whose handshake announces list changes and has the current instructions."""
+    """A server that announces list changes, and gives each client the instructions of now.
 
-    greeting: Callable[[], str]
+    `greeting` returns them, given the method of the request.
+    """
+
+    def __init__(self, name: str, *, greeting: Callable[[str], str], **options: Any) -> None:
+        super().__init__(name, **options)
+        self._greeting = greeting
+        self.middleware.append(self._greet)
+
+    async def _greet(
+        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        result = await call_next(ctx)
+        if ctx.method not in GREETINGS or not isinstance(result, dict):
+            return result
+        # After the others: the middleware of a server may wait for what is starting.
+        instructions = self._greeting(ctx.method)
+        return {**result, **({"instructions": instructions} if instructions else {})}
 
     def create_initialization_options(
         self,
@@ -22,11 +43,10 @@ class ChangingServer(Server[None]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """Return the options of a handshake that begins now."""
+        """Return the options of a handshake."""
         changing = notification_options or NotificationOptions(
             prompts_changed=True, resources_changed=True, tools_changed=True
         )
-        options = super().create_initialization_options(
+        return super().create_initialization_options(
             changing, experimental_capabilities, extensions
         )
-        return options.model_copy(update={"instructions": self.greeting() or None})

@@ -23,7 +23,7 @@ from mcp_types import methods
 from satchel.errors import SatchelError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.call_handler import CallRequest, call_tool
-from satchel.mcp.changing_server import UNCACHED, ChangingServer
+from satchel.mcp.changing_server import GREETINGS, HANDSHAKE, UNCACHED, ChangingServer
 from satchel.mcp.completion import completion
 from satchel.mcp.mcp_prompts import WORDS, has_place_for_words, prompt_result
 from satchel.mcp.notifier import Notifier
@@ -122,7 +122,7 @@ class SatchelServer:
         server = ChangingServer(
             name,
             version=version("satchel"),
-            instructions=self._shared_view().instructions or None,
+            greeting=self._greeting,
             lifespan=self._lifespan,
             on_list_tools=self._list("tools"),
             on_call_tool=self._call,
@@ -150,13 +150,13 @@ class SatchelServer:
         server.add_notification_handler(
             "notifications/initialized", types.NotificationParams, self._start_notifying
         )
-        server.greeting = self._greeting
         # Not by the constructor: SDKs before 2.3 have no such parameter, and ask `tools/list`.
         server.get_tool_input_schema = self._schema_of
         return server
 
-    def _greeting(self) -> str:
-        mode = self._connected_mode
+    def _greeting(self, method: str) -> str:
+        is_connected = method == HANDSHAKE
+        mode = self._connected_mode if is_connected else self._connectionless_mode
         return self._views.view_of(self._views.initial_groups(mode), mode).instructions
 
     @asynccontextmanager
@@ -172,8 +172,7 @@ class SatchelServer:
         return self._shared_view().schemas.get(tool)
 
     def _use_view(self, newest: ClientView) -> None:
-        """Update the instructions, and drop cached entries of removed skills."""
-        self.server.instructions = newest.instructions or None
+        """Drop cached entries of removed skills."""
         self._skill_entries.forget_all_but(newest.catalog.all_skills)
 
     # ---- clients ----------------------------------------------------------------------------
@@ -231,17 +230,19 @@ class SatchelServer:
     async def _wait_for_slow_ones(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Let a list, and a call of an unknown tool, wait for slow plugins and servers.
 
-        A list names the servers that are not there yet.
+        So does the beginning of a connection, for the instructions. A list names the servers that
+        are not there yet.
         """
         is_list, until = ctx.method in LISTED, self._start_wait.calls
-        if is_list:
+        is_first = is_list or ctx.method in GREETINGS
+        if is_first:
             asked = ((ctx.params or {}).get("_meta") or {}).get(WAIT)
             longer = time.monotonic() + asked if isinstance(asked, int | float) else 0.0
             until = min(until, max(self._start_wait.lists, longer))
         while (  # noqa: ASYNC110 - they end in threads, seldom while a client asks
             time.monotonic() < until
             and (self._app.is_importing or starting_servers(self._app.catalog))
-            and (is_list or self._is_unknown_tool(ctx))
+            and (is_first or self._is_unknown_tool(ctx))
         ):
             await asyncio.sleep(_LOOK)
         starting = starting_servers(self._app.catalog) if is_list else ()

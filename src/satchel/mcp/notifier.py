@@ -8,7 +8,7 @@ from typing import Any
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 
-from satchel.catalog.catalog_changes import Change
+from satchel.catalog.catalog import Catalog
 from satchel.mcp.served_client import ServedClient, events_between, send
 from satchel.mcp.view_cache import ClientView
 from satchel.satchel import Satchel
@@ -18,15 +18,15 @@ _PATIENCE = 5.0
 
 
 @contextmanager
-def calling_on_change(app: Satchel, compare: Callable[[], None]) -> Iterator[None]:
-    """Call `compare` on this event loop after each change of the catalog."""
+def calling_on_catalog(app: Satchel, function: Callable[[], None]) -> Iterator[None]:
+    """Call a function on this event loop after each new catalog."""
     loop = asyncio.get_running_loop()
 
-    def on_change(_change: Change) -> None:
+    def on_catalog(_catalog: Catalog) -> None:
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(compare)
+            loop.call_soon_threadsafe(function)
 
-    unsubscribe = app.subscribe(on_change)
+    unsubscribe = app.subscribe_catalogs(on_catalog)
     try:
         yield
     finally:
@@ -88,7 +88,7 @@ class Notifier:
     async def lifespan(self, _server: Server[Any]) -> AsyncIterator[None]:
         """Notify clients while a server runs; several may run at once."""
         self._runs += 1
-        with calling_on_change(self._app, self._compare):
+        with calling_on_catalog(self._app, self._compare):
             try:
                 yield
             finally:

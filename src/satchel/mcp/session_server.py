@@ -14,7 +14,7 @@ from mcp.shared.subscriptions import ToolsListChanged
 
 from satchel.mcp.call_handler import run_call
 from satchel.mcp.changing_server import UNCACHED, ChangingServer
-from satchel.mcp.notifier import calling_on_change
+from satchel.mcp.notifier import calling_on_catalog
 from satchel.mcp.result_encoding import encode_result
 from satchel.mcp.served_client import connection_of
 from satchel.mcp.tool_client import Context, ToolClient, is_stateless, returning_questions
@@ -41,17 +41,16 @@ class SessionServer:
         self.server: Server[None] = ChangingServer(
             name,
             version=version("satchel"),
-            instructions=session.prompt() or None,
+            greeting=lambda _method: session.prompt(),
             lifespan=self._lifespan,
             on_list_tools=self._list_tools,
             on_call_tool=self._call,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
-        self.server.greeting = session.prompt
 
     @asynccontextmanager
     async def _lifespan(self, _server: Server[Any]) -> AsyncIterator[None]:
-        with calling_on_change(self._app, self._compare):
+        with calling_on_catalog(self._app, self._compare):
             try:
                 yield
             finally:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from satchel.errors import ToolError
 from satchel.tools import ToolResult
+from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.tool_results import sendable
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -123,12 +124,16 @@ class ToolClient:
         """Report one more part, with its text."""
         await self.progress(max(self._last, 0.0) + 1, None, message)
 
-    async def log(self, level: Level, data: Any, logger: str = "") -> None:
+    async def log(
+        self, level: Level, data: Any, logger: str = "", meta: Mapping[str, Any] = NOTHING
+    ) -> None:
         """Send a log message, if the client wants that level; `data` is any JSON value."""
         if self._level not in LEVELS or LEVELS.index(level) < LEVELS.index(self._level):
             return
-        data, name = sendable([data, logger or None], "the log line")
-        params = types.LoggingMessageNotificationParams(level=level, data=data, logger=name)
+        data, name, own = sendable([data, logger or None, dict(meta) or None], "the log line")
+        params = types.LoggingMessageNotificationParams(
+            level=level, data=data, logger=name, _meta=own
+        )
         await self.sdk.session.send_notification(
             types.LoggingMessageNotification(params=params), self.sdk.request_id
         )

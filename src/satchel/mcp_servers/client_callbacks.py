@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.plain_requests import send_plain
-from satchel.mcp_servers.protocol_fields import forwarded_meta
+from satchel.mcp_servers.protocol_fields import META, fields_of, forwarded_meta
 from satchel.text import one_line, shorten
 from satchel.tools import ToolContext
 from satchel.tools.callables import in_thread
@@ -160,17 +160,18 @@ class Caller:
 
     async def ask(self, key: str, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask the client. Raises `ToolError` if the call has to end for that."""
+        question = {**question, "params": _passed_on(question.get("params") or {})}
         try:
             answers = await _elsewhere(self._client.ask({key: question}), self)
         except ToolError as problem:
             self.interruption = problem
             raise
-        return answers[key]  # type: ignore[no-any-return]
+        return _passed_on(answers[key])
 
-    async def log(self, level: str, data: Any, logger: str) -> None:
+    async def log(self, level: str, data: Any, logger: str, meta: Mapping[str, Any]) -> None:
         """Send a log line to the client, if there is one."""
         if self._client is not None:
-            await _elsewhere(self._client.log(level, data, logger), self)
+            await _elsewhere(self._client.log(level, data, logger, meta), self)
 
 
 class RunningCallers:
@@ -217,8 +218,7 @@ def sdk_callbacks(
 
     async def answered(method: str, kind: Any, _ctx: Any, params: Any = None) -> Any:
         caller = callers.only
-        plain = {} if params is None else _plain(params)
-        question = {"method": method, "params": plain}
+        question = {"method": method, "params": fields_of(params) if params else {}}
         key = caller.next_key() if caller is not None else ""
         try:
             answer = await callbacks.answer(server, key, question, caller)
@@ -233,9 +233,11 @@ def sdk_callbacks(
         text = params.data if isinstance(params.data, str) else json.dumps(params.data)
         # Values of another type stay as they are, unless there is something to hide.
         data = params.data if hide(text) == text else hide(text)
+        meta, as_text = forwarded_meta(params.meta or {}), json.dumps(params.meta)
+        meta = meta if hide(as_text) == as_text else {}
         if (caller := callers.only) is not None and caller.log_level is not None:
             try:
-                await caller.log(params.level, data, logger)
+                await caller.log(params.level, data, logger, meta)
             except Exception as problem:  # any: a log line must not end the connection
                 _log.debug("cannot pass on a log line: %s", type(problem).__name__)
         else:
@@ -254,10 +256,10 @@ def sdk_callbacks(
     return {**chosen, "logging_callback": on_log}
 
 
-def _plain(params: Any) -> dict[str, Any]:
-    plain: dict[str, Any] = params.model_dump(by_alias=True, mode="json", exclude_none=True)
-    plain.pop("_meta", None)
-    return plain
+def _passed_on(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a question or an answer without what its `_meta` says of one connection."""
+    meta = fields.get(META)
+    return {**fields, META: forwarded_meta(meta)} if isinstance(meta, Mapping) else {**fields}
 
 
 async def send_answering(
@@ -295,8 +297,7 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 def _with(request: Any, more: Mapping[str, Any]) -> Any:
     params = request.params
-    plain = params.model_dump(by_alias=True, mode="json", exclude_none=True)
-    changed = type(params).model_validate({**plain, **more}, by_name=False)
+    changed = type(params).model_validate({**fields_of(params), **more}, by_name=False)
     return request.model_copy(update={"params": changed})
 
 

@@ -1,11 +1,16 @@
 """Explain why a server cannot be reached."""
 
 import asyncio
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from satchel.diagnostics import Diagnostic
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import SatchelError, install_hint
+from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
+from satchel.runtime.redaction import redacted
 from satchel.text import one_line, shorten
+
+if TYPE_CHECKING:
+    from satchel.mcp_servers.server_transports import StderrBuffer
 
 E = TypeVar("E", bound=BaseException)
 
@@ -91,3 +96,42 @@ def _library_reason(problem: BaseException) -> str:
         case _:
             detail = ""
     return f"cannot be reached: {type(problem).__name__}{detail}"
+
+
+def starting_diagnostic(name: str, server: RemoteServer) -> Diagnostic:
+    """Return the diagnostic for a server that was never connected."""
+    if isinstance(server, WorkerServer):
+        return _down(name, server, "is not connected yet")
+    return make_diagnostic(
+        "mcp-server-starting",
+        Where(str(server)),
+        f"MCP server {name!r} is starting; its tools come when it is connected",
+        "wait until it is connected, or reports why it is not",
+    )
+
+
+def down_diagnostic(
+    name: str, server: RemoteServer, why: str, output: "StderrBuffer"
+) -> Diagnostic:
+    """Return the diagnostic for a server that is down, with what its process printed last."""
+    last_line = shorten(one_line(output.last_line), 200)
+    why += f"; its last line on stderr: {last_line}" if last_line else ""
+    printed = shorten(one_line(output.printed), 200)
+    why += f"; on stdout it printed, in place of MCP messages: {printed}" if printed else ""
+    return _down(name, server, redacted(why, {"": server.secrets}))
+
+
+def _down(name: str, server: RemoteServer, why: str) -> Diagnostic:
+    if isinstance(server, WorkerServer):
+        return make_diagnostic(
+            "plugin-worker-down",
+            Where(str(server)),
+            f"the process of plugin {name!r} {why}",
+            "fix its code; it is restarted automatically",
+        )
+    return make_diagnostic(
+        "mcp-server-down",
+        Where(str(server)),
+        f"MCP server {name!r} {why}; its tools are withdrawn",
+        "start or fix the server; it is reconnected automatically",
+    )

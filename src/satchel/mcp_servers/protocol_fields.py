@@ -24,6 +24,7 @@ LONGEST_TEXT = 1_000
 
 # Each holds for one connection only: what its client and its server are, and what we add.
 _OF_A_CONNECTION = ("io.modelcontextprotocol/", "dev.satchel/")
+_PROGRESS = ("progress_token", "progressToken")
 _TEXTS = frozenset({"title", "description"})
 
 
@@ -80,7 +81,7 @@ def forwarded_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: value
         for key, value in meta.items()
-        if key != "progress_token" and not key.startswith(_OF_A_CONNECTION)
+        if key not in _PROGRESS and not key.startswith(_OF_A_CONNECTION)
     }
 
 

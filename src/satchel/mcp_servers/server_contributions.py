@@ -16,7 +16,7 @@ from satchel.mcp_servers.remote_tool import RemoteTool
 from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS, changed_instructions, notes_of
 from satchel.mcp_servers.server_offers import OfferSource, RemotePrompt, RemoteResource
-from satchel.mcp_servers.server_options import ServerOptions, unknown_names
+from satchel.mcp_servers.server_options import ServerOptions
 from satchel.mcp_servers.server_pool import ServerHandle
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
@@ -370,29 +370,27 @@ def held_error(server: str, tool: str, drift: ToolDrift) -> ToolError:
 
 
 def _unknown_choices(item: ServerOffer) -> Iterator[Diagnostic]:
-    """Report each name in enable, disable and presets that matches no tool or argument."""
-    config, tools = item.config, item.snapshot.tools
-    names = {tool.name for tool in tools}
-    chosen = {"enable": config.enable or (), "disable": config.disable}
-    chosen["presets"] = tuple(name for name in config.presets if name != ALL)
-    for what, given in chosen.items():
-        for name in given:
-            is_tool = name in names if what == "presets" else any(fits(n, (name,)) for n in names)
-            if not is_tool:
-                yield _unknown_choice(
-                    config, f"{what} names {name!r}, which matches none of its tools", name, names
-                )
-    properties = {tool.name: {*_properties(tool)} for tool in tools}
-    properties[ALL] = {name for names in properties.values() for name in names}
-    for tool, values in config.presets.items():
-        who = "none of its tools has" if tool == ALL else f"its tool {tool!r} does not have"
-        for name in values:
-            if tool in properties and name not in properties[tool]:
-                why = f"presets name the argument {name!r}, which {who}"
-                yield _unknown_choice(config, why, name, properties[tool])
-    of_tools = {name: own for name, own in properties.items() if name != ALL}
-    for key, name, known in unknown_names(config.options, of_tools):
-        yield _unknown_choice(config, f"{key} names {name!r}, which it does not have", name, known)
+    """Report each tool and argument that only the settings of a server name."""
+    config, options = item.config, item.config.options
+    arguments = {tool.name: {*_properties(tool)} for tool in item.snapshot.tools}
+    of_arguments = {"presets": config.presets, "rename-arguments": options.rename_arguments}
+    chosen = {"enable": config.enable or (), "disable": config.disable, **of_arguments}
+    chosen |= {"rename": options.rename, "descriptions": options.descriptions}
+    for key, names in chosen.items():
+        for name in names:
+            is_pattern = key in {"enable", "disable"}
+            is_tool = any(fits(n, (name,)) for n in arguments) if is_pattern else name in arguments
+            if not is_tool and (key, name) != ("presets", ALL):
+                why = f"{key} names {name!r}, which matches none of its tools"
+                yield _unknown_choice(config, why, name, arguments)
+    arguments[ALL] = {name for names in arguments.values() for name in names}
+    for key, by_tool in of_arguments.items():
+        for tool in filter(arguments.__contains__, by_tool):
+            who = "none of its tools has" if tool == ALL else f"its tool {tool!r} does not have"
+            for name in by_tool[tool]:
+                if name not in arguments[tool]:
+                    why = f"{key} name the argument {name!r}, which {who}"
+                    yield _unknown_choice(config, why, name, arguments[tool])
 
 
 def _unknown_choice(

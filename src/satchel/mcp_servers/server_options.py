@@ -1,6 +1,6 @@
 """How a server is started, and how its tools appear here."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any
 
@@ -75,24 +75,3 @@ def forwarded(options: ServerOptions, headers: Any) -> dict[str, str]:
         for name, value in values
         if isinstance(value, str) and value.isascii() and is_header(name, value)
     }
-
-
-def unknown_names(
-    options: ServerOptions, properties: Mapping[str, Iterable[str]]
-) -> Iterable[tuple[str, str, Iterable[str]]]:
-    """Yield what the options name that a server does not have: key, name and the existing names.
-
-    `properties` are the arguments of its tools, by tool.
-    """
-    named = {
-        "rename": options.rename,
-        "rename-arguments": options.rename_arguments,
-        "descriptions": options.descriptions,
-    }
-    for key, tools in named.items():
-        yield from ((key, name, properties) for name in tools if name not in properties)
-    for tool, arguments in options.rename_arguments.items():
-        known = tuple(properties.get(tool, arguments))
-        yield from (
-            (f"rename-arguments of {tool}", name, known) for name in arguments if name not in known
-        )

@@ -76,7 +76,7 @@ class ServerHandle:
     @property
     def start_seconds(self) -> float:
         """Return how long the server may take to start or to be reached."""
-        return self._supervisor.start_limit.seconds
+        return self._supervisor.plan.start_limit.seconds
 
     def wait(self, seconds: float) -> bool:
         """Wait until the first connection succeeds or fails. Return `False` after `seconds`."""

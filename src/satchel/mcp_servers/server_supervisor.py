@@ -6,46 +6,40 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
+from enum import Enum
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.errors import SatchelError, ToolError
+from satchel.diagnostics import Diagnostic
+from satchel.errors import ToolError
 from satchel.mcp_servers.backoff import Backoff
 from satchel.mcp_servers.client_callbacks import ClientCallbacks
 from satchel.mcp_servers.connection_errors import (
     GONE,
     HeldProgramError,
+    down_diagnostic,
     first_error,
-    is_refused,
     reason,
+    starting_diagnostic,
 )
+from satchel.mcp_servers.connection_plan import ConnectionPlan
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.resource_reader import ServerFiles
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
 from satchel.mcp_servers.server_addresses import (
-    HttpServer,
     RemoteServer,
-    SseServer,
     StdioServer,
     WorkerServer,
     describe_server,
 )
-from satchel.mcp_servers.server_connection import (
-    ProtocolMode,
-    ServerConnection,
-    StartLimit,
-    connect,
-    connection_lost,
-)
+from satchel.mcp_servers.server_connection import ServerConnection, connect, connection_lost
 from satchel.mcp_servers.server_login import ServerLogin
 from satchel.mcp_servers.server_options import ServerOptions
 from satchel.mcp_servers.server_transports import StderrBuffer
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, with_skills
-from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile
-from satchel.text import one_line, shorten, visible
+from satchel.text import visible
 from satchel.tools.callables import in_thread
 
 T = TypeVar("T")
@@ -63,14 +57,24 @@ AFTER_FORK = "cannot be reached by a fork of the process that did; make a Satche
 CLOSED = "cannot be reached any more: it was disconnected"
 _UNAVAILABLE = "is restarting; try again later, or continue without it"
 
-_LONGEST_START = 600.0
-"""Seconds to which the time for a start grows."""
-
 _CANCELLED_LIMIT = 3
-"""Cancelled calls in a row after which a stdio server's connection is checked."""
+"""Cancelled calls in a row after which a program's connection is checked."""
 _SHORTEST_TTL = 1.0
 _STABLE = 5.0
 """Seconds after which a connection or a quiet period resets its backoff."""
+
+
+class Phase(Enum):
+    """How far the supervision of a server is."""
+
+    LAZY = "lazy"
+    """Its first call starts it."""
+    STARTING = "starting"
+    """Its first connection is made; calls wait for that."""
+    RUNNING = "running"
+    """The first connection succeeded or failed. The snapshot says whether it is up now."""
+    ENDED = "ended"
+    """It is disconnected for good."""
 
 
 class ServerSupervisor:
@@ -95,38 +99,46 @@ class ServerSupervisor:
         refusal: Refusal | None = None,
     ) -> None:
         """Prepare to supervise; `known` are the tools that it had when it was last connected."""
-        self._callbacks, self._refusal = callbacks, refusal
         self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
-        is_worker = isinstance(server, WorkerServer)
-        self._is_program = isinstance(server, StdioServer) and not is_worker
-        self._login = ServerLogin.of(name, server, folder)
         self._stateless, self._options = stateless, options or ServerOptions()
-        self._transport: RemoteServer = server
-        """How it is reached now: over HTTP, or over SSE after it refused that."""
-        self._late_starts = 0
-        self._mode: ProtocolMode = "auto"
-        self._stderr = self._new_stderr()
-        self._files = ServerFiles(name, str(server), limits)
-        self.subscriptions = ResourceSubscriptions(name, stateless=stateless)
-        self._waits_for_call = self._options.lazy and bool(known)
-        outage = self._starting_diagnostic()
-        self.snapshot = ServerSnapshot(tools=known, outage=None if self._waits_for_call else outage)
-        self.settled = threading.Event()
-        """Set after the first connection succeeded or failed, or when supervision ends."""
-        self.opened_at = 0.0
-        self._connection: ServerConnection | None = None
-        self._changed, self._ended = asyncio.Event(), asyncio.Event()
-        self._reconnected, self._idle = asyncio.Event(), asyncio.Event()
-        self._idle.set()
-        self._calls = self._cancelled_calls = 0
+        self._callbacks, self._refusal = callbacks, refusal
+        self._login = ServerLogin.of(name, server, folder)
+        self.plan = ConnectionPlan(server, limits, self._options.startup_timeout)
         most = self._options.max_calls
         self._slots: AbstractAsyncContextManager[None] = (
             asyncio.Semaphore(most) if most else nullcontext()
         )
+        self._calls = set[asyncio.Task[Any]]()
+        self.subscriptions = ResourceSubscriptions(name, stateless=stateless)
+        self._files = ServerFiles(name, str(server), limits)
+        self._stderr = self._new_stderr()
+        self._list_backoff = Backoff()
+        self._cancelled_calls = 0
+        self.opened_at = 0.0
+        self._connection: ServerConnection | None = None
+        """The connection that calls may use."""
+        self._has_connection = asyncio.Event()
+        self._has_ended = False
+        """Whether the open connection has ended."""
+        self._changed = asyncio.Event()
+        """Set if its tools may have changed."""
+        self.settled = threading.Event()
+        """Set after the first connection succeeded or failed, or when supervision ends."""
         self._wanted, self._attempted = asyncio.Event(), asyncio.Event()
-        self._is_ending = False
-        if self._waits_for_call:
+        is_lazy = self._options.lazy and bool(known)
+        self._enter(Phase.LAZY if is_lazy else Phase.STARTING)
+        starting = starting_diagnostic(name, server)
+        self.snapshot = ServerSnapshot(tools=known, outage=None if is_lazy else starting)
+
+    def _enter(self, phase: Phase) -> None:
+        """Enter a phase, and let those continue who waited for it."""
+        self._phase = phase
+        if phase is not Phase.LAZY:
+            self._wanted.set()
+        if phase is not Phase.STARTING:
             self.settled.set()
+        if phase in {Phase.RUNNING, Phase.ENDED}:
+            self._attempted.set()
 
     def _new_stderr(self) -> StderrBuffer:
         """Return a buffer for the process's stderr; a plugin's lines also go to the log."""
@@ -142,42 +154,35 @@ class ServerSupervisor:
     @property
     def snapshot_after_fork(self) -> ServerSnapshot:
         """Return the snapshot for a fork of this process, where the task does not run."""
-        return replace(self.snapshot, outage=self._unavailable_diagnostic(AFTER_FORK))
+        return replace(self.snapshot, outage=self._outage(AFTER_FORK))
 
     # ---- the task -------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Connect, and reconnect whenever the connection ends, until the task is cancelled."""
-        if self._waits_for_call:
-            await self._wanted.wait()
-        reconnect_backoff, list_backoff = Backoff(), Backoff()
-        refusal = ""
+        await self._wanted.wait()
+        backoff = Backoff()
         while True:
-            began, why, held = _now(), GONE, None
+            began, why, outage = _now(), GONE, None
             if self._login is not None:
                 self._login.begin()
             try:
-                await (self._poll if self._stateless else self._serve)(list_backoff)
+                await (self._poll if self._stateless else self._serve)()
             except BaseException as problem:
-                if self._is_ending:
-                    raise
                 # Any error of a transport: none of them may end the supervision.
-                why, held = reason(problem), first_error(problem, HeldProgramError)
-                if self.opened_at < began and held is None:
-                    # Some older servers never answer a request that they do not know.
-                    is_late = isinstance(problem, SatchelError)
-                    self._mode = "legacy" if is_late and self._mode == "auto" else "auto"
-                    if (older := self._older_transport(problem)) is not None:
-                        refusal, self._transport = why, older
+                if self._phase is Phase.ENDED:
+                    raise
+                held = first_error(problem, HeldProgramError)
+                why, outage = reason(problem), held.diagnostic if held else None
+                if held is None and self.opened_at < began:
+                    why = self.plan.failed(problem)
+                    if not why:
                         continue
-                    if self._transport is not self.server:
-                        # Neither works; what it said to the newer transport is more useful.
-                        why, self._transport = refusal or why, self.server
             # A server that starts slowly and then ends at once does not reset the backoff.
             if self.opened_at > began and _now() - self.opened_at > _STABLE:
-                reconnect_backoff.reset()
-            self._set_unavailable(why, held.diagnostic if held else None)
-            await self._pause(reconnect_backoff)
+                backoff.reset()
+            self._withdraw(why, outage)
+            await self._pause(backoff)
 
     async def _pause(self, backoff: Backoff) -> None:
         """Wait before the next connection: for a login if one is needed, else for a while."""
@@ -186,97 +191,77 @@ class ServerSupervisor:
         else:
             await asyncio.sleep(backoff.next())
 
-    def _older_transport(self, problem: BaseException) -> SseServer | None:
-        """Return the older transport, if the server refused the newer one and may speak it."""
-        server = self.server
-        if not isinstance(server, HttpServer) or self._transport is not server:
-            return None
-        is_older = server.or_sse and is_refused(problem)
-        return SseServer(server.url, server.headers, server.oauth) if is_older else None
-
-    async def _serve(self, list_backoff: Backoff) -> None:
-        self._ended.clear()
+    async def _serve(self) -> None:
+        """Keep one connection, and list the tools whenever they may have changed."""
+        self._has_ended = False
         self._stderr = self._new_stderr()
         async with self._connected(
             on_change=self._changed.set,
-            on_end=self._end,
+            on_end=self._end_connection,
             on_late=self._on_late,
             subscriptions=self.subscriptions,
         ) as connection:
             self._note(connection)
             try:
-                while not self._ended.is_set():
+                while not self._has_ended:
                     await self._list(connection)
                     # Only now: its tools may differ from those that were approved.
                     self._connection = connection
-                    self._reconnected.set()
-                    await self._until_stale(list_backoff)
+                    self._has_connection.set()
+                    await self._until_stale()
             except BaseException as problem:
-                self._set_unavailable(reason(problem))
+                self._withdraw(reason(problem))
                 raise
             finally:
                 self._connection = None
-                self._reconnected.clear()
-            self._set_unavailable(GONE)
+                self._has_connection.clear()
+            self._withdraw(GONE)
 
-    async def _poll(self, list_backoff: Backoff) -> None:
-        """List tools now and then, and keep no connection in between."""
+    async def _poll(self) -> None:
+        """List the tools now and then, and keep no connection in between."""
         while True:
             self._stderr = self._new_stderr()
             async with self._connected(on_late=self._on_late) as connection:
                 self._note(connection)
                 await self._list(connection)
-            await self._until_stale(list_backoff)
+            await self._until_stale()
 
-    def _connected(
-        self, *, subscriptions: ResourceSubscriptions | None = None, **callbacks: Callable[[], None]
-    ) -> AbstractAsyncContextManager[ServerConnection]:
-        """Connect in the protocol mode that last worked."""
-        auth = self._login.auth if self._login is not None else None
+    def _connected(self, **options: Any) -> AbstractAsyncContextManager[ServerConnection]:
+        """Connect as is planned now."""
         return connect(
             self.name,
-            self._transport,
+            self.plan.transport,
             self._limits,
-            mode=self._mode,
+            mode=self.plan.mode,
             stderr=self._stderr,
-            start=self.start_limit,
-            auth=auth,
+            start=self.plan.start_limit,
+            auth=self._login.auth if self._login is not None else None,
             callbacks=self._callbacks,
             roots=self._options.roots,
-            subscriptions=subscriptions,
-            **callbacks,
+            **options,
         )
 
-    @property
-    def start_limit(self) -> StartLimit:
-        """How long it may take to start now: twice as long after each late start."""
-        limits, given = self._limits, self._options.startup_timeout
-        if given is not None:
-            seconds, setting = given, "startup-timeout"
-        elif self._is_program:
-            seconds, setting = limits.mcp_startup, "limit mcp_startup"
-        else:
-            seconds, setting = limits.mcp_connect, "limit mcp_connect"
-        if not isinstance(self.server, WorkerServer):
-            longest = max(seconds, _LONGEST_START)
-            seconds = min(seconds * 2.0 ** min(self._late_starts, 30), longest)
-        return StartLimit(seconds, setting)
-
     def _note(self, connection: ServerConnection) -> None:
-        self.opened_at, self._mode = _now(), connection.mode
-        self._late_starts = 0
+        self.opened_at = _now()
+        self.plan.worked(connection.mode)
+
+    def _end_connection(self) -> None:
+        self._has_ended = True
+        self._changed.set()
 
     def _on_late(self) -> None:
-        why = self.start_limit.error.message
-        self._late_starts += 1
-        self._set_unavailable(why)
+        self._withdraw(self.plan.was_late().message)
 
-    def _set_unavailable(self, why: str, outage: Diagnostic | None = None) -> None:
+    def _withdraw(self, why: str, outage: Diagnostic | None = None) -> None:
         """Withdraw the tools at once: closing the connection may take long."""
-        if not self._is_ending:
+        if self._phase is not Phase.ENDED:
             # The last listing stays, so that no other tool takes the names.
-            outage = outage or self._unavailable_diagnostic(why)
-            self._publish(replace(self.snapshot, outage=outage))
+            self._publish(replace(self.snapshot, outage=outage or self._outage(why)))
+
+    def _outage(self, why: str) -> Diagnostic:
+        if self._login is not None and self._login.blocks:
+            return self._login.diagnostic()
+        return down_diagnostic(self.name, self.server, why, self._stderr)
 
     async def _list(self, connection: ServerConnection) -> None:
         self._changed.clear()
@@ -293,7 +278,14 @@ class ServerSupervisor:
             )
         )
 
-    async def _until_stale(self, list_backoff: Backoff) -> None:
+    def _publish(self, snapshot: ServerSnapshot) -> None:
+        is_news, self.snapshot = snapshot != self.snapshot, snapshot
+        if self._phase is not Phase.ENDED:
+            self._enter(Phase.RUNNING)
+        if is_news:
+            self._on_news()
+
+    async def _until_stale(self) -> None:
         """Wait for a reason to list the tools again; back off from frequent changes."""
         began = _now()
         try:
@@ -302,9 +294,9 @@ class ServerSupervisor:
         except TimeoutError:
             return
         if _now() - began > _STABLE:
-            list_backoff.reset()
-        if not self._ended.is_set():
-            await asyncio.sleep(list_backoff.next() / 4)
+            self._list_backoff.reset()
+        if not self._has_ended:
+            await asyncio.sleep(self._list_backoff.next() / 4)
 
     def _seconds_to_list(self) -> float | None:
         """Return after how many seconds to list the tools again, or `None` for never."""
@@ -314,49 +306,6 @@ class ServerSupervisor:
         if isinstance(self.server, StdioServer) and not self._stateless:
             return ttl  # the end of a process is noticed at once
         return _CHECK if ttl is None else min(ttl, _CHECK)
-
-    def _end(self) -> None:
-        self._ended.set()
-        self._changed.set()
-
-    def _publish(self, snapshot: ServerSnapshot) -> None:
-        is_news, self.snapshot = snapshot != self.snapshot, snapshot
-        self.settled.set()
-        self._attempted.set()
-        if is_news:
-            self._on_news()
-
-    def _starting_diagnostic(self) -> Diagnostic:
-        if isinstance(self.server, WorkerServer) or (self._login and self._login.blocks):
-            return self._unavailable_diagnostic("is not connected yet")
-        return make_diagnostic(
-            "mcp-server-starting",
-            Where(str(self.server)),
-            f"MCP server {self.name!r} is starting; its tools come when it is connected",
-            "wait until it is connected, or reports why it is not",
-        )
-
-    def _unavailable_diagnostic(self, why: str) -> Diagnostic:
-        if self._login is not None and self._login.blocks:
-            return self._login.diagnostic()
-        last_line = shorten(one_line(self._stderr.last_line), 200)
-        why += f"; its last line on stderr: {last_line}" if last_line else ""
-        printed = shorten(one_line(self._stderr.printed), 200)
-        why += f"; on stdout it printed, in place of MCP messages: {printed}" if printed else ""
-        why = redacted(why, {"": self.server.secrets})
-        if isinstance(self.server, WorkerServer):
-            return make_diagnostic(
-                "plugin-worker-down",
-                Where(str(self.server)),
-                f"the process of plugin {self.name!r} {why}",
-                "fix its code; it is restarted automatically",
-            )
-        return make_diagnostic(
-            "mcp-server-down",
-            Where(str(self.server)),
-            f"MCP server {self.name!r} {why}; its tools are withdrawn",
-            "start or fix the server; it is reconnected automatically",
-        )
 
     # ---- its calls ------------------------------------------------------------------------
 
@@ -369,13 +318,14 @@ class ServerSupervisor:
 
         `tool` is the tool that is called, as its caller knows it.
         """
-        self._calls += 1
-        self._idle.clear()
+        if (task := asyncio.current_task()) is not None:
+            self._calls.add(task)
+            task.add_done_callback(self._calls.discard)
         try:
             async with self._slots:
-                if self._waits_for_call:
-                    self._wanted.set()
-                    await self._attempted.wait()
+                if self._phase is Phase.LAZY:
+                    self._enter(Phase.STARTING)
+                await self._attempted.wait()
                 await self._require_approved(tool)
                 result = await self._with_connection(send)
         except ToolError:
@@ -388,16 +338,12 @@ class ServerSupervisor:
         except asyncio.CancelledError:
             self._cancelled_calls += 1
             # A program may handle one request at a time, and must not be ended for that.
-            if self._cancelled_calls >= (_CANCELLED_LIMIT if self._is_program else 1):
+            is_program = type(self.server) is StdioServer
+            if self._cancelled_calls >= (_CANCELLED_LIMIT if is_program else 1):
                 self._changed.set()  # it may hang
             raise
-        else:
-            self._cancelled_calls = 0
-            return result
-        finally:
-            self._calls -= 1
-            if not self._calls:
-                self._idle.set()
+        self._cancelled_calls = 0
+        return result
 
     async def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> ServedFile:
         """Read a file of a skill, on the task's event loop. Raises `ToolError`."""
@@ -434,48 +380,50 @@ class ServerSupervisor:
 
     async def _with_connection(self, send: Callable[[ServerConnection], Awaitable[T]]) -> T:
         if self._stateless:
-            has_begun = False
-            try:
-                async with self._connected() as connection:
-                    has_begun = True
-                    return await send(connection)
-            except (ToolError, asyncio.CancelledError):
-                raise
-            except BaseException as problem:
-                # Any: a transport may raise groups of any errors.
-                if (tool_error := first_error(problem, ToolError)) is not None:
-                    raise tool_error from None
-                _log.debug("server %s: %s", self.name, reason(problem))
-                if has_begun:
-                    raise connection_lost(describe_server(self.server, self.name)) from None
-                raise self.unavailable() from None
-        if self._connection is None and isinstance(self.server, WorkerServer):
-            # Wait: the process of a plugin is restarted at once, and its tools stay listed.
+            return await self._with_own_connection(send)
+        if isinstance(self.server, WorkerServer):
+            # The process of a plugin is restarted at once, and its tools stay listed.
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.mcp_connect):
-                    await self._reconnected.wait()
+                    await self._has_connection.wait()
         if self._connection is None:
             raise self.unavailable()
         return await send(self._connection)
+
+    async def _with_own_connection(self, send: Callable[[ServerConnection], Awaitable[T]]) -> T:
+        has_begun = False
+        try:
+            async with self._connected() as connection:
+                has_begun = True
+                return await send(connection)
+        except (ToolError, asyncio.CancelledError):
+            raise
+        except BaseException as problem:
+            # Any: a transport may raise groups of any errors.
+            if (tool_error := first_error(problem, ToolError)) is not None:
+                raise tool_error from None
+            _log.debug("server %s: %s", self.name, reason(problem))
+            if has_begun:
+                raise connection_lost(describe_server(self.server, self.name)) from None
+            raise self.unavailable() from None
 
     def unavailable(self, why: str = _UNAVAILABLE) -> ToolError:
         """Return the error for a call that cannot be sent."""
         return ToolError(f"{describe_server(self.server, self.name)} {why}")
 
+    # ---- its end --------------------------------------------------------------------------
+
     def end(self, task: "asyncio.Task[None]") -> None:
         """Cancel the task for good; libraries may cancel it, too, and that does not end it."""
         # Once: a second cancellation would interrupt closing.
-        if not self._is_ending:
-            self._is_ending = True
-            self.settled.set()
+        if self._phase is not Phase.ENDED:
+            self._enter(Phase.ENDED)
             task.cancel()
 
-    async def drain(self, patience: float) -> None:
-        """Wait until no call runs, at most `patience` seconds."""
-        try:
-            async with asyncio.timeout(patience):
-                await self._idle.wait()
-        except TimeoutError:
+    async def drain(self, seconds: float) -> None:
+        """Wait until no call runs, at most so many seconds."""
+        running = (await asyncio.wait(self._calls, timeout=seconds))[1] if self._calls else ()
+        if running:
             _log.warning("server %s was closed while its calls were running", self.name)
 
 

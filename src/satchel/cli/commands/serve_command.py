@@ -42,8 +42,6 @@ _NAME = "satchel"
 """The name of the server in the configuration of clients."""
 _PATIENCE = 2.0
 """Seconds to wait at the start for slow plugins and servers, which are served later then."""
-_POLL = 0.5
-"""Seconds between two looks for what is not served since the start."""
 _SERVERS = "mcp"
 """The source of MCP servers in the catalog."""
 _DEFAULT_RATE, _MAX_RATE = 100, 1_000_000
@@ -329,7 +327,6 @@ def _run(
             finally:
                 following.cancel()
 
-    news.write()  # what changed since the report
     run_until_stopped(serve_and_watch())
 
 
@@ -350,12 +347,16 @@ class _LateNews:
 
     async def follow(self) -> None:
         """Write the news of each catalog, until it is cancelled."""
-        # Polled: a diagnostic about no plugin, such as that of satchel.toml, is no change.
-        while True:
-            await asyncio.sleep(_POLL)
-            await asyncio.to_thread(self.write)
+        from satchel.mcp.notifier import calling_on_catalog  # lazy: it loads the SDK
 
-    def write(self) -> None:
+        has_news = asyncio.Event()
+        with calling_on_catalog(self._app, has_news.set):
+            while True:
+                await asyncio.to_thread(self._write)
+                await has_news.wait()
+                has_news.clear()
+
+    def _write(self) -> None:
         """Write the news of the newest catalog."""
         catalog = self._app.catalog
         if catalog is self._catalog:

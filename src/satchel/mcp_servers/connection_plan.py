@@ -1,0 +1,76 @@
+"""Choose how the next connection to a server is made, by what happened to the earlier ones."""
+
+from satchel.errors import SatchelError
+from satchel.mcp_servers.connection_errors import is_refused, reason
+from satchel.mcp_servers.server_addresses import (
+    HttpServer,
+    RemoteServer,
+    SseServer,
+    StdioServer,
+    WorkerServer,
+)
+from satchel.mcp_servers.server_connection import ProtocolMode, StartLimit
+from satchel.settings import Limits
+
+_LONGEST_START = 600.0
+"""Seconds to which the time for a start grows."""
+
+
+class ConnectionPlan:
+    """The protocol mode, the transport and the time limit of the next connection."""
+
+    def __init__(self, server: RemoteServer, limits: Limits, startup_timeout: float | None) -> None:
+        self._server = server
+        self.mode: ProtocolMode = "auto"
+        self.transport: RemoteServer = server
+        """How it is reached: over HTTP, or over SSE after it refused that."""
+        self._refusal = ""
+        """What it said to the newer transport."""
+        self._late_starts = 0
+        self._seconds, self._setting = _first_limit(server, limits, startup_timeout)
+
+    @property
+    def start_limit(self) -> StartLimit:
+        """How long it may take to start now: twice as long after each late start."""
+        seconds = self._seconds
+        if not isinstance(self._server, WorkerServer):
+            longest = max(seconds, _LONGEST_START)
+            seconds = min(seconds * 2.0 ** min(self._late_starts, 30), longest)
+        return StartLimit(seconds, self._setting)
+
+    def was_late(self) -> SatchelError:
+        """Allow more time for the next start; return the error for this one."""
+        error = self.start_limit.error
+        self._late_starts += 1
+        return error
+
+    def worked(self, mode: ProtocolMode) -> None:
+        """Connect in this mode from now on."""
+        self.mode, self._late_starts = mode, 0
+
+    def failed(self, problem: BaseException) -> str:
+        """Plan the next attempt. Return why this one failed, `""` to try at once in another way."""
+        # Some older servers never answer a request that they do not know.
+        is_late = isinstance(problem, SatchelError)
+        self.mode = "legacy" if is_late and self.mode == "auto" else "auto"
+        why, server = reason(problem), self._server
+        if self.transport is not server:
+            # Neither works; what it said to the newer transport is more useful.
+            self.transport = server
+            return self._refusal or why
+        if isinstance(server, HttpServer) and server.or_sse and is_refused(problem):
+            self._refusal = why
+            self.transport = SseServer(server.url, server.headers, server.oauth)
+            return ""
+        return why
+
+
+def _first_limit(
+    server: RemoteServer, limits: Limits, startup_timeout: float | None
+) -> tuple[float, str]:
+    """Return how many seconds the first start may take, and the setting of that."""
+    if startup_timeout is not None:
+        return startup_timeout, "startup-timeout"
+    if isinstance(server, StdioServer) and not isinstance(server, WorkerServer):
+        return limits.mcp_startup, "limit mcp_startup"
+    return limits.mcp_connect, "limit mcp_connect"
