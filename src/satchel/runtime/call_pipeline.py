@@ -4,29 +4,21 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.answer_memory import AnswerMemory, answer_from
 from satchel.runtime.background_tasks import BackgroundTasks
-from satchel.runtime.call_task import CallTask, EndReason
+from satchel.runtime.call_messages import EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
-from satchel.runtime.error_results import ErrorText
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.postprocess import postprocess
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.tool_run import FunctionRun, validated
-from satchel.settings import Limits
-from satchel.tools import (
-    Item,
-    Tool,
-    ToolCall,
-    ToolChunk,
-    ToolContext,
-    ToolResult,
-    failure,
-    to_result,
-)
+from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure, to_result
+
+if TYPE_CHECKING:
+    from satchel.runtime.call_task import CallTask
 
 
 class CallScope:
@@ -44,42 +36,14 @@ class CallScope:
         return BackgroundTasks()
 
 
-def start_call(
-    call: ToolCall, prepared: PreparedTool, scope: CallScope, context: ToolContext
-) -> CallTask:
-    """Return a call that is ready to run; it gets `context`."""
-    source = partial(MiddlewareRun, scope) if prepared.has_middleware else FunctionRun
-    return CallTask(call, prepared, source, context)
-
-
-def prepare_call(
-    call: ToolCall,
-    tool: Tool,
-    limits: Limits,
-    *,
-    middleware: Sequence[Middleware] = (),
-    errors: ErrorText = "summary",
-) -> CallTask:
-    """Return a call without a session that is ready to run."""
-    prepared = PreparedTool(
-        tool=tool, limits=limits, errors=errors, groups=call.groups, middleware=tuple(middleware)
-    )
-    return start_call(call, prepared, CallScope(), call.context)
-
-
-async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
-    """Run a tool once, without middleware."""
-    return await prepare_call(call, tool, limits).result()
-
-
 class MiddlewareRun:
     """One run of a function inside its middleware, in the task of a call."""
 
     _result: ToolResult | None = None
     _items: AsyncIterator[Item] | None = None
 
-    def __init__(self, scope: CallScope, owner: CallTask, call: ToolCall) -> None:
-        self._scope, self._owner, self._call = scope, owner, call
+    def __init__(self, owner: "CallTask", call: ToolCall) -> None:
+        self._owner, self._call, self._scope = owner, call, owner.scope
         # What is closed at the end, the outermost first.
         self._opened: list[Any] = []
         self._functions: list[FunctionRun] = []
@@ -174,9 +138,7 @@ class MiddlewareRun:
         assert tool is not None
         validated(call, tool)  # an error is reported now, not when the task is read
         prepared = replace(self._prepared(call, tool), middleware=(), is_background=False)
-        run = start_call(call, prepared, scope, call.context)
-        run.route = self._owner.route
-        async for item in scope.tasks().start(run):
+        async for item in scope.tasks().start(self._owner.another(call, prepared)):
             yield item
 
     def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.call_clock import CallClock, clock_of
-from satchel.runtime.call_task import CallTask, EndReason
+from satchel.runtime.call_messages import EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.droppable_coroutine import Abandoned
 from satchel.runtime.loop_watch import watch_loop
@@ -16,6 +16,9 @@ from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
 from satchel.tools.argument_reading import read_arguments
 from satchel.tools.runner import Runner, RunnerSignal, is_resolved, resolved
 from satchel.tools.tool_results import FinalResult, result_of_nothing
+
+if TYPE_CHECKING:
+    from satchel.runtime.call_task import CallTask
 
 _TRANSPORT = 1.0
 """Seconds that the answer of a function elsewhere may take to come here."""
@@ -39,7 +42,7 @@ class FunctionRun:
     _is_elsewhere = False  # it has started it
     _survives_cancel = False  # the function is in a thread, which cancelling does not end
 
-    def __init__(self, owner: CallTask, call: ToolCall, *, is_validated: bool = True) -> None:
+    def __init__(self, owner: "CallTask", call: ToolCall, *, is_validated: bool = True) -> None:
         assert call.tool is not None
         self._owner, self._call, self._tool = owner, call, call.tool
         self._is_validated, self._loop = is_validated, asyncio.get_running_loop()

@@ -12,13 +12,12 @@ from satchel.contracts.plan import Validation
 from satchel.contracts.tool_contract import ToolContract
 from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.background_tasks import BackgroundTasks
-from satchel.runtime.call_pipeline import CallScope, start_call
+from satchel.runtime.call_pipeline import CallScope
 from satchel.runtime.call_task import CallTask
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.scoped_runner import runner_for, unknown_runner
-from satchel.runtime.tool_run import FunctionRun
 from satchel.session.call_middleware import contract_middleware
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
 from satchel.session.planning import PlannedCalls
@@ -250,11 +249,8 @@ class CallDispatcher:
         if prepared is None:
             text = self.resolver.unavailable(call.name, shared_view)
             return failure("tool_not_found", text, call.id or None)
-        if prepared.is_plain:
-            return CallTask(call, prepared, FunctionRun)
-        scope = SessionScope(self, shared_view)
-        context = self._full_context(call) if prepared.needs_context else call.context
-        run = start_call(call, prepared, scope, context)
+        context = self._full_context(call) if prepared.needs_context else None
+        run = CallTask(call, prepared, SessionScope(self, shared_view), context)
         if prepared.is_routed:
             run.route = partial(self._route, shared_view)
         return run
