@@ -36,6 +36,9 @@ class CallScope:
         return BackgroundTasks()
 
 
+NO_SCOPE = CallScope()
+
+
 class MiddlewareRun:
     """One run of a function inside its middleware, in the task of a call."""
 
@@ -76,7 +79,7 @@ class MiddlewareRun:
         """Close what the middleware opened."""
         opened, functions = self._opened, self._functions
         # Released: middleware may keep a handler, and with it this object.
-        self._opened, self._functions, self._scope = [], [], CallScope()
+        self._opened, self._functions, self._scope = [], [], NO_SCOPE
         for items in opened:
             if getattr(items, "ag_frame", items) is None:
                 continue  # a generator that has ended
@@ -86,7 +89,8 @@ class MiddlewareRun:
             elif hasattr(items, "send"):  # a coroutine: the middleware is not a generator
                 items.close()
         for function in functions:
-            await function.aclose()
+            if not function.is_over:
+                await function.aclose()
 
     def _inside(self, middleware: Sequence[Middleware], handler: Handler) -> Handler:
         """Return a handler inside middleware; the first is the outermost."""
@@ -111,8 +115,8 @@ class MiddlewareRun:
     def _run_tool(self, call: ToolCall) -> AsyncIterator[Item]:
         """Run the tool that a call names, inside the middleware that belongs to that tool."""
         call, prepared = self._redirected(call), self._owner.prepared
-        if call.tool is None:  # the result will be the error `tool_not_found`
-            return self._run_function(call)
+        if call.tool is None:
+            return self._tool_not_found(call)
         inside: list[Middleware] = []
         if call.tool.name != prepared.tool.name:
             # A redirected call must not bypass the middleware of the tool that it reaches.
@@ -125,7 +129,7 @@ class MiddlewareRun:
             inside.append(answer_from(self._scope.answers()))
         if prepared.tool.postprocess is not None:
             inside.append(postprocess(prepared.tool.postprocess))
-        return self._inside(inside, self._run_function)(call)
+        return self._inside(inside, self._run_function)(call) if inside else self._function(call)
 
     def _prepared(self, call: ToolCall, tool: Tool) -> PreparedTool:
         """Return the tool of a call; one that the session does not have came from middleware."""
@@ -142,9 +146,12 @@ class MiddlewareRun:
             yield item
 
     def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
-        call, first = self._redirected(call), self._call
-        if call.tool is None:
-            return self._tool_not_found(call)
+        """Run the function of a call that middleware inside may have redirected once more."""
+        call = self._redirected(call)
+        return self._tool_not_found(call) if call.tool is None else self._function(call)
+
+    def _function(self, call: ToolCall) -> FunctionRun:
+        first = self._call
         # Arguments that middleware changed are validated like those of a model.
         is_validated = call.arguments is first.arguments and call.tool is first.tool
         function = FunctionRun(self._owner, call, is_validated=is_validated)

@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.call_messages import EndReason, interruption, too_slow
-from satchel.runtime.call_pipeline import CallScope, MiddlewareRun
+from satchel.runtime.call_pipeline import NO_SCOPE, CallScope, MiddlewareRun
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.droppable_coroutine import Abandoned, Droppable
 from satchel.runtime.error_results import ErrorText, error_result
@@ -76,10 +76,10 @@ class CallTask:
         self,
         call: ToolCall,
         prepared: PreparedTool,
-        scope: CallScope,
+        scope: CallScope = NO_SCOPE,
         context: ToolContext | None = None,
     ) -> None:
-        """Prepare a call, which gets `context` instead of its own, if it is given."""
+        """Prepare a call in a session, or without one; it gets `context`, or has its own."""
         self.call, self.prepared, self.scope, self._context = call, prepared, scope, context
         self.tool, self.limits = prepared.tool, prepared.limits
         self.has_middleware = prepared.has_middleware
@@ -344,4 +344,4 @@ def prepare_call(
     prepared = PreparedTool(
         tool=tool, limits=limits, errors=errors, groups=call.groups, middleware=tuple(middleware)
     )
-    return CallTask(call, prepared, CallScope())
+    return CallTask(call, prepared)
