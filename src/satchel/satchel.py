@@ -203,7 +203,7 @@ class Satchel:
         from satchel.session.session import Session  # lazy: needed only with a session
         from satchel.session.session_options import SessionOptions
 
-        enabled = as_patterns("enable", enable)
+        enabled, disabled = as_patterns("enable", enable), as_patterns("disable", disable)
         options = SessionOptions(
             meta_tool=meta_tool,
             skill_tools=skill_tools,
@@ -212,7 +212,7 @@ class Satchel:
             defer_loading=defer_loading,
             notes=notes,
             allowed_tools=allowed_tools,
-            entries=EntryFilter.of(enabled, as_patterns("disable", disable)),
+            entries=EntryFilter.of(enabled, disabled) if enabled or disabled else None,
         )
         for warning in unmatched_patterns(enabled, self.catalog):
             import logging  # lazy: a warning is rare

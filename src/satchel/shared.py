@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from satchel.background_loop import LazyEventLoop
@@ -131,11 +130,10 @@ class CatalogCache(Memo):
         self, activation: Activation, entry_filter: EntryFilter | None = None
     ) -> SharedView:
         """Return the view of an activation, limited to some of the tools and skills."""
-        if entry_filter and not entry_filter.accepts_all:
-            limited = self.get_or_make(entry_filter, partial(self._limited_to, entry_filter))
+        if entry_filter is not None:
+            limited = self.get_or_make(entry_filter, lambda: self._limited_to(entry_filter))
             return limited.shared_view(activation)
-        active = self.get_or_make(activation, partial(self._active_view, activation))
-        return SharedView(self, *active)
+        return SharedView(self, *self._active_view(activation))
 
     def schema(self, tool: Tool, dialect: str) -> Any:
         """Return a copy of a tool's schema, which is made once."""
@@ -211,7 +209,7 @@ class SharedState:
         self.extensions = HostExtensions()
         self.unknown_runners: frozenset[str] = frozenset()
         """The names of runners that were reported as not registered."""
-        self.newest = CatalogCache(Catalog())
+        self._current = CatalogCache(Catalog()), Memo()
         self._index: SearchIndex | None = None
         self.programs: tuple[Any, Any] | None = None
         """The `ProgramRunner` of the host, if any, and its `Sandbox`."""
@@ -219,19 +217,28 @@ class SharedState:
         """The loop for hosts that have none."""
 
     @property
+    def newest(self) -> CatalogCache:
+        """The newest catalog with the values derived from it."""
+        return self._current[0]
+
+    @property
     def catalog(self) -> Catalog:
         """The newest catalog."""
-        return self.newest.catalog
+        return self._current[0].catalog
 
     def publish(self, catalog: Catalog) -> None:
         """Make a catalog the current one; readers see the old one or the new one, never a mix."""
-        self.newest = CatalogCache(catalog, self.newest)
+        self._current = CatalogCache(catalog, self.newest), Memo()
 
     def shared_view(
         self, activation: Activation, entry_filter: EntryFilter | None = None
     ) -> SharedView:
-        """Return the view of an activation on the newest catalog."""
-        return self.newest.shared_view(activation, entry_filter)
+        """Return the view of an activation on the newest catalog; it is made once."""
+        cache, views = self._current
+        # Not in the cache: a view refers to it.
+        return views.get_or_make(
+            (activation, entry_filter), lambda: cache.shared_view(activation, entry_filter)
+        )
 
     def search(self, words: str, kind: str, limit: int) -> list[SearchHit]:
         """Find tools or skills of the newest catalog, the best match first."""

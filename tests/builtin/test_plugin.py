@@ -7,7 +7,7 @@ import pytest
 
 from satchel import FunctionTool, Limits, Satchel, ToolCall, builtin
 from satchel.plugins.hook_host import call_hooks
-from satchel.runtime.call_pipeline import run_call
+from satchel.runtime.call_task import prepare_call
 from satchel.tools import as_tool
 
 NAMES = [
@@ -93,7 +93,7 @@ def test_the_limit_of_the_model_comes_before_the_one_of_the_host(brought, ends):
     wish = ToolCall(
         name="execute_shell_command", arguments={"command": "echo $$; sleep 100", "timeout": 1}
     )
-    result = asyncio.run(run_call(tool, wish, Limits(tool_call=0.5)))
+    result = asyncio.run(prepare_call(wish, tool, Limits(tool_call=0.5)).result())
     assert result.structured["timed_out"]
     assert ends(int(result.structured["stdout"]))
 
@@ -102,7 +102,7 @@ def test_the_limit_of_the_host_ends_the_program_as_well(brought, ends, tmp_path)
     fn = next(fn for fn in brought.tools if fn.__name__ == "execute_shell_command")
     tool = FunctionTool(fn, timeout=0.5, presets={"base_directory": tmp_path})
     wish = ToolCall(name="execute_shell_command", arguments={"command": "echo $$ > pid; sleep 100"})
-    result = asyncio.run(run_call(tool, wish, Limits()))
+    result = asyncio.run(prepare_call(wish, tool, Limits()).result())
     assert result.error_code == "timeout"
     assert ends(int((tmp_path / "pid").read_text()))
 

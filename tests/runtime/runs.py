@@ -6,7 +6,8 @@ import sys
 
 import stage
 
-from satchel.runtime.call_pipeline import CallScope, start_call
+from satchel.runtime.call_pipeline import CallScope
+from satchel.runtime.call_task import CallTask
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.settings import Limits
 from satchel.tools import FunctionTool, Tool, ToolCall, ToolResult
@@ -47,7 +48,7 @@ def a_run(
 
     scope = Scope({other.name: prepared(other) for other in (tool, *others)}, answers, tasks)
     call = ToolCall(name=tool.name, arguments={} if arguments is None else arguments, id=id)
-    return start_call(call, prepared(tool, layers), scope, call.context)
+    return CallTask(call, prepared(tool, layers), scope)
 
 
 class Scope(CallScope):

@@ -7,7 +7,7 @@ from runs import a_run, a_tool, begun, each_item, now, play, play_for_real, turn
 from satchel.errors import ToolError
 from satchel.runtime import answer_memory as module
 from satchel.runtime.answer_memory import AnswerMemory
-from satchel.runtime.call_pipeline import prepare_call
+from satchel.runtime.call_task import prepare_call
 from satchel.settings import Limits
 from satchel.tools import Tool, ToolCall, ToolResult
 

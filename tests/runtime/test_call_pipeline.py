@@ -8,7 +8,7 @@ from runs import Scope, a_run, a_tool, play
 
 from satchel.runtime.answer_memory import AnswerMemory
 from satchel.runtime.background_tasks import BackgroundTasks
-from satchel.runtime.call_pipeline import run_call, start_call
+from satchel.runtime.call_task import CallTask, prepare_call
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.settings import Limits
 from satchel.tools import ToolCall
@@ -57,7 +57,7 @@ def test_a_call_knows_its_tool():
 
 
 def test_one_call_runs_with_nothing_around_it():
-    assert play(run_call(a_tool(fn), ToolCall(name="probe"), Limits())).text == "done"
+    assert play(prepare_call(ToolCall(name="probe"), a_tool(fn), Limits()).result()).text == "done"
 
 
 def test_what_a_tool_asks_for_stands_inside_of_the_layers():
@@ -179,7 +179,7 @@ def test_nobody_gets_around_the_layers_of_one_tool_by_way_of_another():
         second = prepared(a_tool(other, name="second"), everywhere, guard)
         first = prepared(a_tool(fn), everywhere, sending("second"))
         call = ToolCall(name="probe")
-        run = start_call(call, first, Scope({"second": second}), call.context)
+        run = CallTask(call, first, Scope({"second": second}))
         assert (await run.result()).text == "other 1"
 
     play(main())

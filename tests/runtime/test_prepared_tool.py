@@ -26,7 +26,6 @@ def prepared(fn=plain, *, postprocess=None, **parts):
 
 def test_most_tools_need_nothing_but_their_function():
     tool = prepared()
-    assert tool.is_plain
     assert not tool.has_middleware
     assert not tool.needs_context
 
@@ -44,17 +43,9 @@ def test_what_stands_around_a_function_may_read_the_context(parts):
     tool = prepared(**parts)
     assert tool.has_middleware
     assert tool.needs_context
-    assert not tool.is_plain
 
 
 def test_a_function_that_reads_the_context_has_nothing_around_it():
     tool = prepared(reading)
     assert tool.needs_context
     assert not tool.has_middleware
-    assert not tool.is_plain
-
-
-def test_a_runner_of_the_host_needs_no_context_of_its_own():
-    tool = prepared(is_routed=True)
-    assert not tool.is_plain
-    assert not tool.needs_context

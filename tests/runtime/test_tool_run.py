@@ -190,11 +190,12 @@ def test_the_loop_goes_on_while_a_plain_generator_works():
 def test_a_plain_function_that_never_returns_does_not_keep_the_process_alive():
     code = (
         "import asyncio, threading\n"
-        "from satchel.runtime.call_pipeline import run_call\n"
+        "from satchel.runtime.call_task import prepare_call\n"
         "from satchel.settings import Limits\n"
         "from satchel.tools import FunctionTool, ToolCall\n"
         "tool = FunctionTool(lambda: threading.Event().wait(), name='block')\n"
-        "result = asyncio.run(run_call(tool, ToolCall(name='block'), Limits(tool_call=0.01)))\n"
+        "call = ToolCall(name='block')\n"
+        "result = asyncio.run(prepare_call(call, tool, Limits(tool_call=0.01)).result())\n"
         "print(result.error_code)\n"
     )
     ended = subprocess.run(

@@ -19,7 +19,7 @@ import pytest
 from satchel import Limits, Satchel, Settings, ToolCall, ToolContext
 from satchel.catalog.catalog_entries import Status
 from satchel.contracts.contract_description import contract_json
-from satchel.runtime.call_pipeline import run_call
+from satchel.runtime.call_task import prepare_call
 
 ENOUGH = 120
 """Seconds after which a test gives up; nothing waits that long that goes well."""
@@ -801,12 +801,16 @@ def test_what_its_hooks_declare_and_offer_reaches_it_and_is_served(
     assert (prompt.name, prompt.tool.description) == ("review", "Review something.")
     assert prompt.complete("topic", "t") == ["topic-t"]
     asked = ToolCall(name="review", arguments={"topic": "tides", "depth": "2"}, tool=prompt.tool)
-    assert asyncio.run(run_call(prompt.tool, asked, Limits())).text == "Review tides, 2 deep."
-    bad = asyncio.run(run_call(prompt.tool, ToolCall(name="review", arguments={}), Limits()))
+    assert (
+        asyncio.run(prepare_call(asked, prompt.tool, Limits()).result()).text
+        == "Review tides, 2 deep."
+    )
+    incomplete = ToolCall(name="review", arguments={})
+    bad = asyncio.run(prepare_call(incomplete, prompt.tool, Limits()).result())
     assert bad.error_code == "invalid_arguments"
     assert (resource.mime_type, resource.match("notes://today")) == ("text/plain", {"day": "today"})
     read = ToolCall(name="note", arguments={"day": "today"}, tool=resource.tool)
-    assert asyncio.run(run_call(resource.tool, read, Limits())).text == "today: sun"
+    assert asyncio.run(prepare_call(read, resource.tool, Limits()).result()).text == "today: sun"
 
 
 MARKING = """

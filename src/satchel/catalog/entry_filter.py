@@ -30,11 +30,6 @@ class EntryFilter:
             disable=SelectionPatterns(tuple(disable)),
         )
 
-    @property
-    def accepts_all(self) -> bool:
-        """Whether nothing is filtered out."""
-        return self.enable is None and not self.disable.texts
-
     def accepts(self, entry: Entry) -> bool:
         """Return whether the session sees an entry."""
         kind, texts = entry_kind(entry), (entry.name, *entry.addresses, entry.source)

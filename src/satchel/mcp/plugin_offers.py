@@ -12,7 +12,7 @@ from satchel.mcp.own_task import run_in_task
 from satchel.mcp.protocol_validation import Described, require_valid
 from satchel.mcp.result_encoding import encode_block
 from satchel.mcp.tool_client import KEY, ToolClient
-from satchel.runtime.call_pipeline import prepare_call
+from satchel.runtime.call_task import prepare_call
 from satchel.settings import Limits
 from satchel.text import visible
 from satchel.tools import (

@@ -27,8 +27,7 @@ from satchel.mcp.result_encoding import encode_result
 from satchel.mcp.stdio_server import claim_stdin, claim_stdout, serve_stdio
 from satchel.mcp.worker_bootstrap import LoadedWorker, load_plugin
 from satchel.mcp_servers.tool_lister import ABOUT
-from satchel.runtime.call_pipeline import prepare_call
-from satchel.runtime.call_task import CallTask
+from satchel.runtime.call_task import CallTask, prepare_call
 from satchel.runtime.error_results import ErrorText, exception_text
 from satchel.runtime.middleware_chain import Middleware, middleware_for
 from satchel.settings import KIB, MIB, Limits

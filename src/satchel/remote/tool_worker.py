@@ -30,8 +30,7 @@ from satchel.remote.remote_run import CallAddress, RemoteRun
 from satchel.remote.roster import BEAT, RedisClock, Roster
 from satchel.remote.sealed_envelope import EnvelopeError, checked_key, mark_of, open_sealed
 from satchel.remote.sent_call import NO_WORKER, WORKER_FAILED, doubt, may_run_again
-from satchel.runtime.call_pipeline import prepare_call
-from satchel.runtime.call_task import CallTask
+from satchel.runtime.call_task import CallTask, prepare_call
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.satchel import Satchel
 from satchel.settings import Limits

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
 from satchel.text import one_line, shorten
@@ -11,6 +12,13 @@ from satchel.tools.type_schemas import schema_type_name
 _FAULTS_SHOWN = 3
 _FAULT_LENGTH = 200
 _TAKES_LENGTH = 400
+
+
+class EndReason(StrEnum):
+    """Why a call was ended before it had a result."""
+
+    TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted"
 
 
 def wrong_arguments(

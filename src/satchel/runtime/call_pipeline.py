@@ -4,29 +4,21 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.answer_memory import AnswerMemory, answer_from
 from satchel.runtime.background_tasks import BackgroundTasks
-from satchel.runtime.call_task import CallTask, EndReason
+from satchel.runtime.call_messages import EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
-from satchel.runtime.error_results import ErrorText
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.postprocess import postprocess
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.tool_run import FunctionRun, validated
-from satchel.settings import Limits
-from satchel.tools import (
-    Item,
-    Tool,
-    ToolCall,
-    ToolChunk,
-    ToolContext,
-    ToolResult,
-    failure,
-    to_result,
-)
+from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure, to_result
+
+if TYPE_CHECKING:
+    from satchel.runtime.call_task import CallTask
 
 
 class CallScope:
@@ -44,32 +36,7 @@ class CallScope:
         return BackgroundTasks()
 
 
-def start_call(
-    call: ToolCall, prepared: PreparedTool, scope: CallScope, context: ToolContext
-) -> CallTask:
-    """Return a call that is ready to run; it gets `context`."""
-    source = partial(MiddlewareRun, scope) if prepared.has_middleware else FunctionRun
-    return CallTask(call, prepared, source, context)
-
-
-def prepare_call(
-    call: ToolCall,
-    tool: Tool,
-    limits: Limits,
-    *,
-    middleware: Sequence[Middleware] = (),
-    errors: ErrorText = "summary",
-) -> CallTask:
-    """Return a call without a session that is ready to run."""
-    prepared = PreparedTool(
-        tool=tool, limits=limits, errors=errors, groups=call.groups, middleware=tuple(middleware)
-    )
-    return start_call(call, prepared, CallScope(), call.context)
-
-
-async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
-    """Run a tool once, without middleware."""
-    return await prepare_call(call, tool, limits).result()
+NO_SCOPE = CallScope()
 
 
 class MiddlewareRun:
@@ -78,8 +45,8 @@ class MiddlewareRun:
     _result: ToolResult | None = None
     _items: AsyncIterator[Item] | None = None
 
-    def __init__(self, scope: CallScope, owner: CallTask, call: ToolCall) -> None:
-        self._scope, self._owner, self._call = scope, owner, call
+    def __init__(self, owner: "CallTask", call: ToolCall) -> None:
+        self._owner, self._call, self._scope = owner, call, owner.scope
         # What is closed at the end, the outermost first.
         self._opened: list[Any] = []
         self._functions: list[FunctionRun] = []
@@ -112,7 +79,7 @@ class MiddlewareRun:
         """Close what the middleware opened."""
         opened, functions = self._opened, self._functions
         # Released: middleware may keep a handler, and with it this object.
-        self._opened, self._functions, self._scope = [], [], CallScope()
+        self._opened, self._functions, self._scope = [], [], NO_SCOPE
         for items in opened:
             if getattr(items, "ag_frame", items) is None:
                 continue  # a generator that has ended
@@ -122,7 +89,8 @@ class MiddlewareRun:
             elif hasattr(items, "send"):  # a coroutine: the middleware is not a generator
                 items.close()
         for function in functions:
-            await function.aclose()
+            if not function.is_over:
+                await function.aclose()
 
     def _inside(self, middleware: Sequence[Middleware], handler: Handler) -> Handler:
         """Return a handler inside middleware; the first is the outermost."""
@@ -147,8 +115,8 @@ class MiddlewareRun:
     def _run_tool(self, call: ToolCall) -> AsyncIterator[Item]:
         """Run the tool that a call names, inside the middleware that belongs to that tool."""
         call, prepared = self._redirected(call), self._owner.prepared
-        if call.tool is None:  # the result will be the error `tool_not_found`
-            return self._run_function(call)
+        if call.tool is None:
+            return self._tool_not_found(call)
         inside: list[Middleware] = []
         if call.tool.name != prepared.tool.name:
             # A redirected call must not bypass the middleware of the tool that it reaches.
@@ -161,7 +129,7 @@ class MiddlewareRun:
             inside.append(answer_from(self._scope.answers()))
         if prepared.tool.postprocess is not None:
             inside.append(postprocess(prepared.tool.postprocess))
-        return self._inside(inside, self._run_function)(call)
+        return self._inside(inside, self._run_function)(call) if inside else self._function(call)
 
     def _prepared(self, call: ToolCall, tool: Tool) -> PreparedTool:
         """Return the tool of a call; one that the session does not have came from middleware."""
@@ -174,15 +142,16 @@ class MiddlewareRun:
         assert tool is not None
         validated(call, tool)  # an error is reported now, not when the task is read
         prepared = replace(self._prepared(call, tool), middleware=(), is_background=False)
-        run = start_call(call, prepared, scope, call.context)
-        run.route = self._owner.route
-        async for item in scope.tasks().start(run):
+        async for item in scope.tasks().start(self._owner.another(call, prepared)):
             yield item
 
     def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
-        call, first = self._redirected(call), self._call
-        if call.tool is None:
-            return self._tool_not_found(call)
+        """Run the function of a call that middleware inside may have redirected once more."""
+        call = self._redirected(call)
+        return self._tool_not_found(call) if call.tool is None else self._function(call)
+
+    def _function(self, call: ToolCall) -> FunctionRun:
+        first = self._call
         # Arguments that middleware changed are validated like those of a model.
         is_validated = call.arguments is first.arguments and call.tool is first.tool
         function = FunctionRun(self._owner, call, is_validated=is_validated)

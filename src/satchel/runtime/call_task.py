@@ -2,7 +2,7 @@
 
 1. `result()`, or the first `next()`, starts the task. From Python 3.12 on it starts eagerly, so a
    tool that does not wait has ended when the task is created.
-2. In the task, the arguments are validated. Then a source yields the items: a `FunctionRun`, or a
+2. In the task, the arguments are validated. Then a `FunctionRun` yields the items, or a
    `MiddlewareRun` around it.
 3. Each chunk goes to the reader, and the task waits until the reader asks for the next one. The
    last item is the result; every failure becomes a result.
@@ -14,20 +14,23 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from satchel.runtime.call_messages import interruption, too_slow
+from satchel.runtime.call_messages import EndReason, interruption, too_slow
+from satchel.runtime.call_pipeline import NO_SCOPE, CallScope, MiddlewareRun
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.droppable_coroutine import Abandoned, Droppable
-from satchel.runtime.error_results import error_result
+from satchel.runtime.error_results import ErrorText, error_result
+from satchel.runtime.middleware_chain import Middleware
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.result_limits import limit_result
-from satchel.tools import Item, ToolCall, ToolChunk, ToolContext, ToolResult, failure
+from satchel.runtime.tool_run import FunctionRun
+from satchel.settings import Limits
+from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolContext, ToolResult, failure
 from satchel.tools.argument_reading import read_arguments
 
 if TYPE_CHECKING:
@@ -37,26 +40,6 @@ if sys.version_info < (3, 12):
     _new_task = asyncio.Task
 else:
     _new_task = partial(asyncio.Task, eager_start=True)
-
-
-class EndReason(StrEnum):
-    """Why a call was ended before it had a result."""
-
-    TIMEOUT = "timeout"
-    INTERRUPTED = "interrupted"
-
-
-class ItemSource(Protocol):
-    """Yields the items of a call, inside its task."""
-
-    async def __anext__(self) -> Item:
-        """Return the next chunk, or the result."""
-
-    def cancel(self, reason: EndReason) -> bool:
-        """Cancel the functions that run now; return whether there are any."""
-
-    async def aclose(self) -> None:
-        """Close what is still open; do not raise what the tool raises."""
 
 
 class CallTask:
@@ -84,7 +67,7 @@ class CallTask:
     _waiter: asyncio.Future[None] | None = None  # the reader waits for an item
     _reader_is_ready: asyncio.Future[None] | None = None  # the task waits for its reader
     _grace_timer: asyncio.TimerHandle | None = None
-    _source: ItemSource | None = None
+    _run: FunctionRun | MiddlewareRun | None = None
     _item: Item | None = None
     _reads_chunks = False
     _is_over = _is_ending = _is_cancelled = False
@@ -93,15 +76,21 @@ class CallTask:
         self,
         call: ToolCall,
         prepared: PreparedTool,
-        open_source: "Callable[[CallTask, ToolCall], ItemSource]",
+        scope: CallScope = NO_SCOPE,
         context: ToolContext | None = None,
     ) -> None:
-        self.call, self.prepared, self._context = call, prepared, context
-        self._open_source = open_source
+        """Prepare a call in a session, or without one; it gets `context`, or has its own."""
+        self.call, self.prepared, self.scope, self._context = call, prepared, scope, context
         self.tool, self.limits = prepared.tool, prepared.limits
         self.has_middleware = prepared.has_middleware
         self.call_id = call.id or None
         """The id of the call, or `None` if it has none."""
+
+    def another(self, call: ToolCall, prepared: PreparedTool) -> "CallTask":
+        """Return a call of its own, which continues in the background."""
+        run = CallTask(call, prepared, self.scope)
+        run.route = self.route
+        return run
 
     # ---- for the reader -------------------------------------------------------------------
 
@@ -180,8 +169,9 @@ class CallTask:
 
     async def _main(self) -> None:
         try:
-            source = self._source = self._open_source(self, self.validated_call())
-            while not isinstance(item := await source.__anext__(), ToolResult):
+            kind = MiddlewareRun if self.has_middleware else FunctionRun
+            run = self._run = kind(self, self.validated_call())
+            while not isinstance(item := await run.__anext__(), ToolResult):
                 if self._reads_chunks:
                     await self._hand_over(item)
         except Abandoned:
@@ -193,8 +183,8 @@ class CallTask:
             item = self._result_after(problem)
         if self._is_cancelled:  # even if middleware returned another result
             item = self._append_to_chunks(self.early_result(EndReason.INTERRUPTED))
-        if self._source is not None:
-            await self._source.aclose()
+        if self._run is not None:
+            await self._run.aclose()
         self._finish(item)
 
     def validated_call(self) -> ToolCall:
@@ -231,7 +221,7 @@ class CallTask:
         if self._is_over:
             return  # it was abandoned, and the reader has a result
         self._is_over = True
-        self._source = None  # it holds this object
+        self._run = None  # it holds this object
         self.function_result = None  # it may have an exception, too
         if self._grace_timer is not None:
             self.stop_grace()
@@ -268,7 +258,7 @@ class CallTask:
         if self._is_over or self._is_ending or self._task is None:
             return
         self._is_ending = True
-        if self._source is None or not self._source.cancel(EndReason.INTERRUPTED):
+        if self._run is None or not self._run.cancel(EndReason.INTERRUPTED):
             self._cancel()
         elif self.has_middleware:  # it may clean up, within the grace time
             self.start_grace(self._cancel)
@@ -340,3 +330,18 @@ class CallTask:
 
         log = logging.getLogger("satchel.runtime")
         log.warning("tool %s leaked: it did not end in its grace time", self.tool.name)
+
+
+def prepare_call(
+    call: ToolCall,
+    tool: Tool,
+    limits: Limits,
+    *,
+    middleware: Sequence[Middleware] = (),
+    errors: ErrorText = "summary",
+) -> CallTask:
+    """Return a call without a session that is ready to run."""
+    prepared = PreparedTool(
+        tool=tool, limits=limits, errors=errors, groups=call.groups, middleware=tuple(middleware)
+    )
+    return CallTask(call, prepared)

@@ -16,10 +16,10 @@ class Droppable(Coroutine[Any, Any, None]):
     Otherwise the event loop would wait for the task when the loop closes.
     """
 
-    send: Any = None
-    """Takes the next step: that of the coroutine itself, because every call takes some."""
-    throw: Any = None
-    """Takes the next step with an exception."""
+    # Slots in place of methods: every call takes some steps, so they are those of the coroutine.
+    __slots__ = ("__weakref__", "_work", "send", "throw")
+    send: Any
+    throw: Any
 
     def __init__(self, work: Coroutine[Any, Any, None]) -> None:
         self._work, self.send, self.throw = work, work.send, work.throw

@@ -31,15 +31,11 @@ class PreparedTool:
     """Whether anything is around the function."""
     needs_context: bool = field(init=False)
     """Whether any code can read the context of a call."""
-    is_plain: bool = field(init=False)
-    """Whether a call needs nothing but the function, as nearly all do."""
 
     def __post_init__(self) -> None:
         tool = self.tool
         has_middleware = bool(
             self.middleware or tool.postprocess or self.is_remembered or self.is_background
         )
-        needs_context = has_middleware or tool.wants_context
         object.__setattr__(self, "has_middleware", has_middleware)
-        object.__setattr__(self, "needs_context", needs_context)
-        object.__setattr__(self, "is_plain", not (needs_context or self.is_routed))
+        object.__setattr__(self, "needs_context", has_middleware or tool.wants_context)

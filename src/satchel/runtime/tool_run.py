@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from satchel.runtime.call_clock import CallClock, clock_of
-from satchel.runtime.call_task import CallTask, EndReason
+from satchel.runtime.call_clock import clock_of
+from satchel.runtime.call_messages import EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.droppable_coroutine import Abandoned
 from satchel.runtime.loop_watch import watch_loop
@@ -16,6 +16,9 @@ from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
 from satchel.tools.argument_reading import read_arguments
 from satchel.tools.runner import Runner, RunnerSignal, is_resolved, resolved
 from satchel.tools.tool_results import FinalResult, result_of_nothing
+
+if TYPE_CHECKING:
+    from satchel.runtime.call_task import CallTask
 
 _TRANSPORT = 1.0
 """Seconds that the answer of a function elsewhere may take to come here."""
@@ -33,17 +36,18 @@ class FunctionRun:
     _reason: EndReason | None = None
     _stream: AsyncIterator[Any] | None = None
     _task: asyncio.Task[Any] | None = None  # set while the function runs
-    _clock: CallClock | None = None  # set while it is timed
-    _is_over = _is_ending = False
+    is_over = False
+    """Whether it has yielded its result, and what it opened is closed."""
+    _is_ending = False
     _is_waiting = False  # a runner elsewhere has not started the function
     _is_elsewhere = False  # it has started it
     _survives_cancel = False  # the function is in a thread, which cancelling does not end
 
-    def __init__(self, owner: CallTask, call: ToolCall, *, is_validated: bool = True) -> None:
+    def __init__(self, owner: "CallTask", call: ToolCall, *, is_validated: bool = True) -> None:
         assert call.tool is not None
         self._owner, self._call, self._tool = owner, call, call.tool
         self._is_validated, self._loop = is_validated, asyncio.get_running_loop()
-        self._seconds = self._time_limit()
+        self._clock, self._seconds = clock_of(self._loop), self._time_limit()
 
     @property
     def tool_name(self) -> str:
@@ -55,49 +59,40 @@ class FunctionRun:
 
     async def __anext__(self) -> Item:
         """Return the next chunk, or the result; raise only a cancellation of the whole task."""
-        if self._is_over or self._task is not None:
-            raise self._not_now()
+        if self.is_over:
+            raise StopAsyncIteration
+        if self._task is not None:
+            raise RuntimeError("await the last item before you ask for the next")
         owner = self._owner
         owner.executed_tool = self._call.name
         if owner.reason is not None:  # also when middleware retries
             return await self._end_with(owner.early_result(EndReason.INTERRUPTED))
-        task = self._enter()
-        try:
-            whole = None
-            if self._stream is None:
-                value = await self._start()
-                if not is_resolved(value):
-                    value = await resolved(value)
-                whole = self._result_of(value)
-            item = await self._next_chunk() if whole is None else whole
-        except BaseException as problem:
-            # Not only Exception: a tool that exits or cancels itself must not end the host.
-            self._leave()
-            return await self._end_after(problem, task)
-        self._leave()
-        if (reason := self._reason or owner.reason) is not None:
-            return await self._result_of_cancelled(reason, task)
-        if isinstance(item, ToolResult):
-            self._is_over, owner.function_result = True, item
-        return item
-
-    def _not_now(self) -> Exception:
-        if self._is_over:
-            return StopAsyncIteration()
-        return RuntimeError("await the last item before you ask for the next")
-
-    def _enter(self) -> asyncio.Task[Any]:
-        """Begin one step of the function, in the task that runs now."""
         self._task = task = asyncio.current_task(self._loop)
         assert task is not None
         self._cancels_before = task.cancelling()
         self._start_clock()
-        return task
-
-    def _leave(self) -> None:
-        """End the step."""
+        try:
+            item: Item | None = None
+            if self._stream is None:
+                value = await self._start()
+                item = self._result_of(value if is_resolved(value) else await resolved(value))
+            if item is None:
+                item = await self._next_chunk()
+        except BaseException as problem:
+            # Not only Exception: a tool that exits or cancels itself must not end the host.
+            self._stop_clock()
+            self._task = None
+            return await self._end_after(problem, task)
         self._stop_clock()
         self._task = None
+        if (reason := self._reason or owner.reason) is not None:
+            return await self._result_of_cancelled(reason, task)
+        if isinstance(item, ToolResult):
+            owner.function_result = item
+            if self._stream is not None:
+                await self.aclose()
+            self.is_over = True
+        return item
 
     async def _end_after(self, problem: BaseException, task: asyncio.Task[Any]) -> ToolResult:
         """Return the result after an exception, or raise it if the whole task ends."""
@@ -118,7 +113,7 @@ class FunctionRun:
 
     async def aclose(self) -> None:
         """End it, and close the stream of the function, if one is open."""
-        self._is_over = True
+        self.is_over = True
         if self._stream is None:
             return
         stream, self._stream = self._stream, None
@@ -227,16 +222,13 @@ class FunctionRun:
 
     def _start_clock(self) -> None:
         if self._seconds is not None and not self._is_waiting:
-            self._clock = clock_of(self._loop)
             self._clock.start(self, self._seconds, self._loop)
 
     def _stop_clock(self) -> None:
         """Stop the clock; what is left is for the next chunk."""
-        clock, self._clock = self._clock, None
-        if clock is not None:
-            limit = clock.stop(self)
-            if self._stream is not None:
-                self._seconds = limit - self._loop.time()
+        limit = self._clock.stop(self)
+        if limit and self._stream is not None:
+            self._seconds = limit - self._loop.time()
 
     def _function_starts(self) -> None:
         """Restart the time limit: a runner elsewhere starts the function, perhaps once more."""

@@ -12,13 +12,12 @@ from satchel.contracts.plan import Validation
 from satchel.contracts.tool_contract import ToolContract
 from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.background_tasks import BackgroundTasks
-from satchel.runtime.call_pipeline import CallScope, start_call
+from satchel.runtime.call_pipeline import NO_SCOPE, CallScope
 from satchel.runtime.call_task import CallTask
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.scoped_runner import runner_for, unknown_runner
-from satchel.runtime.tool_run import FunctionRun
 from satchel.session.call_middleware import contract_middleware
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
 from satchel.session.planning import PlannedCalls
@@ -34,7 +33,7 @@ from satchel.tools.runner import Runner
 
 _log = logging.getLogger("satchel.session")
 
-_EMPTY_CONTEXT: Final = ToolContext()
+_EMPTY_CONTEXT: Final = construct_fast(ToolContext, state={})
 
 Arguments = Mapping[str, Any] | str | None
 """The arguments of a model; they may be JSON text."""
@@ -250,11 +249,9 @@ class CallDispatcher:
         if prepared is None:
             text = self.resolver.unavailable(call.name, shared_view)
             return failure("tool_not_found", text, call.id or None)
-        if prepared.is_plain:
-            return CallTask(call, prepared, FunctionRun)
-        scope = SessionScope(self, shared_view)
-        context = self._full_context(call) if prepared.needs_context else call.context
-        run = start_call(call, prepared, scope, context)
+        scope = SessionScope(self, shared_view) if prepared.has_middleware else NO_SCOPE
+        context = self._full_context(call) if prepared.needs_context else None
+        run = CallTask(call, prepared, scope, context)
         if prepared.is_routed:
             run.route = partial(self._route, shared_view)
         return run

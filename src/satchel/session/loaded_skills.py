@@ -92,6 +92,9 @@ class LoadedSkills:
     def __init__(self) -> None:
         self.replace_all({})
 
+    def __len__(self) -> int:
+        return len(self._by_name)
+
     def __iter__(self) -> Iterator[LoadedSkill]:
         return iter(self._by_name.values())
 

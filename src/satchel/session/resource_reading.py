@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from satchel.catalog.catalog_offers import CatalogOffers
 from satchel.errors import NotFoundError, ToolError
 from satchel.names import near_misses
-from satchel.runtime.call_pipeline import prepare_call
+from satchel.runtime.call_task import prepare_call
 from satchel.tools import Audio, Image, Resource, Text, ToolCall, ToolContext
 
 if TYPE_CHECKING:

@@ -283,10 +283,7 @@ class Session(CallApi):
         return self._calls.interrupt(call_id)
 
     def _shared_view(self) -> SharedView:
-        conversation = self._session_state
-        return conversation.shared.shared_view(
-            conversation.activation, conversation.options.entries
-        )
+        return self._session_state.shared_view()
 
     def _begin_step(self, shared_view: SharedView) -> tuple[StepContent, ViewDigest | None]:
         """Begin a step; return its content, and the digest of the step before."""

@@ -1,7 +1,5 @@
 """The options of a session."""
 
-from dataclasses import field
-
 from satchel.catalog.entry_filter import EntryFilter
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
@@ -28,7 +26,7 @@ class SessionOptions:
     """Where the notes of the active groups go: `prompt`, the meta tool's `answer`, or `both`."""
     allowed_tools: str = "note"
     """Whether the `allowed-tools` of loaded skills are only noted, or enforced."""
-    entries: EntryFilter = field(default_factory=EntryFilter)
+    entries: EntryFilter | None = None
     """Which tools and skills of the catalog the session may see, in any group."""
 
     def __post_init__(self) -> None:

@@ -69,6 +69,10 @@ class SessionState:
         self.loaded = LoadedSkills()
         self.state: dict[str, Any] = {}
 
+    def shared_view(self) -> SharedView:
+        """Return the view of the newest catalog."""
+        return self.shared.shared_view(self.activation, self.options.entries)
+
     def switch(
         self, groups: Iterable[str], change: Callable[[Activation, str], Activation]
     ) -> None:
@@ -175,6 +179,8 @@ class SessionState:
     @property
     def preapproved(self) -> tuple[str, ...]:
         """Return the tools that the loaded skills ask to approve in advance, each once."""
+        if not self.loaded:
+            return ()
         tools: dict[str, None] = {}
         for skill in self.loaded:
             entry = self.entry_of(skill) if skill.allowed_tools else None
@@ -186,7 +192,7 @@ class SessionState:
 
     def entry_of(self, skill: LoadedSkill) -> SkillEntry | None:
         """Return the current entry of a loaded skill; `None` if it was removed or disabled."""
-        view = self.shared.shared_view(self.activation, self.options.entries)
+        view = self.shared_view()
         entry = view.catalog.skills_by_folder.get(skill.folder)
         if entry is None or skill.name not in {entry.name, *entry.addresses}:
             return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy, deepcopy
-from functools import cached_property, partial
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
@@ -178,10 +178,11 @@ class FunctionTool(Tool):
             arguments = {**arguments, **self._get_call_values(context)}
         if self._injected or self._contexts:
             arguments = {**arguments, **dict.fromkeys(self._contexts, context), **self._injected}
-        positional: list[Any] = []
+        fn = self.fn
         if self._needs_positional:
-            positional, arguments = self._signature.split_arguments(arguments, self._shown_variadic)
-        return partial(self.fn, *positional, **arguments)
+            positional, named = self._signature.split_arguments(arguments, self._shown_variadic)
+            return lambda: fn(*positional, **named)
+        return lambda: fn(**arguments)
 
     async def execute(self, /, **arguments: Any) -> Any:
         """Check the arguments, call the function, and return its result or a list of its chunks.
