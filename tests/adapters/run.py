@@ -206,7 +206,7 @@ def about(python: Path, host: str, package: str) -> dict:
         "import importlib, json, sys; from importlib.metadata import version; "
         f"sys.path.insert(0, {str(Path(__file__).parent / 'hosts')!r}); "
         f"host = importlib.import_module('{host}_host').Host; "
-        "cannot = {check: (it.reason, it.place(), it.line) for check, it in host.cannot.items()}; "
+        "cannot = {check: (it.reason, it.place(), it.lines) for check, it in host.cannot.items()}; "
         f"print(json.dumps(dict(name=host.name, cannot=cannot, "
         f"version='{package} ' + version('{package}'))))"
     )

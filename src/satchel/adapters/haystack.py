@@ -54,7 +54,7 @@ class HaystackToolset(Toolset):
         return HaystackToolset(self._source, session_of(self._source, None), selected_tool_names)
 
     def __iter__(self) -> Iterator[Tool]:
-        request = ModelRequest(self._session or session_of(self._source, None))
+        request = ModelRequest(self._session or self._source)
         self._offered = [
             HaystackTool.of(request, tool)
             for tool in request.tools()
@@ -96,7 +96,7 @@ class HaystackTool(Tool):
         made = cls(
             name=tool.name,
             description=tool.description or tool.name,
-            parameters=dict(tool.parameters),
+            parameters=tool.parameters,
             function=run,
             async_function=run_async,
             outputs_to_string={"raw_result": True},

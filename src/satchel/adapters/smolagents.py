@@ -4,9 +4,8 @@ from typing import Any
 
 from smolagents import Tool, ToolCallingAgent
 
-from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
-from satchel.provider_messages.message_parts import text_only
-from satchel.tools import ToolCall
+from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource
+from satchel.provider_messages.message_parts import call_of, text_only
 
 
 def agent(source: SessionSource, **options: Any) -> "SmolagentsAgent":
@@ -30,7 +29,7 @@ class SmolagentsAgent(ToolCallingAgent):
     def write_memory_to_messages(self, summary_mode: bool = False) -> list[Any]:
         """Begin a step: the agent writes its messages first, then it reads its tools."""
         messages: list[Any] = super().write_memory_to_messages(summary_mode)
-        request = self.request = ModelRequest(session_of(self.source, self))
+        request = self.request = ModelRequest(self.source, self)
         own = {
             name: tool for name, tool in self.tools.items() if not isinstance(tool, SmolagentsTool)
         }
@@ -45,7 +44,7 @@ class SmolagentsAgent(ToolCallingAgent):
         """Note all calls of the answer, as rules may be about several; then run them."""
         if self.request is not None:
             self.request.message = [
-                ToolCall(name=call.function.name, arguments=call.function.arguments, id=call.id)
+                call_of(call.function.name, call.function.arguments, call.id)
                 for call in chat_message.tool_calls
             ]
         return super().process_tool_calls(chat_message, memory_step)
