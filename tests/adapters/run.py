@@ -2,7 +2,8 @@
 
 python tests/adapters/run.py [--turns N] [--write PAGE] [FRAMEWORK ...]
 
-An environment is made in build/adapters from the package index, and kept for the next run.
+An environment is made in build/adapters from the package index, and kept for the next run, as are
+the results: a page has those of all frameworks, with the date of the oldest.
 """
 
 import argparse
@@ -108,10 +109,14 @@ def main() -> int:
     names = LIGHTEST if chosen.lightest else chosen.frameworks or FRAMEWORKS
     runs = {}
     for name in names:
-        runs |= run_framework(name, chosen.turns)
+        results = run_framework(name, chosen.turns)
+        kept = json.dumps(results, indent=1)
+        (ENVIRONMENTS / f"{name}.json").write_text(kept, encoding="utf-8")
+        print(table_of(results), flush=True)
+        runs |= results
     print(table_of(runs))
     if chosen.write:
-        chosen.write.write_text(page_of(runs), encoding="utf-8")
+        chosen.write.write_text(page_of(kept_runs()), encoding="utf-8")
     failed = [f"{host}: {check}" for host, run in runs.items() for check in run["failed"]]
     print(*failed or ["every adapter passed"], sep="\n")
     return 1 if failed else 0
@@ -128,24 +133,36 @@ def run_framework(name: str, turns: str) -> dict[str, dict]:
     ]
     runs = {}
     if name in OVER_MCP:
-        package = package_of(name)
         runs[name] = {
             "passed": [],
             "failed": run_files(python, name, turns, report),
             "expected": [],
             "cannot": {},
             "name": OVER_MCP[name],
-            "version": f"{package} {version_of(python, package)}",
+            "turns": turns,
         }
     for host in hosts:
         tested = run_pytest(
             python, "test_conformance.py", f"[{host}-", host=host, turns=turns, report=report
         )
-        about_host = about(python, host, package_of(name))
-        runs[host] = {**result_of(report), **about_host, "turns": turns}
+        runs[host] = {**result_of(report), **about(python, host), "turns": turns}
         runs[host]["failed"] += run_files(python, name, turns, report) if host == name else []
         if not tested and not runs[host]["failed"]:
             runs[host]["failed"].append("pytest itself")
+    package = package_of(name)
+    version = f"{package} {version_of(python, package)}"
+    date = datetime.now(UTC).date().isoformat()
+    return {host: {**run, "version": version, "date": date} for host, run in runs.items()}
+
+
+def kept_runs() -> dict[str, dict]:
+    """Return the newest results of all frameworks, with what their hosts say now."""
+    runs: dict[str, dict] = {}
+    for name in FRAMEWORKS:
+        runs |= json.loads((ENVIRONMENTS / f"{name}.json").read_text(encoding="utf-8"))
+    for host, run in runs.items():
+        if host not in OVER_MCP:
+            run |= about(environment(owner(host)), host)
     return runs
 
 
@@ -200,15 +217,14 @@ def environment(name: str) -> Path:
     return python
 
 
-def about(python: Path, host: str, package: str) -> dict:
-    """Return what a host says of itself, and the version of its framework."""
+def about(python: Path, host: str) -> dict:
+    """Return what a host says of itself."""
     code = (
-        "import importlib, json, sys; from importlib.metadata import version; "
+        "import importlib, json, sys; "
         f"sys.path.insert(0, {str(Path(__file__).parent / 'hosts')!r}); "
         f"host = importlib.import_module('{host}_host').Host; "
         "cannot = {check: (it.reason, it.place(), it.lines) for check, it in host.cannot.items()}; "
-        f"print(json.dumps(dict(name=host.name, cannot=cannot, "
-        f"version='{package} ' + version('{package}'))))"
+        "print(json.dumps(dict(name=host.name, cannot=cannot)))"
     )
     line = [python, "-W", "ignore", "-c", code]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
@@ -278,7 +294,7 @@ def page_of(runs: Mapping[str, dict]) -> str:
             for check, (reason, place, line) in run["cannot"].items()
         ],
     )
-    date = datetime.now(UTC).date().isoformat()
+    date = min(run["date"] for run in runs.values())
     frameworks = table_of(runs)
     over_mcp = markdown(
         ("framework", "its page was run with"),
