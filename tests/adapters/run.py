@@ -162,7 +162,7 @@ def kept_runs() -> dict[str, dict]:
         runs |= json.loads((ENVIRONMENTS / f"{name}.json").read_text(encoding="utf-8"))
     for host, run in runs.items():
         if host not in OVER_MCP:
-            run |= about(environment(owner(host)), host)
+            run.update(about(environment(owner(host)), host))
     return runs
 
 
