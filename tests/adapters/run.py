@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import over_mcp
+
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / "build" / "adapters"
 
@@ -44,9 +46,6 @@ FRAMEWORKS = {
 
 WITHOUT_SATCHEL = frozenset({"crewai"})
 """Frameworks whose packages exclude those of Satchel: it runs in another environment."""
-
-OVER_MCP = {"claude_agent": "Claude Agent SDK", "crewai": "CrewAI"}
-"""Frameworks without a host, which use `satchel serve`: only their pages and tests are run."""
 
 LIGHTEST = ("pydantic_ai", "openai", "anthropic")
 
@@ -87,7 +86,7 @@ Some things are left out, because they would cost more than they give:
 
 ## Over MCP
 
-{over_mcp}
+{without_host}
 
 - The **Claude Agent SDK** drops the messages by which a server in its process says that its tools
   changed. [`options()`](../how-to/use-with-claude-agent.md) runs `satchel serve` over stdio: \
@@ -132,13 +131,13 @@ def run_framework(name: str, turns: str) -> dict[str, dict]:
         if owner(path.stem) == name
     ]
     runs = {}
-    if name in OVER_MCP:
+    if name in over_mcp.NAMES:
         runs[name] = {
             "passed": [],
             "failed": run_files(python, name, turns, report),
             "expected": [],
             "cannot": {},
-            "name": OVER_MCP[name],
+            "name": over_mcp.NAMES[name],
             "turns": turns,
         }
     for host in hosts:
@@ -161,7 +160,7 @@ def kept_runs() -> dict[str, dict]:
     for name in FRAMEWORKS:
         runs |= json.loads((ENVIRONMENTS / f"{name}.json").read_text(encoding="utf-8"))
     for host, run in runs.items():
-        if host not in OVER_MCP:
+        if host not in over_mcp.NAMES:
             run.update(about(environment(owner(host)), host))
     return runs
 
@@ -169,6 +168,8 @@ def kept_runs() -> dict[str, dict]:
 def run_files(python: Path, name: str, turns: str, report: Path) -> list[str]:
     """Run the how-to page and the own tests of a framework; return what failed."""
     files = {"its how-to page": "test_how_to.py", "its own tests": f"test_{name}.py"}
+    if name in over_mcp.NAMES:
+        files["the line that shows why it has no host"] = "test_over_mcp.py"
     return [
         what
         for what, file in files.items()
@@ -187,6 +188,7 @@ def run_pytest(
     line += ["-o", "addopts=", "-o", "filterwarnings=", "-o", "junit_family=xunit2"]
     line += [f"--junit-xml={report}", "-k", wanted, Path(__file__).with_name(file)]
     environ = {**os.environ, "SATCHEL_ADAPTER": host, "SATCHEL_ADAPTER_TURNS": turns}
+    environ["PYTHONPATH"] = str(ROOT / "src")  # for an environment without Satchel
     done = subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stdout[-6000:], done.stderr[-2000:])
@@ -259,10 +261,15 @@ def table_of(runs: Mapping[str, dict]) -> str:
             f"`{owner(host)}`",
         )
         for host, run in runs.items()
-        if host not in OVER_MCP
+        if host not in over_mcp.NAMES
     ]
     head = ("agent of", "tested with", "checks passed", "long checks", "in satchel.adapters")
     return markdown(head, rows)
+
+
+def source_of(place: str, lines: str) -> str:
+    """Return where lines stand, and what they say."""
+    return f"`{place}`: `{' '.join(lines.split())}`".replace("|", "\\|")
 
 
 def count(run: Mapping) -> int:
@@ -286,26 +293,32 @@ def page_of(runs: Mapping[str, dict]) -> str:
         ("check", "what it means"),
         [(f"`{name}`", " ".join((check.__doc__ or "").split())) for name, check in CHECKS.items()],
     )
+    agents: dict[tuple[str, ...], list[str]] = {}
+    for run in runs.values():
+        for check, cannot in run["cannot"].items():
+            agents.setdefault((check, *cannot), []).append(run["name"])
     reasons = markdown(
         ("agent of", "check", "reason", "line of source"),
         [
-            (run["name"], f"`{check}`", reason, f"`{place}`: `{line}`".replace("|", "\\|"))
-            for run in runs.values()
-            for check, (reason, place, line) in run["cannot"].items()
+            (", ".join(names), f"`{check}`", reason, source_of(place, lines))
+            for (check, reason, place, lines), names in agents.items()
         ],
     )
     date = min(run["date"] for run in runs.values())
     frameworks = table_of(runs)
-    over_mcp = markdown(
-        ("framework", "its page was run with"),
-        [(name, runs[key]["version"]) for key, name in OVER_MCP.items() if key in runs],
+    without_host = markdown(
+        ("framework", "its page was run with", "why there is no adapter in its process", "source"),
+        [
+            (runs[key]["name"], runs[key]["version"], why.reason, source_of(why.module, why.lines))
+            for key, why in over_mcp.WHY.items()
+        ],
     )
     return PAGE.format(
         date=date,
         frameworks=frameworks,
         checks=checks,
         reasons=reasons,
-        over_mcp=over_mcp,
+        without_host=without_host,
     )
 
 
