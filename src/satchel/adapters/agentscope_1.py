@@ -22,8 +22,8 @@ def agent(source: SessionSource, *, toolkit: Any = None, **options: Any) -> Any:
     have agents of their own. The tools of `toolkit` stay. Chunks of a tool are printed messages.
     """
     own = toolkit or Toolkit()
-    made = ReActAgent(toolkit=own, **options)
-    offered = made.toolkit = _toolkit_beside(own)
+    react_agent = ReActAgent(toolkit=own, **options)
+    offered = react_agent.toolkit = _toolkit_beside(own)
 
     def begin(agent: Any, _arguments: Any) -> None:
         offered.request = ModelRequest(source, agent)
@@ -33,9 +33,9 @@ def agent(source: SessionSource, *, toolkit: Any = None, **options: Any) -> Any:
             _call_of(block) for block in message.get_content_blocks("tool_use")
         ]
 
-    made.register_instance_hook("pre_reasoning", "satchel", begin)
-    made.register_instance_hook("post_reasoning", "satchel", note_calls)
-    return made
+    react_agent.register_instance_hook("pre_reasoning", "satchel", begin)
+    react_agent.register_instance_hook("post_reasoning", "satchel", note_calls)
+    return react_agent
 
 
 def _toolkit_beside(own: Any) -> Any:

@@ -86,14 +86,12 @@ class HaystackTool(Tool):
         """Return the tool for Haystack, blocking and asynchronous."""
 
         def run(**arguments: Any) -> Any:
-            call = request.claim(tool.name, arguments)
-            return _value(request.run_sync(call, approved=call.approved))
+            return _value(request.run_sync(request.claim(tool.name, arguments)))
 
         async def run_async(**arguments: Any) -> Any:
-            call = request.claim(tool.name, arguments)
-            return _value(await request.run(call, approved=call.approved))
+            return _value(await request.run(request.claim(tool.name, arguments)))
 
-        made = cls(
+        haystack_tool = cls(
             name=tool.name,
             description=tool.description or tool.name,
             parameters=tool.parameters,
@@ -101,8 +99,8 @@ class HaystackTool(Tool):
             async_function=run_async,
             outputs_to_string={"raw_result": True},
         )
-        made.request = lambda: request
-        return made
+        haystack_tool.request = lambda: request
+        return haystack_tool
 
 
 class PromptHook:

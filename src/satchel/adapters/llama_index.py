@@ -140,8 +140,8 @@ class LlamaIndexAgent(FunctionAgent):
         return ToolResult(content=(Text(REFUSED),), is_error=True, error_code="denied")
 
     async def _session(self, ctx: Any) -> Any:
-        found = self.source(ctx) if callable(self.source) else self.source
-        return session_of(await found if inspect.isawaitable(found) else found, ctx)
+        session = self.source(ctx) if callable(self.source) else self.source
+        return session_of(await session if inspect.isawaitable(session) else session, ctx)
 
 
 class LlamaIndexWorkflow(AgentWorkflow):

@@ -105,7 +105,8 @@ class ModelRequest:
     ) -> ToolResult:
         """Run a call as `run` does, for frameworks without an event loop."""
         plan, place = self._planned(call)
-        for item in plan.stream_sync(place, approved=approved or self._approvals):
+        is_approved = approved or call.approved or self._approvals
+        for item in plan.stream_sync(place, approved=is_approved):
             if isinstance(item, ToolResult):
                 return item
             if on_chunk is not None:
@@ -117,7 +118,7 @@ class ModelRequest:
     ) -> AsyncGenerator[ToolChunk | ToolResult, None]:
         """Run a call as `run` does; yield each chunk, and last the result."""
         plan, place = self._planned(call)
-        items = plan.stream(place, approved=approved or self._approvals)
+        items = plan.stream(place, approved=approved or call.approved or self._approvals)
         return cast("AsyncGenerator[ToolChunk | ToolResult, None]", items)
 
     def must_ask(self, call: ToolCall) -> bool:

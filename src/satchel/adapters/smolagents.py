@@ -14,9 +14,9 @@ def agent(source: SessionSource, **options: Any) -> "SmolagentsAgent":
     A function as `source` gets the agent. An agent of smolagents has one conversation, so users
     have agents of their own.
     """
-    made = SmolagentsAgent(**{"tools": [], **options})
-    made.source = source
-    return made
+    new_agent = SmolagentsAgent(**{"tools": [], **options})
+    new_agent.source = source
+    return new_agent
 
 
 class SmolagentsAgent(ToolCallingAgent):
@@ -56,8 +56,8 @@ class SmolagentsAgent(ToolCallingAgent):
         """
         if self.request is None or not isinstance(self.tools.get(tool_name), SmolagentsTool):
             return super().execute_tool_call(tool_name, arguments)
-        given = arguments if isinstance(arguments, dict) else {}
-        return text_only(self.request.run_sync(self.request.claim(tool_name, given)))
+        call = self.request.claim(tool_name, arguments if isinstance(arguments, dict) else {})
+        return text_only(self.request.run_sync(call))
 
 
 class SmolagentsTool(Tool):

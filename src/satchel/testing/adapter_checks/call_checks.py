@@ -96,9 +96,9 @@ async def _ask_and_answer(host: AgentHost, session_of: Callable[[str], Session])
     seen: list[list[str]] = []
 
     def session(user: str) -> Session:
-        found = session_of(user)
-        found.plan_policy = lambda plan, _state: seen.append([item.name for item in plan])
-        return found
+        watched = session_of(user)
+        watched.plan_policy = lambda plan, _state: seen.append([item.name for item in plan])
+        return watched
 
     for user, answer in (("yes", True), ("no", False)):
         model = ScriptedModel([call("add", "a", a=1, b=2), call("nap", "n", seconds=0.01)])
