@@ -7,7 +7,8 @@ from logging.handlers import BufferingHandler
 
 from satchel.satchel import Satchel
 from satchel.testing.adapter_checks.agent_host import AgentHost
-from satchel.testing.adapter_checks.sample_world import World, add, call, played
+from satchel.testing.adapter_checks.sample_tools import add
+from satchel.testing.adapter_checks.sample_world import World, call, played
 from satchel.tools import ToolCall
 
 

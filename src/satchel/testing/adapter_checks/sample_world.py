@@ -1,28 +1,22 @@
-"""The satchel of a check: a plugin, a skill, and tools of the application that do all sorts."""
+"""The satchel of a check, with a plugin and a skill, and a run of an agent with it."""
 
 import asyncio
-import base64
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from satchel.errors import ToolError
 from satchel.satchel import Satchel
 from satchel.session.session import Session
 from satchel.testing.adapter_checks.agent_host import AgentHost, ScriptedModel, Turn
+from satchel.testing.adapter_checks.sample_tools import SAMPLE_TOOLS
 from satchel.testing.sample_files import write_plugin, write_skill
-from satchel.tools import Audio, Image, Resource, ResourceLink, Text, ToolCall, ToolResult
+from satchel.tools import ToolCall
 
 PATIENCE = 60.0
 """Seconds for one run of an agent."""
-
-PICTURE = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
-    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
 
 TOOLS = '''
 import asyncio
@@ -67,6 +61,18 @@ class World:
             self.sessions[user] = self.app.session()
         return self.sessions[user]
 
+    async def hang(self) -> str:
+        """Wait for ever."""
+        self.started.set()
+        try:
+            # The event may be set in a thread; a tool that cannot be cancelled waits for it.
+            while not self.is_over.is_set():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            self.cancelled_at.append(time.monotonic())
+            raise
+        return ""
+
     def edit(self) -> None:
         """Change the plugin's file, load it, and let the running tool end."""
         tools = self.folder / "plugins" / "math" / "tools.py"
@@ -81,82 +87,9 @@ def make_world(folder: Path, turns: int = 60) -> World:
     write_skill(folder / "skills", "guide", description="How to calculate.", body="Use tools.\n")
     app = Satchel(skills=[folder / "skills"], plugins=[folder / "plugins"])
     world = World(folder=folder, app=app, turns=turns)
-    for function in _tools_of(world):
+    for function in (*SAMPLE_TOOLS, world.hang):
         app.register_tool(function)
     return world
-
-
-def _tools_of(world: World) -> list[Callable[..., Any]]:
-    async def hang() -> str:
-        world.started.set()
-        try:
-            # The event may be set in a thread; a tool that cannot be cancelled waits for it.
-            while not world.is_over.is_set():  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        except asyncio.CancelledError:
-            world.cancelled_at.append(time.monotonic())
-            raise
-        return ""
-
-    plain = (add, nap, fail, crash, picture, count, everything, nothing, failed_picture)
-    return [*plain, fail_silently, hang]
-
-
-def add(a: int, b: int) -> int:
-    """Add two integers."""
-    return a + b
-
-
-async def nap(seconds: float) -> str:
-    """Sleep for a while."""
-    await asyncio.sleep(seconds)
-    return "slept"
-
-
-def fail() -> str:
-    """Fail with words for the model."""
-    raise ToolError("the archive is closed; try tomorrow")
-
-
-def crash() -> str:
-    """Fail with an exception."""
-    raise KeyError("secret detail")
-
-
-def picture() -> Image:
-    """Draw a picture."""
-    return Image(base64.b64decode(PICTURE))
-
-
-def everything() -> list[Any]:
-    """Return a block of each kind."""
-    return [
-        Text("look at this"),
-        picture(),
-        Audio(b"RIFF", mime_type="audio/wav"),
-        Resource(uri="file:///report.pdf", content=b"%PDF", mime_type="application/pdf"),
-        ResourceLink(uri="https://example.org/", name="more"),
-    ]
-
-
-def nothing() -> None:
-    """Return nothing."""
-
-
-def failed_picture() -> ToolResult:
-    """Fail with a picture of what is wrong."""
-    return ToolResult(content=(picture(),), is_error=True)
-
-
-def fail_silently() -> None:
-    """Fail without a word."""
-    raise ToolError("")
-
-
-async def count(to: int) -> AsyncIterator[str]:
-    """Count in parts."""
-    for number in range(to):
-        yield f"part {number}"
 
 
 def call(name: str, call_id: str = "", /, **arguments: Any) -> ToolCall:
@@ -169,7 +102,6 @@ async def played(
     world: World,
     *turns: Turn,
     prompt: str = "",
-    user: str = "ada",
     tools: Collection[str] | None = None,
 ) -> ScriptedModel:
     """Run a new agent of the host with a script, and return what its model saw.
@@ -178,7 +110,7 @@ async def played(
     """
     model = ScriptedModel(*turns)
     own = (host.own_tool,) if tools is None else tools
-    agent = host.make(world.session(user), lambda _context: model, prompt, own)
+    agent = host.make(world.session(), lambda _context: model, prompt, own)
     # Every request carries all messages before it, so a long run takes long.
-    await asyncio.wait_for(host.run(agent, user, model), PATIENCE + len(turns))
+    await asyncio.wait_for(host.run(agent, "ada", model), PATIENCE + len(turns))
     return model
