@@ -2,7 +2,8 @@
 
 python tests/adapters/run.py [--turns N] [--write PAGE] [FRAMEWORK ...]
 
-An environment is made in build/adapters from the package index, and kept for the next run.
+An environment is made in build/adapters from the package index, and kept for the next run, as are
+the results: a page has those of all frameworks, with the date of the oldest.
 """
 
 import argparse
@@ -16,6 +17,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
+
+import over_mcp
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / "build" / "adapters"
@@ -43,9 +46,6 @@ FRAMEWORKS = {
 
 WITHOUT_SATCHEL = frozenset({"crewai"})
 """Frameworks whose packages exclude those of Satchel: it runs in another environment."""
-
-OVER_MCP = {"claude_agent": "Claude Agent SDK", "crewai": "CrewAI"}
-"""Frameworks without a host, which use `satchel serve`: only their pages and tests are run."""
 
 LIGHTEST = ("pydantic_ai", "openai", "anthropic")
 
@@ -86,7 +86,7 @@ Some things are left out, because they would cost more than they give:
 
 ## Over MCP
 
-{over_mcp}
+{without_host}
 
 - The **Claude Agent SDK** drops the messages by which a server in its process says that its tools
   changed. [`options()`](../how-to/use-with-claude-agent.md) runs `satchel serve` over stdio: \
@@ -108,10 +108,14 @@ def main() -> int:
     names = LIGHTEST if chosen.lightest else chosen.frameworks or FRAMEWORKS
     runs = {}
     for name in names:
-        runs |= run_framework(name, chosen.turns)
+        results = run_framework(name, chosen.turns)
+        kept = json.dumps(results, indent=1)
+        (ENVIRONMENTS / f"{name}.json").write_text(kept, encoding="utf-8")
+        print(table_of(results), flush=True)
+        runs |= results
     print(table_of(runs))
     if chosen.write:
-        chosen.write.write_text(page_of(runs), encoding="utf-8")
+        chosen.write.write_text(page_of(kept_runs()), encoding="utf-8")
     failed = [f"{host}: {check}" for host, run in runs.items() for check in run["failed"]]
     print(*failed or ["every adapter passed"], sep="\n")
     return 1 if failed else 0
@@ -127,31 +131,45 @@ def run_framework(name: str, turns: str) -> dict[str, dict]:
         if owner(path.stem) == name
     ]
     runs = {}
-    if name in OVER_MCP:
-        package = package_of(name)
+    if name in over_mcp.NAMES:
         runs[name] = {
             "passed": [],
             "failed": run_files(python, name, turns, report),
             "expected": [],
             "cannot": {},
-            "name": OVER_MCP[name],
-            "version": f"{package} {version_of(python, package)}",
+            "name": over_mcp.NAMES[name],
+            "turns": turns,
         }
     for host in hosts:
         tested = run_pytest(
             python, "test_conformance.py", f"[{host}-", host=host, turns=turns, report=report
         )
-        about_host = about(python, host, package_of(name))
-        runs[host] = {**result_of(report), **about_host, "turns": turns}
+        runs[host] = {**result_of(report), **about(python, host), "turns": turns}
         runs[host]["failed"] += run_files(python, name, turns, report) if host == name else []
         if not tested and not runs[host]["failed"]:
             runs[host]["failed"].append("pytest itself")
+    package = package_of(name)
+    version = f"{package} {version_of(python, package)}"
+    date = datetime.now(UTC).date().isoformat()
+    return {host: {**run, "version": version, "date": date} for host, run in runs.items()}
+
+
+def kept_runs() -> dict[str, dict]:
+    """Return the newest results of all frameworks, with what their hosts say now."""
+    runs: dict[str, dict] = {}
+    for name in FRAMEWORKS:
+        runs |= json.loads((ENVIRONMENTS / f"{name}.json").read_text(encoding="utf-8"))
+    for host, run in runs.items():
+        if host not in over_mcp.NAMES:
+            run.update(about(environment(owner(host)), host))
     return runs
 
 
 def run_files(python: Path, name: str, turns: str, report: Path) -> list[str]:
     """Run the how-to page and the own tests of a framework; return what failed."""
     files = {"its how-to page": "test_how_to.py", "its own tests": f"test_{name}.py"}
+    if name in over_mcp.NAMES:
+        files["the line that shows why it has no host"] = "test_over_mcp.py"
     return [
         what
         for what, file in files.items()
@@ -170,6 +188,7 @@ def run_pytest(
     line += ["-o", "addopts=", "-o", "filterwarnings=", "-o", "junit_family=xunit2"]
     line += [f"--junit-xml={report}", "-k", wanted, Path(__file__).with_name(file)]
     environ = {**os.environ, "SATCHEL_ADAPTER": host, "SATCHEL_ADAPTER_TURNS": turns}
+    environ["PYTHONPATH"] = str(ROOT / "src")  # for an environment without Satchel
     done = subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stdout[-6000:], done.stderr[-2000:])
@@ -200,15 +219,14 @@ def environment(name: str) -> Path:
     return python
 
 
-def about(python: Path, host: str, package: str) -> dict:
-    """Return what a host says of itself, and the version of its framework."""
+def about(python: Path, host: str) -> dict:
+    """Return what a host says of itself."""
     code = (
-        "import importlib, json, sys; from importlib.metadata import version; "
+        "import importlib, json, sys; "
         f"sys.path.insert(0, {str(Path(__file__).parent / 'hosts')!r}); "
         f"host = importlib.import_module('{host}_host').Host; "
-        "cannot = {check: (it.reason, it.place(), it.line) for check, it in host.cannot.items()}; "
-        f"print(json.dumps(dict(name=host.name, cannot=cannot, "
-        f"version='{package} ' + version('{package}'))))"
+        "cannot = {check: (it.reason, it.place(), it.lines) for check, it in host.cannot.items()}; "
+        "print(json.dumps(dict(name=host.name, cannot=cannot)))"
     )
     line = [python, "-W", "ignore", "-c", code]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
@@ -243,10 +261,15 @@ def table_of(runs: Mapping[str, dict]) -> str:
             f"`{owner(host)}`",
         )
         for host, run in runs.items()
-        if host not in OVER_MCP
+        if host not in over_mcp.NAMES
     ]
     head = ("agent of", "tested with", "checks passed", "long checks", "in satchel.adapters")
     return markdown(head, rows)
+
+
+def source_of(place: str, lines: str) -> str:
+    """Return where lines stand, and what they say."""
+    return f"`{place}`: `{' '.join(lines.split())}`".replace("|", "\\|")
 
 
 def count(run: Mapping) -> int:
@@ -270,26 +293,32 @@ def page_of(runs: Mapping[str, dict]) -> str:
         ("check", "what it means"),
         [(f"`{name}`", " ".join((check.__doc__ or "").split())) for name, check in CHECKS.items()],
     )
+    agents: dict[tuple[str, ...], list[str]] = {}
+    for run in runs.values():
+        for check, cannot in run["cannot"].items():
+            agents.setdefault((check, *cannot), []).append(run["name"])
     reasons = markdown(
         ("agent of", "check", "reason", "line of source"),
         [
-            (run["name"], f"`{check}`", reason, f"`{place}`: `{line}`".replace("|", "\\|"))
-            for run in runs.values()
-            for check, (reason, place, line) in run["cannot"].items()
+            (", ".join(names), f"`{check}`", reason, source_of(place, lines))
+            for (check, reason, place, lines), names in agents.items()
         ],
     )
-    date = datetime.now(UTC).date().isoformat()
+    date = min(run["date"] for run in runs.values())
     frameworks = table_of(runs)
-    over_mcp = markdown(
-        ("framework", "its page was run with"),
-        [(name, runs[key]["version"]) for key, name in OVER_MCP.items() if key in runs],
+    without_host = markdown(
+        ("framework", "its page was run with", "why there is no adapter in its process", "source"),
+        [
+            (runs[key]["name"], runs[key]["version"], why.reason, source_of(why.module, why.lines))
+            for key, why in over_mcp.WHY.items()
+        ],
     )
     return PAGE.format(
         date=date,
         frameworks=frameworks,
         checks=checks,
         reasons=reasons,
-        over_mcp=over_mcp,
+        without_host=without_host,
     )
 
 

@@ -27,15 +27,17 @@ def test_a_call_that_the_model_did_not_name_is_judged_alone():
     app = Satchel()
     app.register_tool(lambda: "done", name="work", description="Work hard.")
     request = ModelRequest(app.session())
-    assert request.run_sync(ToolCall(name="work"), [ToolCall(name="rest", id="r")]).text == "done"
+    request.message = [ToolCall(name="rest", id="r")]
+    assert request.run_sync(ToolCall(name="work")).text == "done"
     assert not request.needs_approval(ToolCall(name="work"))
 
 
 def test_arguments_that_were_changed_since_the_message_are_those_that_run(app):
     request = ModelRequest(app.session())
-    sent = [ToolCall(name="say", arguments='{"word": "no"}', id="1"), say("other", "2")]
-    assert request.run_sync(say("yes"), sent).text == "said yes"
-    assert request.run_sync(say("other", "2"), sent).text == "said other"
+    sent = ToolCall(name="say", arguments='{"word": "no"}', id="1")
+    request.message = [sent, say("other", "2")]
+    assert request.run_sync(say("yes")).text == "said yes"
+    assert request.run_sync(say("other", "2")).text == "said other"
 
 
 def test_a_message_is_judged_once_though_its_arguments_come_as_text_and_as_data(app):

@@ -81,21 +81,20 @@ class PlainHost:
         if call.name == self.own_tool and self.fault != "ignores a clash":
             model.answers[call.id] = Answered("the host's own")
             return
-        if self.fault == "judges alone":
-            message = ()
+        request.message = () if self.fault == "judges alone" else message
         if self.fault == "checks itself" and not all(
             isinstance(value, int | float | bool) for value in call.arguments.values()
         ):
             model.answers[call.id] = Answered("Error: Argument parsing failed.", True)
             return
         approved = False
-        if self.says is not None and request.needs_approval(call, message):
+        if self.says is not None and request.needs_approval(call):
             self.asks += self.fault != "never asks"
             if not (approved := self.says()):
                 model.answers[call.id] = Answered("refused", True)
                 return
         note = (lambda _: None) if self.fault == "no chunks" else self._noting(model)
-        result = await request.run(call, message, on_chunk=note, approved=approved)
+        result = await request.run(call, on_chunk=note, approved=approved)
         text, is_error = text_only(result), result.is_error
         media = sum(isinstance(block, Image) for block in result.content)
         if self.fault == "pictures are lost":
@@ -148,12 +147,16 @@ def test_each_fault_fails_its_check(fault, check):
         asyncio.run(run_check(PlainHost(fault), check, turns=turns))
 
 
-def test_what_a_framework_cannot_do_has_a_line_of_its_source():
-    line = "return await loop.run_in_executor(None, func_call)"
-    module, _, number = Cannot("it waits", "asyncio.threads", line).place().rpartition(":")
+LAST = "return await loop.run_in_executor(None, func_call)"
+TWO = "func_call = functools.partial(ctx.run, func, *args, **kwargs)\n" + LAST
+
+
+@pytest.mark.parametrize("lines", [LAST, TWO])
+def test_what_a_framework_cannot_do_has_lines_of_its_source(lines):
+    module, _, number = Cannot("it waits", "asyncio.threads", lines).place().rpartition(":")
     assert module == "asyncio.threads"
     source = Path(asyncio.threads.__file__).read_text(encoding="utf-8").splitlines()
-    assert source[int(number) - 1].strip() == line
+    assert source[int(number) - 1].strip() == lines.split("\n")[0]
 
 
 @pytest.mark.parametrize(
@@ -162,3 +165,8 @@ def test_what_a_framework_cannot_do_has_a_line_of_its_source():
 def test_a_line_that_the_framework_no_longer_has_is_noticed(module, says):
     with pytest.raises(AssertionError, match=says):
         Cannot("it waits", module, "return the_answer_of_old()").place()
+
+
+def test_a_line_that_was_added_between_is_noticed():
+    with pytest.raises(AssertionError, match="can the framework do it"):
+        Cannot("it waits", "asyncio.threads", f"loop = events.get_running_loop()\n{LAST}").place()

@@ -19,7 +19,7 @@ from satchel.adapters.model_request import (
     name_of,
     session_of,
 )
-from satchel.provider_messages.message_parts import text_or_parts
+from satchel.provider_messages.message_parts import call_of, text_or_parts
 from satchel.session.session import Session
 from satchel.tools import Audio, Image, ToolCall
 
@@ -39,12 +39,11 @@ class AgentFrameworkProvider(ContextProvider):
 
     def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
         super().__init__("satchel")
-        self._source, self._requests, self._approvals = source, ModelRequests(), approvals
+        self._source, self._requests = source, ModelRequests(approvals=approvals)
 
     async def before_run(self, *, agent: Any, session: Any, context: Any, **_: Any) -> None:
         """Prepare one run: its session, its tools and its middleware."""
-        ours = session_of(self._source, session)
-        steps = StepMiddleware(ours, self._requests, approvals=self._approvals)
+        steps = StepMiddleware(session_of(self._source, session), self._requests)
         # After a restart, only the history has the message whose calls wait for an answer.
         answers = (_calls_in([message]) for message in reversed(context.get_messages()))
         steps.request.message = steps.request.message or next(filter(None, answers), [])
@@ -57,10 +56,8 @@ class AgentFrameworkProvider(ContextProvider):
 class StepMiddleware(ChatMiddleware):
     """Begins a step before each request to the model of one run."""
 
-    def __init__(
-        self, session: Session, requests: ModelRequests, *, approvals: bool = False
-    ) -> None:
-        self._session, self._requests, self._approvals = session, requests, approvals
+    def __init__(self, session: Session, requests: ModelRequests) -> None:
+        self._session, self._requests = session, requests
         self.request = requests.current(session)
 
     def tools(self, own: Iterable[Any]) -> list["AgentFrameworkTool"]:
@@ -82,7 +79,7 @@ class StepMiddleware(ChatMiddleware):
 
         def note(response: Any) -> None:
             request.message = _calls_in(response.messages)
-            for tool in tools if self._approvals else ():
+            for tool in tools:
                 if isinstance(tool, AgentFrameworkTool):
                     tool.ask_for(request.message)
 
@@ -104,8 +101,7 @@ class CallMiddleware(FunctionMiddleware):
         if not isinstance(tool, AgentFrameworkTool):
             await call_next()
             return
-        call_id = context.metadata.get("call_id", "")
-        call = ToolCall(name=tool.name, arguments=dict(context.arguments), id=call_id)
+        call = call_of(tool.name, dict(context.arguments), context.metadata.get("call_id"))
         # The framework asks for all calls of a tool of which one needs approval.
         approved = "approval_response" in context.metadata
         result = await tool.request.run(call, approved=approved)
@@ -119,7 +115,7 @@ class AgentFrameworkTool(FunctionTool):
         super().__init__(
             name=tool.name,
             description=tool.description,
-            input_model=dict(tool.parameters),
+            input_model=tool.parameters,
             func=_not_called,
             approval_mode="never_require",
         )
@@ -128,7 +124,7 @@ class AgentFrameworkTool(FunctionTool):
     def ask_for(self, message: Iterable[ToolCall]) -> None:
         """Have the framework ask before the calls of a message, if one of this tool needs it."""
         calls = [call for call in message if call.name == self.name]
-        if any(self.request.needs_approval(call) for call in calls):
+        if any(map(self.request.must_ask, calls)):
             self.approval_mode = "always_require"
 
 
@@ -138,7 +134,7 @@ def _not_called(**_arguments: Any) -> str:
 
 def _calls_in(messages: Iterable[Any]) -> list[ToolCall]:
     return [
-        ToolCall(name=item.name, arguments=item.arguments or {}, id=item.call_id or "")
+        call_of(item.name, item.arguments, item.call_id)
         for message in messages
         for item in message.contents
         if item.type == "function_call"

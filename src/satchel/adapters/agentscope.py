@@ -14,9 +14,8 @@ from satchel.adapters.model_request import (
     OfferedTool,
     SessionSource,
     name_of,
-    session_of,
 )
-from satchel.provider_messages.message_parts import parts_of
+from satchel.provider_messages.message_parts import call_of, parts_of
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import base64_text
 
@@ -53,7 +52,7 @@ class AgentScopeMiddleware(MiddlewareBase):
         return request.prompt(current_prompt)
 
     async def _begin(self, agent: Any) -> ModelRequest:
-        request = ModelRequest(session_of(self._source, agent))
+        request = ModelRequest(self._source, agent, approvals=self._approvals)
         own = agent.toolkit.own if isinstance(agent.toolkit, ToolkitWithStep) else agent.toolkit
         schemas = await own.get_tool_schemas([group.name for group in own.tool_groups])
         offered = request.tools({name_of(schema) for schema in schemas})
@@ -69,9 +68,9 @@ class AgentScopeMiddleware(MiddlewareBase):
         decision: PermissionDecision = await next_handler(**input_kwargs)
         tool, sent = input_kwargs["tool"], input_kwargs["tool_call"]
         is_open = decision.behavior is PermissionBehavior.ALLOW and sent.state != "allowed"
-        if self._approvals and is_open and isinstance(tool, AgentScopeTool):
+        if is_open and isinstance(tool, AgentScopeTool):
             tool.request.message = tool.request.message or _message_of(agent)
-            if tool.request.needs_approval(_call_of(sent)):
+            if tool.request.must_ask(_call_of(sent)):
                 return PermissionDecision(
                     behavior=PermissionBehavior.ASK, message=f"{sent.name} needs approval"
                 )
@@ -91,9 +90,8 @@ class AgentScopeMiddleware(MiddlewareBase):
         request = tool.request
         # Of a message in which some calls wait for the user, the others are answered before.
         request.message = request.message or _message_of(agent)
-        items: Any = request.stream(_call_of(sent), approved=self._approvals)
         has_sent = False
-        async with aclosing(items):
+        async with aclosing(request.stream(_call_of(sent))) as items:
             async for item in items:
                 is_last = isinstance(item, ToolResult)
                 chunk = _chunk(item, is_repeated=is_last and has_sent)
@@ -153,7 +151,7 @@ class AgentScopeTool(ToolBase):
 
 
 def _call_of(sent: Any) -> ToolCall:
-    return ToolCall(name=sent.name, arguments=sent.input or {}, id=sent.id)
+    return call_of(sent.name, sent.input, sent.id)
 
 
 def _message_of(agent: Any) -> list[ToolCall]:

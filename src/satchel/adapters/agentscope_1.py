@@ -9,8 +9,8 @@ from agentscope.agent import ReActAgent
 from agentscope.message import Base64Source, ImageBlock, TextBlock
 from agentscope.tool import Toolkit, ToolResponse
 
-from satchel.adapters.model_request import ModelRequest, SessionSource, session_of
-from satchel.provider_messages.message_parts import parts_of
+from satchel.adapters.model_request import ModelRequest, SessionSource
+from satchel.provider_messages.message_parts import call_of, parts_of
 from satchel.tools import Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import base64_text
 
@@ -22,20 +22,20 @@ def agent(source: SessionSource, *, toolkit: Any = None, **options: Any) -> Any:
     have agents of their own. The tools of `toolkit` stay. Chunks of a tool are printed messages.
     """
     own = toolkit or Toolkit()
-    made = ReActAgent(toolkit=own, **options)
-    offered = made.toolkit = _toolkit_beside(own)
+    react_agent = ReActAgent(toolkit=own, **options)
+    offered = react_agent.toolkit = _toolkit_beside(own)
 
     def begin(agent: Any, _arguments: Any) -> None:
-        offered.request = ModelRequest(session_of(source, agent))
+        offered.request = ModelRequest(source, agent)
 
     def note_calls(_agent: Any, _arguments: Any, message: Any) -> None:
         offered.request.message = [
             _call_of(block) for block in message.get_content_blocks("tool_use")
         ]
 
-    made.register_instance_hook("pre_reasoning", "satchel", begin)
-    made.register_instance_hook("post_reasoning", "satchel", note_calls)
-    return made
+    react_agent.register_instance_hook("pre_reasoning", "satchel", begin)
+    react_agent.register_instance_hook("post_reasoning", "satchel", note_calls)
+    return react_agent
 
 
 def _toolkit_beside(own: Any) -> Any:
@@ -69,9 +69,8 @@ def _toolkit_beside(own: Any) -> Any:
 async def _responses(request: ModelRequest, call: ToolCall) -> AsyncGenerator[Any, None]:
     """Run a call. A response has all that was said so far, as AgentScope expects."""
     parts: list[Any] = []
-    items: Any = request.stream(call)
     try:
-        async with aclosing(items):
+        async with aclosing(request.stream(call)) as items:
             async for item in items:
                 content = parts_of(item, _shown, _text)
                 if isinstance(item, ToolResult):
@@ -86,7 +85,7 @@ async def _responses(request: ModelRequest, call: ToolCall) -> AsyncGenerator[An
 
 
 def _call_of(block: Any) -> ToolCall:
-    return ToolCall(name=block["name"], arguments=block["input"] or {}, id=block["id"])
+    return call_of(block["name"], block["input"], block["id"])
 
 
 def _text(words: str) -> Any:

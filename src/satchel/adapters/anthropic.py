@@ -4,14 +4,13 @@
 calls until it makes no more. Nothing of Anthropic is imported: the client is yours.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from satchel.adapters.provider_loop import Event, Message, ProviderLibrary, ProviderLoop
+from satchel.adapters.provider_loop import Event, Message, ProviderLoop
 from satchel.provider_messages.message_parts import plain
 from satchel.session.recording import Recording
 from satchel.session.session import Session
-from satchel.session.step import Step
 
 
 async def run_anthropic(
@@ -31,8 +30,9 @@ async def run_anthropic(
     `record` writes the conversation down. The run ends with `SatchelError` after `max_requests`
     requests, by default 100. Other `options` go to `messages.create`.
     """
-    given = {"model": model, "max_tokens": max_tokens, **options}
-    return _text(await _loop(client, session, messages, system, given, record=record).run())
+    options |= {"model": model, "max_tokens": max_tokens}
+    loop = AnthropicLoop(client, session, messages, system=system, record=record, **options)
+    return await loop.run()
 
 
 def run_anthropic_sync(
@@ -47,8 +47,9 @@ def run_anthropic_sync(
     **options: Any,
 ) -> str:
     """Do the same with an `Anthropic` client, without an event loop."""
-    given = {"model": model, "max_tokens": max_tokens, **options}
-    return _text(_loop(client, session, messages, system, given, record=record).run_sync())
+    options |= {"model": model, "max_tokens": max_tokens}
+    loop = AnthropicLoop(client, session, messages, system=system, record=record, **options)
+    return loop.run_sync()
 
 
 def stream_anthropic(
@@ -63,53 +64,31 @@ def stream_anthropic(
     **options: Any,
 ) -> AsyncIterator[Event]:
     """Do the same as `run_anthropic`; yield the model's text, tools' chunks and their results."""
-    given = {"model": model, "max_tokens": max_tokens, **options}
-    return _loop(client, session, messages, system, given, record=record).stream()
+    options |= {"model": model, "max_tokens": max_tokens}
+    loop = AnthropicLoop(client, session, messages, system=system, record=record, **options)
+    return loop.stream()
 
 
-def _loop(
-    client: Any,
-    session: Session,
-    messages: list[Message],
-    system: str | None,
-    options: dict[str, Any],
-    *,
-    record: Recording | None,
-) -> ProviderLoop:
-    library = ProviderLibrary(
-        dialect="anthropic",
-        create=lambda client: client.messages.create,
-        arguments=_arguments,
-        message=_message,
-        stream=_stream,
-    )
-    return ProviderLoop(
-        library=library,
-        client=client,
-        session=session,
-        messages=messages,
-        system=system,
-        options=options,
-        record=record,
-    )
+class AnthropicLoop(ProviderLoop):
+    """A conversation in the Messages API."""
 
+    dialect = "anthropic"
 
-def _arguments(step: Step, messages: Sequence[Message], system: str | None) -> dict[str, Any]:
-    prompt = "\n\n".join(part for part in (system, step.prompt()) if part)
-    return {"messages": list(messages), **({"system": prompt} if prompt else {})}
+    def _send(self, arguments: dict[str, Any]) -> Any:
+        return self._client.messages.create(**arguments)
 
+    async def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[str | Message, None]:
+        async with self._client.messages.stream(**arguments) as stream:
+            async for text in stream.text_stream:
+                yield text
+            yield self._message(await stream.get_final_message())
 
-def _message(response: Any) -> Message:
-    return {"role": "assistant", "content": plain(response.content)}
+    def _prompted(self, prompt: str) -> dict[str, Any]:
+        return {"messages": [*self._messages], **({"system": prompt} if prompt else {})}
 
+    def _message(self, response: Any) -> Message:
+        return {"role": "assistant", "content": plain(response.content)}
 
-def _text(message: Message) -> str:
-    return "".join(part["text"] for part in message["content"] if part.get("type") == "text")
-
-
-async def _stream(client: Any, arguments: dict[str, Any]) -> AsyncGenerator[str | Message, None]:
-    """Yield the text as it comes, and last the whole message."""
-    async with client.messages.stream(**arguments) as stream:
-        async for text in stream.text_stream:
-            yield text
-        yield _message(await stream.get_final_message())
+    def _text(self, message: Message) -> str:
+        parts = message["content"]
+        return "".join(part["text"] for part in parts if part.get("type") == "text")

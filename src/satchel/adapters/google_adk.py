@@ -16,7 +16,7 @@ from satchel.adapters.model_request import (
 )
 from satchel.provider_messages.media_types import TAKEN, media_of
 from satchel.provider_messages.message_formats import calls_in
-from satchel.provider_messages.message_parts import text_only, words_for
+from satchel.provider_messages.message_parts import call_of, text_only, words_for
 from satchel.session.session import Session
 from satchel.tools import ToolCall, ToolResult
 
@@ -36,7 +36,7 @@ class AdkToolset(BaseToolset):
 
     def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
         super().__init__()
-        self._source, self._requests, self._approvals = source, ModelRequests(source), approvals
+        self._source, self._requests = source, ModelRequests(source, approvals=approvals)
         # Otherwise ADK 2.13 asks for the tools once for a whole run.
         self._use_invocation_cache = False
 
@@ -45,7 +45,7 @@ class AdkToolset(BaseToolset):
         if readonly_context is None and not isinstance(self._source, Session):
             return []  # a picture or a card of an agent is drawn: there is no run, so no session
         request = self._requests.begin(readonly_context)
-        return [AdkTool(request, tool, approvals=self._approvals) for tool in request.tools()]
+        return [AdkTool(request, tool) for tool in request.tools()]
 
     async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
         """Add the prompt of the step to the instructions."""
@@ -57,16 +57,16 @@ class AdkToolset(BaseToolset):
 class AdkTool(BaseTool):
     """A tool, with the request that it was offered in."""
 
-    def __init__(self, request: ModelRequest, tool: OfferedTool, *, approvals: bool) -> None:
+    def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:
         super().__init__(name=tool.name, description=tool.description)
-        self._request, self._tool, self._approvals = request, tool, approvals
+        self._request, self._tool = request, tool
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         """Return the schema; ADK's own hook for it has this name."""
         return types.FunctionDeclaration(
             name=self.name,
             description=self.description,
-            parameters_json_schema=dict(self._tool.parameters),
+            parameters_json_schema=self._tool.parameters,
         )
 
     async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
@@ -78,17 +78,16 @@ class AdkTool(BaseTool):
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> dict[str, Any]:
         """Run a call of the step."""
-        call = ToolCall(name=self.name, arguments=args, id=tool_context.function_call_id or "")
-        answer, message = tool_context.tool_confirmation, _message_of(tool_context)
-        if self._approvals and answer is None and self._request.needs_approval(call, message):
+        call = call_of(self.name, args, tool_context.function_call_id)
+        request, answer = self._request, tool_context.tool_confirmation
+        request.message = _message_of(tool_context)
+        if answer is None and request.must_ask(call):
             tool_context.request_confirmation(hint=f"{self.name} needs approval")
             tool_context.actions.skip_summarization = True  # as ADK does for its own tools
             return {"error": "This call waits for the user's confirmation."}
         if answer is not None and not answer.confirmed:
             return {"error": REFUSED}
-        approved = self._approvals and answer is not None
-        result = await self._request.run(call, message, approved=approved)
-        return _response(result)
+        return _response(await request.run(call))
 
 
 def _message_of(tool_context: Any) -> list[ToolCall]:

@@ -54,7 +54,7 @@ class HaystackToolset(Toolset):
         return HaystackToolset(self._source, session_of(self._source, None), selected_tool_names)
 
     def __iter__(self) -> Iterator[Tool]:
-        request = ModelRequest(self._session or session_of(self._source, None))
+        request = ModelRequest(self._session or self._source)
         self._offered = [
             HaystackTool.of(request, tool)
             for tool in request.tools()
@@ -86,23 +86,21 @@ class HaystackTool(Tool):
         """Return the tool for Haystack, blocking and asynchronous."""
 
         def run(**arguments: Any) -> Any:
-            call = request.claim(tool.name, arguments)
-            return _value(request.run_sync(call, approved=call.approved))
+            return _value(request.run_sync(request.claim(tool.name, arguments)))
 
         async def run_async(**arguments: Any) -> Any:
-            call = request.claim(tool.name, arguments)
-            return _value(await request.run(call, approved=call.approved))
+            return _value(await request.run(request.claim(tool.name, arguments)))
 
-        made = cls(
+        haystack_tool = cls(
             name=tool.name,
             description=tool.description or tool.name,
-            parameters=dict(tool.parameters),
+            parameters=tool.parameters,
             function=run,
             async_function=run_async,
             outputs_to_string={"raw_result": True},
         )
-        made.request = lambda: request
-        return made
+        haystack_tool.request = lambda: request
+        return haystack_tool
 
 
 class PromptHook:

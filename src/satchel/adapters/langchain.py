@@ -16,10 +16,11 @@ from satchel.adapters.model_request import (
     REFUSED,
     ModelRequest,
     ModelRequests,
+    OnChunk,
     SessionSource,
     name_of,
 )
-from satchel.provider_messages.message_parts import text_or_parts
+from satchel.provider_messages.message_parts import call_of, text_or_parts
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import base64_text
 
@@ -49,7 +50,7 @@ class LangChainMiddleware(AgentMiddleware):
 
     def __init__(self, source: SessionSource, *, approvals: bool = False) -> None:
         super().__init__()
-        self._requests, self._approvals = ModelRequests(source), approvals
+        self._requests = ModelRequests(source, approvals=approvals)
         # Runs of one session have nothing in common with their calls but the answer's id.
         self._by_answer: OrderedDict[str, ModelRequest] = OrderedDict()
 
@@ -70,7 +71,7 @@ class LangChainMiddleware(AgentMiddleware):
         ours, call = self._decided(request)
         if isinstance(call, ToolMessage):
             return call
-        return _tool_message(call, await ours.run(call, **self._options(request, call)))
+        return _tool_message(call, await ours.run(call, on_chunk=_writer(request, call)))
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Run a call of the step; the host's own tools run as they did."""
@@ -79,26 +80,19 @@ class LangChainMiddleware(AgentMiddleware):
         ours, call = self._decided(request)
         if isinstance(call, ToolMessage):
             return call
-        return _tool_message(call, ours.run_sync(call, **self._options(request, call)))
-
-    def _options(self, request: Any, call: ToolCall) -> dict[str, Any]:
-        """Return how to run a call: its chunks go into the stream of the graph."""
-
-        def write(chunk: Any) -> None:
-            part = {"tool": call.name, "call_id": call.id, "text": chunk.text}
-            request.runtime.stream_writer(part)
-
-        return {"on_chunk": write, "approved": self._approvals, **_context_of(request)}
+        return _tool_message(call, ours.run_sync(call, on_chunk=_writer(request, call)))
 
     def _decided(self, request: Any) -> tuple[ModelRequest, ToolCall | ToolMessage]:
         """Interrupt the graph before a call that needs approval.
 
         Returns the call to run, which a person may have edited, or the answer of a no.
         """
-        answer = request.state["messages"][-1].id or ""
-        ours = self._by_answer.get(answer) or self._requests.current(request.runtime)
+        messages = request.state["messages"]
+        ours = self._by_answer.get(messages[-1].id or "") or self._requests.current(request.runtime)
+        ours.messages = messages
+        ours.message = [_call_of(call) for call in getattr(messages[-1], "tool_calls", ())]
         call = _call_of(request.tool_call)
-        if not (self._approvals and ours.needs_approval(call, **_context_of(request))):
+        if not ours.must_ask(call):
             return ours, call
         asked: dict[str, Any] = {
             "type": "tool_approval",
@@ -162,14 +156,13 @@ def _decided_by(value: Any, call: ToolCall) -> ToolCall | ToolMessage | None:
 
 
 def _call_of(call: Any) -> ToolCall:
-    return ToolCall(name=call["name"], arguments=call["args"], id=call["id"] or "")
+    return call_of(call["name"], call["args"], call["id"])
 
 
-def _context_of(request: Any) -> dict[str, Any]:
-    """Return the conversation, and the calls of the model's last message."""
-    messages = request.state["messages"]
-    calls = [_call_of(call) for call in getattr(messages[-1], "tool_calls", ())]
-    return {"message": calls, "messages": messages}
+def _writer(request: Any, call: ToolCall) -> OnChunk:
+    """Return what puts the chunks of a call into the stream of the graph."""
+    write = request.runtime.stream_writer
+    return lambda chunk: write({"tool": call.name, "call_id": call.id, "text": chunk.text})
 
 
 def _tool_message(call: ToolCall, result: ToolResult) -> ToolMessage:

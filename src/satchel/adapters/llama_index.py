@@ -25,7 +25,7 @@ from satchel.adapters.model_request import (
     OfferedTool,
     session_of,
 )
-from satchel.provider_messages.message_parts import parts_of
+from satchel.provider_messages.message_parts import call_of, parts_of
 from satchel.tools import Image, Text, ToolResult
 from satchel.tools import ToolCall as SatchelCall
 
@@ -63,7 +63,7 @@ class LlamaIndexAgent(FunctionAgent):
     def model_post_init(self, context: Any) -> None:
         """Make what is no field of the agent."""
         super().model_post_init(context)
-        self._requests = ModelRequests()
+        self._requests = ModelRequests(approvals=self.approvals)
 
     async def take_step(
         self, ctx: Any, llm_input: list[Any], tools: Sequence[Any], memory: Any
@@ -96,11 +96,11 @@ class LlamaIndexAgent(FunctionAgent):
         """Run a call of a tool of Satchel."""
         request = self._requests.current(await self._session(ctx), ctx.store)
         request.message = request.message or await self._last_calls(ctx)
-        call = SatchelCall(name=ev.tool_name, arguments=ev.tool_kwargs, id=ev.tool_id)
+        call = call_of(ev.tool_name, ev.tool_kwargs, ev.tool_id)
         # The answer to a question runs this step from its start.
-        refusal = await self._refusal(ctx, request, call) if self.approvals else None
+        refusal = await self._refusal(ctx, call) if request.must_ask(call) else None
         ctx.write_event_to_stream(ev)
-        result = refusal or await request.run(call, approved=self.approvals)
+        result = refusal or await request.run(call)
         event = ToolCallResult(
             tool_name=ev.tool_name,
             tool_kwargs=ev.tool_kwargs,
@@ -121,12 +121,8 @@ class LlamaIndexAgent(FunctionAgent):
                 )
         return []
 
-    async def _refusal(
-        self, ctx: Context, request: ModelRequest, call: SatchelCall
-    ) -> ToolResult | None:
-        """Ask the user before a call that needs approval; return the result of a no."""
-        if not request.needs_approval(call):
-            return None
+    async def _refusal(self, ctx: Context, call: SatchelCall) -> ToolResult | None:
+        """Ask the user before a call; return the result of a no."""
         question = InputRequiredEvent(
             prefix=f"{call.name} needs approval",
             tool_id=call.id,
@@ -144,8 +140,8 @@ class LlamaIndexAgent(FunctionAgent):
         return ToolResult(content=(Text(REFUSED),), is_error=True, error_code="denied")
 
     async def _session(self, ctx: Any) -> Any:
-        found = self.source(ctx) if callable(self.source) else self.source
-        return session_of(await found if inspect.isawaitable(found) else found, ctx)
+        session = self.source(ctx) if callable(self.source) else self.source
+        return session_of(await session if inspect.isawaitable(session) else session, ctx)
 
 
 class LlamaIndexWorkflow(AgentWorkflow):
@@ -179,15 +175,12 @@ class SchemaMetadata(ToolMetadata):
 def _described(tool: OfferedTool) -> FunctionTool:
     """Return a tool for the model to read; the agent's step `call_tool` runs the calls."""
     metadata = SchemaMetadata(name=tool.name, description=tool.description)
-    metadata.schema = dict(tool.parameters)
+    metadata.schema = tool.parameters
     return FunctionTool(_not_called, metadata)
 
 
 def _calls_of(calls: Sequence[Any]) -> list[SatchelCall]:
-    return [
-        SatchelCall(name=call.tool_name, arguments=call.tool_kwargs, id=call.tool_id)
-        for call in calls
-    ]
+    return [call_of(call.tool_name, call.tool_kwargs, call.tool_id) for call in calls]
 
 
 def _not_called(**_arguments: Any) -> None:

@@ -2,10 +2,10 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing, suppress
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from satchel.lazy_dataclass import dataclass
@@ -44,61 +44,55 @@ class OfferedTool:
 
     name: str
     description: str
-    parameters: Mapping[str, Any]
+    parameters: dict[str, Any]
     """JSON Schema, of type object."""
 
     def function(self) -> dict[str, Any]:
         """Return the schema that OpenAI's Chat Completions and several frameworks take."""
-        function = {
-            "name": self.name,
-            "description": self.description,
-            "parameters": dict(self.parameters),
-        }
-        return {"type": "function", "function": function}
+        names = {"name": self.name, "description": self.description}
+        return {"type": "function", "function": {**names, "parameters": self.parameters}}
 
 
 class ModelRequest:
     """One request to a model: the tools and the prompt of one step, and the calls of the answer.
 
     A framework that asks for the tools first and runs calls later keeps this object until then, so
-    that all are of the same step.
+    that all are of the same step. `source` and `context` are as in `session_of`.
     """
 
-    def __init__(self, session: Session) -> None:
-        self.step: Step = session.step()
+    def __init__(
+        self, source: SessionSource, context: Any = None, *, approvals: bool = False
+    ) -> None:
+        self.step: Step = session_of(source, context).step()
+        self._approvals = approvals
+        """Whether the framework asks its user before each call for which `must_ask` is true."""
+        self.message: Sequence[ToolCall] = ()
+        """All calls of the model's answer, as rules may be about several.
+
+        A call that is not in it is judged alone.
+        """
+        self.messages: Sequence[Any] = ()
+        """The conversation, for tools that read `ToolContext.messages`."""
         self._lock = Lock()  # frameworks without a loop run calls in threads
         self._plan: StepPlan | None = None
         self._claimed: set[str] = set()
-        self.message: Sequence[ToolCall] = ()
-        """All calls of the model's answer, where a framework reports them before it runs them."""
 
     def prompt(self, before: str | None = None) -> str:
         """Return the prompt of the step, after the host's own."""
-        return "\n\n".join(part for part in (before, self.step.prompt()) if part)
+        return joined(before, self.step.prompt())
 
     def tools(self, taken: Collection[str] = ()) -> list[OfferedTool]:
         """Return the tools. One with a name in `taken`, the host's own, is left out and logged."""
         return [
-            OfferedTool(schema["name"], schema.get("description", ""), schema["inputSchema"])
+            OfferedTool(schema["name"], schema.get("description", ""), {**schema["inputSchema"]})
             for schema in not_taken(self.step.schemas("mcp"), taken)
         ]
 
     async def run(
-        self,
-        call: ToolCall,
-        message: Sequence[ToolCall] = (),
-        *,
-        on_chunk: OnChunk | None = None,
-        approved: bool = False,
-        messages: Sequence[Any] = (),
+        self, call: ToolCall, *, approved: bool = False, on_chunk: OnChunk | None = None
     ) -> ToolResult:
-        """Run a call of the model's answer.
-
-        `message` has all calls of the answer, as rules may be about several. Without it and without
-        `self.message`, the call is judged alone.
-        """
-        items: Any = self.stream(call, message, approved=approved, messages=messages)
-        async with aclosing(items):
+        """Run a call of the model's answer; `approved` says that the user has approved it."""
+        async with aclosing(self.stream(call, approved=approved)) as items:
             async for item in items:
                 if isinstance(item, ToolResult):
                     return item
@@ -106,76 +100,69 @@ class ModelRequest:
                     on_chunk(item)
         raise AssertionError("a call yields a result last")
 
+    def run_sync(
+        self, call: ToolCall, *, approved: bool = False, on_chunk: OnChunk | None = None
+    ) -> ToolResult:
+        """Run a call as `run` does, for frameworks without an event loop."""
+        plan, place = self._planned(call)
+        is_approved = approved or call.approved or self._approvals
+        for item in plan.stream_sync(place, approved=is_approved):
+            if isinstance(item, ToolResult):
+                return item
+            if on_chunk is not None:
+                on_chunk(item)
+        raise AssertionError("a call yields a result last")
+
     def stream(
-        self,
-        call: ToolCall,
-        message: Sequence[ToolCall] = (),
-        *,
-        approved: bool = False,
-        messages: Sequence[Any] = (),
-    ) -> AsyncIterator[ToolChunk | ToolResult]:
+        self, call: ToolCall, *, approved: bool = False
+    ) -> AsyncGenerator[ToolChunk | ToolResult, None]:
         """Run a call as `run` does; yield each chunk, and last the result."""
-        plan, place = self._place(call, list(message or self.message), messages)
-        return plan.stream(place, approved=approved)
+        plan, place = self._planned(call)
+        items = plan.stream(place, approved=approved or call.approved or self._approvals)
+        return cast("AsyncGenerator[ToolChunk | ToolResult, None]", items)
+
+    def must_ask(self, call: ToolCall) -> bool:
+        """Return whether the framework has to ask its user before a call."""
+        return self._approvals and self.needs_approval(call)
+
+    def needs_approval(self, call: ToolCall) -> bool:
+        """Return whether `approve` would ask before a call.
+
+        Its whole message is judged, as when it runs: a call that is refused alone may run in it.
+        """
+        plan, place = self._planned(call)
+        return plan.needs_approval(place)
 
     def claim(self, name: str, arguments: Mapping[str, Any]) -> ToolCall:
         """Return the call of the message for a framework that gives no id of a call.
 
         Of equal calls, each is returned once.
         """
-        wanted = ToolCall(name=name, arguments=dict(arguments))
+        claimed = ToolCall(name=name, arguments=dict(arguments))
         with self._lock:
             for call in self.message:
-                is_equal = call.name == name and _arguments(call) == _arguments(wanted)
-                if is_equal and call.id not in self._claimed:
+                if call.id not in self._claimed and _wish(call)[1:] == _wish(claimed)[1:]:
                     self._claimed.add(call.id)
                     return call
-        return wanted
+        return claimed
 
-    def needs_approval(
-        self, call: ToolCall, message: Sequence[ToolCall] = (), *, messages: Sequence[Any] = ()
-    ) -> bool:
-        """Return whether `approve` would ask before a call.
-
-        Its whole message is judged, as when it runs: a call that is refused alone may run in it.
-        """
-        plan, place = self._place(call, list(message or self.message), messages)
-        return plan.needs_approval(place)
-
-    def run_sync(
-        self,
-        call: ToolCall,
-        message: Sequence[ToolCall] = (),
-        *,
-        on_chunk: OnChunk | None = None,
-        approved: bool = False,
-        messages: Sequence[Any] = (),
-    ) -> ToolResult:
-        """Run a call as `run` does, for frameworks without an event loop."""
-        plan, place = self._place(call, list(message or self.message), messages)
-        if on_chunk is None:
-            return plan.run_sync(place, approved=approved)
-        for item in plan.stream_sync(place, approved=approved):
-            if isinstance(item, ToolResult):
-                return item
-            on_chunk(item)
-        raise AssertionError("a call yields a result last")
-
-    def _place(
-        self, call: ToolCall, message: list[ToolCall], messages: Sequence[Any]
-    ) -> tuple[StepPlan, int]:
-        """Return the plan of a message, made once, and the place of the call in it."""
+    def _planned(self, call: ToolCall) -> tuple[StepPlan, int]:
+        """Return the plan of the message, made once, and the place of the call in it."""
         # A person or another part of the framework may have changed the arguments meanwhile: what
         # the framework asks for now is run, not what the model sent.
-        calls = [call if _is_changed(item, call) else item for item in message]
-        if not any(_is_same(item, call) for item in calls):
-            calls = [call]
+        calls = [call if _is_same(item, call) else item for item in self.message]
+        calls = calls if call in calls else [call]
         with self._lock:
             plan = self._plan
-            if plan is None or list(plan.calls) != calls:
-                context = ToolContext(messages=messages)
+            if plan is None or [*map(_wish, plan.calls)] != [*map(_wish, calls)]:
+                context = ToolContext(messages=self.messages)
                 self._plan = plan = self.step.plan(calls, context=context)
-        return plan, next(at for at, item in enumerate(calls) if _is_same(item, call))
+        return plan, next(at for at, item in enumerate(plan.calls) if _is_same(item, call))
+
+
+def joined(*texts: str | None) -> str:
+    """Return the parts of a prompt that are not empty as one text."""
+    return "\n\n".join(text for text in texts if text)
 
 
 def name_of(tool: Any) -> str:
@@ -206,8 +193,10 @@ class ModelRequests:
     at once in one session share a request.
     """
 
-    def __init__(self, source: SessionSource = lambda session: session) -> None:
-        self._source = source
+    def __init__(
+        self, source: SessionSource = lambda session: session, *, approvals: bool = False
+    ) -> None:
+        self._source, self._approvals = source, approvals
         self._by_run: WeakKeyDictionary[Any, ModelRequest] = WeakKeyDictionary()
 
     def begin(self, context: Any, run: Any = None) -> ModelRequest:
@@ -215,7 +204,7 @@ class ModelRequests:
         session = session_of(self._source, context)
         # An answer may resume a run under another object: then the session has its message.
         before = self._by_run.get(session if run is None else run) or self._by_run.get(session)
-        request = self._by_run[session] = ModelRequest(session)
+        request = self._by_run[session] = ModelRequest(session, approvals=self._approvals)
         if run is not None:
             self._by_run[run] = request
         # A run that an approval resumes asks for the tools again before it makes the calls.
@@ -228,21 +217,13 @@ class ModelRequests:
         return self._by_run.get(key) or self.begin(context, run)
 
 
-def _is_changed(sent: ToolCall, call: ToolCall) -> bool:
-    """Return whether a call of a message was sent with another name or other arguments."""
-    if not _is_same(sent, call):
-        return False
-    return sent.name != call.name or _arguments(sent) != _arguments(call)
-
-
-def _arguments(call: ToolCall) -> Any:
-    """Return the arguments as data, for a comparison; a text that is no JSON stays one."""
-    if not isinstance(call.arguments, str):
-        return dict(call.arguments)
-    try:
-        return json.loads(call.arguments or "{}")
-    except ValueError:
-        return call.arguments
+def _wish(call: ToolCall) -> tuple[str, str, Any]:
+    """Return id, name and arguments for a comparison; a text that is no JSON stays one."""
+    arguments: Any = call.arguments
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            arguments = json.loads(arguments or "{}")
+    return call.id, call.name, arguments
 
 
 def _is_same(one: ToolCall, other: ToolCall) -> bool:

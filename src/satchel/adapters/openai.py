@@ -4,14 +4,13 @@
 until it makes no more. Nothing of OpenAI is imported: the client is yours.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from satchel.adapters.provider_loop import Event, Message, ProviderLibrary, ProviderLoop
+from satchel.adapters.provider_loop import Event, Message, ProviderLoop
 from satchel.provider_messages.message_parts import plain
 from satchel.session.recording import Recording
 from satchel.session.session import Session
-from satchel.session.step import Step
 
 
 async def run_openai(
@@ -31,8 +30,9 @@ async def run_openai(
     `SatchelError` after `max_requests` requests, by default 100. Other `options` go to
     `chat.completions.create`.
     """
-    loop = _loop(client, session, messages, system, {"model": model, **options}, record=record)
-    return _text(await loop.run())
+    options |= {"model": model}
+    loop = OpenAILoop(client, session, messages, system=system, record=record, **options)
+    return await loop.run()
 
 
 def run_openai_sync(
@@ -46,8 +46,9 @@ def run_openai_sync(
     **options: Any,
 ) -> str:
     """Do the same with an `OpenAI` client, without an event loop."""
-    loop = _loop(client, session, messages, system, {"model": model, **options}, record=record)
-    return _text(loop.run_sync())
+    options |= {"model": model}
+    loop = OpenAILoop(client, session, messages, system=system, record=record, **options)
+    return loop.run_sync()
 
 
 def stream_openai(
@@ -61,65 +62,45 @@ def stream_openai(
     **options: Any,
 ) -> AsyncIterator[Event]:
     """Do the same as `run_openai`; yield the model's text, the tools' chunks and their results."""
-    return _loop(
-        client, session, messages, system, {"model": model, **options}, record=record
-    ).stream()
+    options |= {"model": model}
+    loop = OpenAILoop(client, session, messages, system=system, record=record, **options)
+    return loop.stream()
 
 
-def _loop(
-    client: Any,
-    session: Session,
-    messages: list[Message],
-    system: str | None,
-    options: dict[str, Any],
-    *,
-    record: Recording | None,
-) -> ProviderLoop:
-    library = ProviderLibrary(
-        dialect="openai",
-        create=lambda client: client.chat.completions.create,
-        arguments=_arguments,
+class OpenAILoop(ProviderLoop):
+    """A conversation in Chat Completions."""
+
+    dialect = "openai"
+
+    def _send(self, arguments: dict[str, Any]) -> Any:
+        return self._client.chat.completions.create(**arguments)
+
+    async def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[str | Message, None]:
+        message: Message = {"role": "assistant", "content": None}
+        calls: list[tuple[int | None, Message]] = []
+        async for chunk in await self._send({**arguments, "stream": True}):
+            for choice in chunk.choices[:1]:
+                delta = plain(choice.delta) or {}
+                for piece in delta.pop("tool_calls", ()):
+                    _add_piece(calls, piece)
+                delta.pop("role", None)
+                _add(message, delta)
+                if text := self._text(delta):
+                    yield text
+        if calls:
+            message["tool_calls"] = [call for _, call in calls]
+        yield message
+
+    def _prompted(self, prompt: str) -> dict[str, Any]:
+        first = [{"role": "system", "content": prompt}] if prompt else []
+        return {"messages": [*first, *self._messages]}
+
+    def _message(self, response: Any) -> Message:
         # Some servers that copy this interface refuse a message without `content`.
-        message=lambda response: {"content": None, **plain(response.choices[0].message)},
-        stream=_stream,
-    )
-    return ProviderLoop(
-        library=library,
-        client=client,
-        session=session,
-        messages=messages,
-        system=system,
-        options=options,
-        record=record,
-    )
+        return {"content": None, **plain(response.choices[0].message)}
 
-
-def _arguments(step: Step, messages: Sequence[Message], system: str | None) -> dict[str, Any]:
-    prompt = "\n\n".join(part for part in (system, step.prompt()) if part)
-    first = [{"role": "system", "content": prompt}] if prompt else []
-    return {"messages": [*first, *messages]}
-
-
-def _text(message: Message) -> str:
-    return str(message.get("content") or message.get("refusal") or "")
-
-
-async def _stream(client: Any, arguments: dict[str, Any]) -> AsyncGenerator[str | Message, None]:
-    """Yield the text as it comes, and last the message that the pieces make."""
-    message: Message = {"role": "assistant", "content": None}
-    calls: list[tuple[int | None, Message]] = []
-    async for chunk in await client.chat.completions.create(**arguments, stream=True):
-        for choice in chunk.choices[:1]:
-            delta = plain(choice.delta) or {}
-            for piece in delta.pop("tool_calls", ()):
-                _add_piece(calls, piece)
-            delta.pop("role", None)
-            _add(message, delta)
-            if text := _text(delta):
-                yield text
-    if calls:
-        message["tool_calls"] = [call for _, call in calls]
-    yield message
+    def _text(self, message: Message) -> str:
+        return str(message.get("content") or message.get("refusal") or "")
 
 
 def _add(whole: Message, delta: Message) -> None:

@@ -22,8 +22,8 @@ from satchel.adapters.model_request import (
     SessionSource,
 )
 from satchel.provider_messages.message_formats import calls_in
-from satchel.provider_messages.message_parts import data_url, text_or_parts
-from satchel.tools import Image, ToolCall
+from satchel.provider_messages.message_parts import call_of, data_url, text_or_parts
+from satchel.tools import Image
 
 
 def agent(source: SessionSource, *, approvals: bool = False, **options: Any) -> "OpenAIAgent":
@@ -33,7 +33,7 @@ def agent(source: SessionSource, *, approvals: bool = False, **options: Any) -> 
     `Runner.run`. With `approvals`, a call that needs approval interrupts the run, as the SDK does
     for its own tools; use it with `approve()`.
     """
-    return OpenAIAgent(**options, requests=ModelRequests(source), approvals=approvals)
+    return OpenAIAgent(**options, requests=ModelRequests(source, approvals=approvals))
 
 
 @dataclass
@@ -41,7 +41,6 @@ class OpenAIAgent(Agent[Any]):
     """An agent whose tools and prompt are those of a new step in each turn."""
 
     requests: ModelRequests = field(default_factory=ModelRequests)
-    approvals: bool = False
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; hooks of a new agent, of `clone` and of later all note the answers."""
@@ -54,7 +53,7 @@ class OpenAIAgent(Agent[Any]):
         own = await super().get_all_tools(run_context)
         request = self.requests.begin(run_context, run_context)
         offered = request.tools({tool.name for tool in own})
-        return [*own, *(self._tool(request, tool) for tool in offered)]
+        return [*own, *(_tool(request, tool) for tool in offered)]
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
         """Return the agent's own instructions and the prompt of the step."""
@@ -80,26 +79,6 @@ class OpenAIAgent(Agent[Any]):
             return None  # the words of the SDK
         return (await request.run(calls[0])).text
 
-    def _tool(self, request: ModelRequest, tool: OfferedTool) -> FunctionTool:
-        async def invoke(context: Any, arguments: str) -> Any:
-            call = ToolCall(name=tool.name, arguments=arguments, id=context.tool_call_id)
-            # The SDK calls a tool only after its own question was answered with yes.
-            result = await request.run(call, approved=self.approvals)
-            return text_or_parts(result, _shown, lambda words: ToolOutputText(text=words))
-
-        async def needs_approval(_context: Any, arguments: Any, call_id: str) -> bool:
-            call = ToolCall(name=tool.name, arguments=arguments, id=call_id)
-            return self.approvals and request.needs_approval(call)
-
-        return FunctionTool(
-            name=tool.name,
-            description=tool.description,
-            params_json_schema=dict(tool.parameters),
-            on_invoke_tool=invoke,
-            strict_json_schema=False,
-            needs_approval=needs_approval,
-        )
-
 
 class NotingHooks(AgentHooks[Any]):
     """The host's hooks, which also note the calls of each answer."""
@@ -118,6 +97,24 @@ class NotingHooks(AgentHooks[Any]):
         request = agent.requests.current(context, context)
         request.message = calls_in(response.output, "openai-responses")
         await self.inner.on_llm_end(context, agent, response)
+
+
+def _tool(request: ModelRequest, tool: OfferedTool) -> FunctionTool:
+    async def invoke(context: Any, arguments: str) -> Any:
+        result = await request.run(call_of(tool.name, arguments, context.tool_call_id))
+        return text_or_parts(result, _shown, lambda words: ToolOutputText(text=words))
+
+    async def needs_approval(_context: Any, arguments: Any, call_id: str) -> bool:
+        return request.must_ask(call_of(tool.name, arguments, call_id))
+
+    return FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=tool.parameters,
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+        needs_approval=needs_approval,
+    )
 
 
 def _shown(block: Image) -> ToolOutputImage:

@@ -1,13 +1,13 @@
 """A whole agent over a provider's own library: requests, calls and results until it is done."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from satchel.adapters.model_request import name_of, not_taken
+from satchel.adapters.model_request import joined, name_of, not_taken
 from satchel.errors import SatchelError
-from satchel.lazy_dataclass import dataclass
 from satchel.provider_messages.message_formats import calls_in, result_messages
 from satchel.session.recording import Recording
 from satchel.session.session import Session
@@ -23,76 +23,79 @@ Event = str | Item
 """What a stream yields: pieces of the model's text, chunks of tools, and their results."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderLibrary:
-    """How a provider's library is asked and answers."""
-
-    dialect: str
-    create: Callable[[Any], Callable[..., Any]]
-    """Returns the method of a client that sends a request."""
-    arguments: Callable[[Step, Sequence[Message], str | None], dict[str, Any]]
-    """Returns the arguments of that method: prompt and messages."""
-    message: Callable[[Any], Message]
-    """Returns the model's message in a response, as it is sent back."""
-    stream: Callable[[Any, dict[str, Any]], AsyncGenerator[str | Message, None]]
-    """Sends a request; yields the text as it comes, and last the model's message."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderLoop:
+class ProviderLoop(ABC):
     """One conversation with a model; `messages` grows by whole turns.
 
     An answer and the results of its calls are added together, so a run that is cancelled in between
     leaves messages that a provider takes.
     """
 
-    library: ProviderLibrary
-    client: Any
-    session: Session
-    messages: list[Message]
-    system: str | None
-    options: dict[str, Any]
-    """Those of the library, and `max_requests`."""
-    record: Recording | None = None
-    """What writes the conversation down, if the host wants that."""
+    dialect = ""
 
-    async def run(self) -> Message:
-        """Ask and call until the model makes no more calls; return its last message."""
-        self._record_question()
-        for _ in range(self._max_requests):
-            step = self.session.step()
-            response = await self.library.create(self.client)(**self._arguments(step))
-            message, calls = self._read(response)
-            results = await step.execute(calls)
-            if self._add(step, message, calls, results):
-                return message
+    def __init__(
+        self,
+        client: Any,
+        session: Session,
+        messages: list[Message],
+        *,
+        system: str | None,
+        record: Recording | None,
+        max_requests: int = MAX_REQUESTS,
+        **options: Any,
+    ) -> None:
+        self._client, self._session, self._messages = client, session, messages
+        self._system, self._record = system, record
+        self._max_requests, self._options = max_requests, options
+
+    @abstractmethod
+    def _send(self, arguments: dict[str, Any]) -> Any:
+        """Return the response to a request; with an asynchronous client, something to await."""
+
+    @abstractmethod
+    def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[str | Message, None]:
+        """Send a request; yield the text as it comes, and last the model's message."""
+
+    @abstractmethod
+    def _prompted(self, prompt: str) -> dict[str, Any]:
+        """Return the arguments for the messages and a prompt, which may be empty."""
+
+    @abstractmethod
+    def _message(self, response: Any) -> Message:
+        """Return the model's message in a response, as it is sent back."""
+
+    @abstractmethod
+    def _text(self, message: Message) -> str:
+        """Return the text of the model's message."""
+
+    async def run(self) -> str:
+        """Ask and call until the model makes no more calls; return its last text."""
+        for step in self._steps():
+            message = self._message(await self._send(self._arguments(step)))
+            calls = calls_in(message, self.dialect)
+            if self._add(step, message, calls, await step.execute(calls)):
+                return self._text(message)
         raise self._no_end()
 
-    def run_sync(self) -> Message:
+    def run_sync(self) -> str:
         """Do the same without an event loop, with the provider's blocking client."""
-        self._record_question()
-        for _ in range(self._max_requests):
-            step = self.session.step()
-            response = self.library.create(self.client)(**self._arguments(step))
-            message, calls = self._read(response)
-            results = step.execute_sync(calls) if calls else []
-            if self._add(step, message, calls, results):
-                return message
+        for step in self._steps():
+            message = self._message(self._send(self._arguments(step)))
+            calls = calls_in(message, self.dialect)
+            if self._add(step, message, calls, step.execute_sync(calls) if calls else []):
+                return self._text(message)
         raise self._no_end()
 
     async def stream(self) -> AsyncIterator[Event]:
         """Do the same, and yield the model's text, the tools' chunks and their results."""
-        self._record_question()
         message: Message = {}
-        for _ in range(self._max_requests):
-            step = self.session.step()
-            async with aclosing(self.library.stream(self.client, self._arguments(step))) as pieces:
+        for step in self._steps():
+            async with aclosing(self._stream(self._arguments(step))) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, str):
                         yield piece
                     else:
                         message = piece
-            calls = calls_in(message, self.library.dialect)
+            calls = calls_in(message, self.dialect)
             results: dict[int, ToolResult] = {}
             async with aclosing(stream_calls(step, calls)) as items:
                 async for place, item in items:
@@ -103,9 +106,14 @@ class ProviderLoop:
                 return
         raise self._no_end()
 
-    @property
-    def _max_requests(self) -> int:
-        return int(self.options.get("max_requests", MAX_REQUESTS))
+    def _steps(self) -> Iterator[Step]:
+        """Record what was said since the model's last message; yield a step for each request."""
+        if self._record is not None:
+            roles = [message.get("role") for message in self._messages]
+            answered = len(roles) - roles[::-1].index("assistant") if "assistant" in roles else 0
+            self._record.add_messages(self._messages[answered:])
+        for _ in range(self._max_requests):
+            yield self._session.step()
 
     def _no_end(self) -> SatchelError:
         return SatchelError(
@@ -113,34 +121,22 @@ class ProviderLoop:
             fix="set max_requests to a greater number, or run again with the same messages",
         )
 
-    def _record_question(self) -> None:
-        """Record what was said since the model's last message."""
-        if self.record is not None:
-            roles = [message.get("role") for message in self.messages]
-            answered = len(roles) - roles[::-1].index("assistant") if "assistant" in roles else 0
-            self.record.add_messages(self.messages[answered:])
-
     def _arguments(self, step: Step) -> dict[str, Any]:
-        given = {**self.library.arguments(step, self.messages, self.system), **self.options}
-        given.pop("max_requests", None)
+        arguments = {**self._prompted(joined(self._system, step.prompt())), **self._options}
         # The host's own tools are those that the provider runs, such as a web search.
-        own = [*self.options.get("tools", ())]
-        tools = own + not_taken(step.schemas(self.library.dialect), [*map(name_of, own)])
-        return {**given, "tools": tools} if tools else given
-
-    def _read(self, response: Any) -> tuple[Message, list[ToolCall]]:
-        message = self.library.message(response)
-        return message, calls_in(message, self.library.dialect)
+        own = [*self._options.get("tools", ())]
+        tools = own + not_taken(step.schemas(self.dialect), [*map(name_of, own)])
+        return {**arguments, "tools": tools} if tools else arguments
 
     def _add(
         self, step: Step, message: Message, calls: list[ToolCall], results: list[ToolResult]
     ) -> bool:
         """Add a turn to the messages; return whether it was the last."""
-        if self.record is not None:
-            self.record.add_step(step)
-            self.record.add_messages([message])
-            self.record.add_calls(calls, results)
-        self.messages.extend([message, *result_messages(calls, results, self.library.dialect)])
+        if self._record is not None:
+            self._record.add_step(step)
+            self._record.add_messages([message])
+            self._record.add_calls(calls, results)
+        self._messages.extend([message, *result_messages(calls, results, self.dialect)])
         return not calls
 
 

@@ -1,5 +1,6 @@
 """Skills and tools for agents of pydantic-ai: `Agent(model, toolsets=[toolset(session)])`."""
 
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import from_json
 
 from satchel.adapters.model_request import ModelRequest, SessionSource, session_of
-from satchel.provider_messages.message_parts import text_only, text_or_parts
+from satchel.provider_messages.message_parts import call_of, text_only, text_or_parts
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 
 _OWN_NAME = "satchel_name"
@@ -54,7 +55,7 @@ class PydanticAIToolset(AbstractToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Begin a step: this is asked first, once for each request to the model."""
-        request = self._request = ModelRequest(session_of(self._source, ctx))
+        request = self._request = ModelRequest(self._source, ctx, approvals=self._approvals)
         return {
             item.name: PydanticAITool(
                 toolset=self,
@@ -63,7 +64,7 @@ class PydanticAIToolset(AbstractToolset[Any]):
                 tool_def=ToolDefinition(
                     name=item.name,
                     description=item.description,
-                    parameters_json_schema=dict(item.parameters),
+                    parameters_json_schema=item.parameters,
                     metadata={_OWN_NAME: item.name},
                 ),
                 request=request,
@@ -73,26 +74,23 @@ class PydanticAIToolset(AbstractToolset[Any]):
 
     async def get_instructions(self, ctx: RunContext[Any]) -> str:
         """Return the prompt of the step."""
-        request = self._request or ModelRequest(session_of(self._source, ctx))
-        return request.prompt()
+        return (self._request or ModelRequest(self._source, ctx)).prompt()
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """Run a call of the step that offered the tool. Raises `ToolFailed` for a failure."""
         assert isinstance(tool, PydanticAITool)
-        arguments = tool_args.get(_UNREAD, tool_args)
-        call = ToolCall(name=name, arguments=arguments, id=ctx.tool_call_id or "")
+        call = call_of(name, tool_args.get(_UNREAD, tool_args), ctx.tool_call_id)
         request, approved = tool.request, ctx.tool_call_approved
-        message = _calls_in(ctx, call)
-        must_ask = self._approvals and not approved
-        if must_ask and request.needs_approval(call, message, messages=ctx.messages):
+        request.message, request.messages = _calls_in(ctx, call), ctx.messages
+        if not approved and request.must_ask(call):
             raise ApprovalRequired
-        items = request.stream(call, message, messages=ctx.messages, approved=approved)
-        async for item in items:
-            if isinstance(item, ToolResult):
-                return _value_of(item)
-            await ctx.emit(ToolChunkEvent(text=item.text))
+        async with aclosing(request.stream(call, approved=approved)) as items:
+            async for item in items:
+                if isinstance(item, ToolResult):
+                    return _value_of(item)
+                await ctx.emit(ToolChunkEvent(text=item.text))
         raise AssertionError("a call yields a result last")
 
 
@@ -125,11 +123,7 @@ def _calls_in(ctx: RunContext[Any], call: ToolCall) -> list[ToolCall]:
         parts = [part for part in message.parts if part.part_kind == "tool-call"]
         if any(part.tool_call_id == call.id for part in parts):
             return [
-                ToolCall(
-                    name=_own_name(ctx, part.tool_name),
-                    arguments=part.args or {},
-                    id=part.tool_call_id,
-                )
+                call_of(_own_name(ctx, part.tool_name), part.args, part.tool_call_id)
                 for part in parts
             ]
     return []

@@ -4,9 +4,8 @@ from typing import Any
 
 from smolagents import Tool, ToolCallingAgent
 
-from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
-from satchel.provider_messages.message_parts import text_only
-from satchel.tools import ToolCall
+from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource
+from satchel.provider_messages.message_parts import call_of, text_only
 
 
 def agent(source: SessionSource, **options: Any) -> "SmolagentsAgent":
@@ -15,9 +14,9 @@ def agent(source: SessionSource, **options: Any) -> "SmolagentsAgent":
     A function as `source` gets the agent. An agent of smolagents has one conversation, so users
     have agents of their own.
     """
-    made = SmolagentsAgent(**{"tools": [], **options})
-    made.source = source
-    return made
+    new_agent = SmolagentsAgent(**{"tools": [], **options})
+    new_agent.source = source
+    return new_agent
 
 
 class SmolagentsAgent(ToolCallingAgent):
@@ -30,7 +29,7 @@ class SmolagentsAgent(ToolCallingAgent):
     def write_memory_to_messages(self, summary_mode: bool = False) -> list[Any]:
         """Begin a step: the agent writes its messages first, then it reads its tools."""
         messages: list[Any] = super().write_memory_to_messages(summary_mode)
-        request = self.request = ModelRequest(session_of(self.source, self))
+        request = self.request = ModelRequest(self.source, self)
         own = {
             name: tool for name, tool in self.tools.items() if not isinstance(tool, SmolagentsTool)
         }
@@ -45,7 +44,7 @@ class SmolagentsAgent(ToolCallingAgent):
         """Note all calls of the answer, as rules may be about several; then run them."""
         if self.request is not None:
             self.request.message = [
-                ToolCall(name=call.function.name, arguments=call.function.arguments, id=call.id)
+                call_of(call.function.name, call.function.arguments, call.id)
                 for call in chat_message.tool_calls
             ]
         return super().process_tool_calls(chat_message, memory_step)
@@ -57,8 +56,8 @@ class SmolagentsAgent(ToolCallingAgent):
         """
         if self.request is None or not isinstance(self.tools.get(tool_name), SmolagentsTool):
             return super().execute_tool_call(tool_name, arguments)
-        given = arguments if isinstance(arguments, dict) else {}
-        return text_only(self.request.run_sync(self.request.claim(tool_name, given)))
+        call = self.request.claim(tool_name, arguments if isinstance(arguments, dict) else {})
+        return text_only(self.request.run_sync(call))
 
 
 class SmolagentsTool(Tool):

@@ -20,9 +20,8 @@ from satchel.adapters.model_request import (
     ModelRequest,
     OfferedTool,
     SessionSource,
-    session_of,
 )
-from satchel.provider_messages.message_parts import parts_of
+from satchel.provider_messages.message_parts import call_of, parts_of
 from satchel.tools import Image, ToolCall, ToolResult
 
 
@@ -62,13 +61,14 @@ class StrandsPlugin(Plugin):
 
     def _begin(self, event: Any) -> ModelRequest:
         agent = event.agent
-        request = self._requests[agent] = ModelRequest(session_of(self._source, event))
+        request = ModelRequest(self._source, event, approvals=self._approvals)
+        self._requests[agent] = request
         registry = agent.tool_registry
         offered = registry.dynamic_tools
         for name in [name for name, tool in offered.items() if isinstance(tool, StrandsTool)]:
             del offered[name]
         for tool in request.tools({*registry.registry, *offered}):
-            offered[tool.name] = StrandsTool(request, tool, approved=self._approvals)
+            offered[tool.name] = StrandsTool(request, tool)
         agent.system_prompt = self._prompt(agent, request)
         return request
 
@@ -82,9 +82,7 @@ class StrandsPlugin(Plugin):
     def ask(self, event: BeforeToolCallEvent) -> None:
         """Interrupt the agent before a call that needs approval; a no cancels the call."""
         tool, call = event.selected_tool, _call_of(event.tool_use)
-        if not (self._approvals and isinstance(tool, StrandsTool)):
-            return
-        if tool.request.needs_approval(call):
+        if isinstance(tool, StrandsTool) and tool.request.must_ask(call):
             question = {"tool": call.name, "arguments": call.arguments}
             if event.interrupt("satchel-approval", reason=question) is not True:
                 event.cancel_tool = REFUSED
@@ -102,9 +100,9 @@ class StrandsPlugin(Plugin):
 class StrandsTool(AgentTool):
     """A tool, with the request that it was offered in."""
 
-    def __init__(self, request: ModelRequest, tool: OfferedTool, *, approved: bool) -> None:
+    def __init__(self, request: ModelRequest, tool: OfferedTool) -> None:
         super().__init__()
-        self.request, self._tool, self._approved = request, tool, approved
+        self.request, self._tool = request, tool
 
     @property
     def tool_name(self) -> str:
@@ -117,7 +115,7 @@ class StrandsTool(AgentTool):
         return {
             "name": self._tool.name,
             "description": self._tool.description,
-            "inputSchema": {"json": dict(self._tool.parameters)},
+            "inputSchema": {"json": self._tool.parameters},
         }
 
     @property
@@ -129,8 +127,7 @@ class StrandsTool(AgentTool):
         self, tool_use: Any, _invocation_state: Any, **_: Any
     ) -> AsyncGenerator[Any, None]:
         """Run a call of the step; yield each chunk, and last the result."""
-        items: Any = self.request.stream(_call_of(tool_use), approved=self._approved)
-        async with aclosing(items):
+        async with aclosing(self.request.stream(_call_of(tool_use))) as items:
             async for item in items:
                 if isinstance(item, ToolResult):
                     yield ToolResultEvent(_result_of(item, tool_use["toolUseId"]))
@@ -139,7 +136,7 @@ class StrandsTool(AgentTool):
 
 
 def _call_of(tool_use: Any) -> ToolCall:
-    return ToolCall(name=tool_use["name"], arguments=tool_use["input"], id=tool_use["toolUseId"])
+    return call_of(tool_use["name"], tool_use["input"], tool_use["toolUseId"])
 
 
 def _calls_in(message: Any) -> list[ToolCall]:

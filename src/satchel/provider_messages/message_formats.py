@@ -1,10 +1,9 @@
 """From a provider's message to calls, and from results to the provider's messages."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
-from satchel.lazy_dataclass import dataclass
 from satchel.names import require_known
 from satchel.provider_messages import (
     anthropic_messages,
@@ -17,29 +16,25 @@ from satchel.provider_messages.message_parts import Message
 from satchel.tools import ToolCall, ToolResult
 from satchel.tools.tool_call import pairs_of
 
-Pair = tuple[ToolCall, ToolResult]
 
+class MessageFormat(Protocol):
+    """How the module of a provider's messages reads and writes them."""
 
-@dataclass(frozen=True, slots=True)
-class MessageFormat:
-    """How a provider's messages are read and written."""
+    def read_calls(self, message: Any, /) -> list[ToolCall]:
+        """Return the calls in a model's message."""
 
-    read_calls: Callable[[Any], list[ToolCall]]
-    write_results: Callable[[Iterable[Pair]], list[Message]]
+    def write_results(self, pairs: Iterable[tuple[ToolCall, ToolResult]], /) -> list[Message]:
+        """Return the messages that answer calls."""
 
 
 _FORMATS: Mapping[str, MessageFormat] = MappingProxyType(
     {
-        **dict.fromkeys(
-            ("openai", "openai-strict"),
-            MessageFormat(openai_messages.read_calls, openai_messages.write_results),
-        ),
-        "openai-responses": MessageFormat(
-            responses_messages.read_calls, responses_messages.write_results
-        ),
-        "anthropic": MessageFormat(anthropic_messages.read_calls, anthropic_messages.write_results),
-        "gemini": MessageFormat(gemini_messages.read_calls, gemini_messages.write_results),
-        "mcp": MessageFormat(mcp_messages.read_calls, mcp_messages.write_results),
+        "openai": openai_messages,
+        "openai-strict": openai_messages,
+        "openai-responses": responses_messages,
+        "anthropic": anthropic_messages,
+        "gemini": gemini_messages,
+        "mcp": mcp_messages,
     }
 )
 

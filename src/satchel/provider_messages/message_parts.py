@@ -82,8 +82,8 @@ def words_for(block: Block) -> str:
             return _cannot_show(f"the document {uri}", kind or "unknown type", len(content))
 
 
-def _cannot_show(what: str, kind: str, size: int) -> str:
-    return f"[{what} ({kind}, {size:,} bytes) that cannot be shown here]"
+def _cannot_show(medium: str, kind: str, size: int) -> str:
+    return f"[{medium} ({kind}, {size:,} bytes) that cannot be shown here]"
 
 
 def text_only(result: ToolResult) -> str:

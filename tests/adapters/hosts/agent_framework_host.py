@@ -61,7 +61,12 @@ class Host:
                 "what middleware returns gets no flag, and an error that it raises gets the "
                 "framework's words",
                 "agent_framework._tools",
-                "function_result = await middleware_pipeline.execute(",
+                "return _finalize_function_result(\n"
+                "call_id=call_id,\n"
+                "id=function_call_content.id,\n"
+                "result=function_result,\n"
+                "base_additional_properties=function_call_content.additional_properties,\n"
+                "context=middleware_context,\n)",
             ),
             "chunks_reach_the_host": Cannot(
                 "a tool returns once", "agent_framework._tools", ") -> list[Content] | Any:"

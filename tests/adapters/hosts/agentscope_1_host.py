@@ -50,9 +50,9 @@ class Host:
                 "tool_func: ToolFunction,",
             ),
             "errors_are_marked": Cannot(
-                "a response has no error flag",
-                "agentscope.tool._response",
-                "content: List[TextBlock | ImageBlock | AudioBlock | VideoBlock]",
+                "of a response, only the content gets into the message",
+                "agentscope.agent._react_agent",
+                'tool_res_msg.content[0][  # type: ignore[index]\n"output"\n] = chunk.content',
             ),
         }
     )

@@ -66,7 +66,9 @@ class Host:
             "chunks_reach_the_host": Cannot(
                 "a tool returns once",
                 "google.adk.tools.base_tool",
-                "self, *, args: dict[str, Any], tool_context: ToolContext",
+                "async def run_async(\n"
+                "self, *, args: dict[str, Any], tool_context: ToolContext\n"
+                ") -> Any:",
             )
         }
     )

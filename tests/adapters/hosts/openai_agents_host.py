@@ -50,7 +50,12 @@ class Host:
     cannot = MappingProxyType(
         {
             "errors_are_marked": Cannot(
-                "an output has no error flag", "agents.tool", "class ToolOutputText(BaseModel):"
+                "an output has no error flag",
+                "agents.items",
+                "output_item: FunctionCallOutput = {\n"
+                '"call_id": tool_call.call_id,\n'
+                '"output": converted_output,\n'
+                '"type": "function_call_output",\n}',
             ),
             "an_approval_survives_a_restart": Cannot(
                 "the call runs, but a rule sees it alone: the agent is not given the answer it "

@@ -43,7 +43,14 @@ class Host:
             "errors_are_marked": Cannot(
                 "a tool's message has no error flag in Chat Completions",
                 "openai.types.chat.chat_completion_tool_message_param",
-                "class ChatCompletionToolMessageParam(TypedDict, total=False):",
+                "class ChatCompletionToolMessageParam(TypedDict, total=False):\n"
+                "content: Required[Union[str, Iterable[ChatCompletionContentPartTextParam]]]\n"
+                '"""The contents of the tool message."""\n'
+                "\n"
+                'role: Required[Literal["tool"]]\n'
+                '"""The role of the messages author, in this case `tool`."""\n'
+                "\n"
+                "tool_call_id: Required[str]",
             ),
         }
     )

@@ -7,10 +7,11 @@ from types import MappingProxyType
 from satchel.testing.adapter_checks import Answered, Cannot
 
 LOOP = "satchel.adapters.provider_loop"
+EXECUTES = "if self._add(step, message, calls, await step.execute(calls)):"
 RUNS_ALL = Cannot(
     "a loop has no functions but those of the satchel: register them",
     LOOP,
-    "results = await step.execute(calls)",
+    EXECUTES,
 )
 CANNOT = MappingProxyType(
     {
@@ -19,13 +20,11 @@ CANNOT = MappingProxyType(
         "the_framework_asks_for_approval": Cannot(
             "a loop has no confirmation of its own: approve(ask)",
             LOOP,
-            "results = await step.execute(calls)",
+            EXECUTES,
         ),
     }
 )
-RETURNS_THE_END = Cannot(
-    "it returns the end: use the streaming function", LOOP, "results = await step.execute(calls)"
-)
+RETURNS_THE_END = Cannot("it returns the end: use the streaming function", LOOP, EXECUTES)
 WAITS_IN_A_THREAD = Cannot(
     "a thread that waits cannot be cancelled",
     "asyncio.threads",

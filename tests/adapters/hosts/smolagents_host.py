@@ -80,9 +80,10 @@ class Host:
             ),
             "chunks_reach_the_host": Cannot("a tool returns once", AGENTS, EXECUTED),
             "cancelling_reaches_the_tool": Cannot(
-                "a thread that waits in run cannot be cancelled",
-                "asyncio.threads",
-                "return await loop.run_in_executor(None, func_call)",
+                "the agent looks for an interruption between its steps only",
+                AGENTS,
+                "while not returned_final_answer and self.step_number <= max_steps:\n"
+                "if self.interrupt_switch:",
             ),
         }
     )
