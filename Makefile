@@ -103,7 +103,7 @@ oldest:
 		-k "not sixty_signatures and not gives_its_schema" $(ARGS)
 
 snapshots: $(DEVELOPING)
-	SATCHEL_SNAPSHOTS=write $(BIN)/python -m pytest --quiet tests/messages
+	SATCHEL_SNAPSHOTS=write $(BIN)/python -m pytest --quiet $(or $(ARGS),tests/messages)
 
 adapters: $(DEVELOPING)
 	$(BIN)/python tests/adapters/run.py $(or $(ARGS),--turns 1000 --write docs/reference/adapters.md)

@@ -259,6 +259,13 @@ def test_the_table_of_diagnostics_has_every_code():
     ]
 
 
+def test_the_page_for_troubleshooting_says_where_to_look_for_every_code():
+    firsts = {
+        first for row in rows(ROOT / "docs/troubleshooting.md", 3) for first in row[0].split(", ")
+    }
+    assert firsts == {f"`{re.sub('-.*', '-', code)}`" for code in RULES}
+
+
 def test_the_skill_that_explains_codes_says_the_same_as_the_table():
     table = rows(ROOT / "docs/reference/diagnostics.md", 5)
     skill = ROOT / "skills/find-out-why-it-did-not-load/references/codes.md"
