@@ -372,7 +372,7 @@ def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone,
         config = app.declared_mcp_servers["own"]
     news = queue.SimpleQueue()
     pool = ServerPool(Limits(), lambda: news.put(None))
-    handle = pool.add("own", config.server)
+    handle = pool.add(config)
     try:
         clone.wait_for("good")
         program.write_text(bad)

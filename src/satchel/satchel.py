@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from satchel.mcp_servers.pin_store import ToolDrift
     from satchel.mcp_servers.remote_client import RemoteClient
     from satchel.mcp_servers.server_addresses import RemoteServer
-    from satchel.mcp_servers.server_contributions import Pin, ServerConfig
-    from satchel.mcp_servers.server_options import ServerOptions
+    from satchel.mcp_servers.server_options import Pin, ServerConfig, ServerOptions
     from satchel.providers.provider import Provider
     from satchel.providers.skill import Skill
     from satchel.runtime.error_results import ErrorText

@@ -20,20 +20,14 @@ from satchel.mcp_servers.pin_store import (
 )
 from satchel.mcp_servers.remote_client import RemoteClient
 from satchel.mcp_servers.server_addresses import HttpServer, RemoteServer, SseServer, StdioServer
-from satchel.mcp_servers.server_contributions import (
-    SOURCE,
-    Pin,
-    ServerConfig,
-    ServerOffer,
-    held_error,
-)
+from satchel.mcp_servers.server_contributions import SOURCE, ServerOffer, held_error
 from satchel.mcp_servers.server_declarations import (
     required_pin,
     required_timeout,
     unique_server_names,
 )
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
-from satchel.mcp_servers.server_options import ServerOptions
+from satchel.mcp_servers.server_options import Pin, ServerConfig, ServerOptions
 from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, check_definition
 from satchel.names import plugin_name_fault, require_known
@@ -138,10 +132,7 @@ class ServerRegistry:
     def add(self, config: ServerConfig) -> ServerHandle:
         """Start to connect to a server."""
         handle = self._pool.add(
-            config.name,
-            config.server,
-            stateless=config.stateless,
-            options=config.options,
+            config,
             known=self._known_tools(config),
             refusal=partial(self._refusal, config) if config.pin == "hold" else None,
         )

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
+from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.server_pool import ServerPool
 from satchel.settings import Limits
 
@@ -129,9 +130,12 @@ class Watched:
             self.news.get(timeout=ENOUGH)
         return found
 
-    def up(self, *servers, **options):
+    def up(self, *servers, **more):
         """Add servers, and wait until each has listed its tools."""
-        handles = [self.pool.add(f"s{at}", item, **options) for at, item in enumerate(servers)]
+        handles = [
+            self.pool.add(ServerConfig(name=f"s{at}", server=item, **more))
+            for at, item in enumerate(servers)
+        ]
         self.until(lambda: all(handle.snapshot.is_up for handle in handles))
         return handles[0] if len(handles) == 1 else handles
 

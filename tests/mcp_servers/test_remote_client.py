@@ -9,6 +9,7 @@ from described import PATIENT, client_of, described
 
 from satchel.errors import NotFoundError, SatchelError, ToolError
 from satchel.mcp_servers.server_addresses import StdioServer
+from satchel.mcp_servers.server_options import ServerConfig
 from satchel.settings import Limits
 from satchel.tools import ArgumentError, Audio, Image, Resource, ResourceLink, Text
 
@@ -187,13 +188,14 @@ asyncio.run(main())
 
 def test_nobody_waits_for_a_server_that_is_let_go(watched, plain):
     pool = watched(mcp_connect=60).pool
-    handle = pool.add("box", plain("echo", how=("hang",)))
+    handle = pool.add(ServerConfig(name="box", server=plain("echo", how=("hang",))))
     pool.remove(handle)
     assert handle.wait(50)
 
 
 def test_whoever_waits_in_vain_for_a_server_is_told_how_it_is(watched, plain):
-    handle = watched(mcp_connect=60).pool.add("box", plain("echo", how=("hang",)))
+    config = ServerConfig(name="box", server=plain("echo", how=("hang",)))
+    handle = watched(mcp_connect=60).pool.add(config)
     assert not handle.is_settled
     assert not handle.wait(0.01)
     assert "is starting" in handle.snapshot.outage.message

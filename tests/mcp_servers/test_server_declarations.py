@@ -12,8 +12,8 @@ from satchel import OAuthClient, Project, Satchel, Settings
 from satchel.errors import DefinitionError
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
-from satchel.mcp_servers.server_contributions import ServerConfig
 from satchel.mcp_servers.server_declarations import unique_server_names, user_server
+from satchel.mcp_servers.server_options import ServerConfig
 from satchel.names import plugin_name_fault
 from satchel.settings import Limits
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from satchel.formats.toolkit_manifest import PluginManifest
     from satchel.loader.pass_provider import Candidate
     from satchel.loader.scan_cache import ScanCache
-    from satchel.mcp_servers.server_contributions import ServerConfig, ServerOffer
+    from satchel.mcp_servers.server_contributions import ServerOffer
+    from satchel.mcp_servers.server_options import ServerConfig
     from satchel.mcp_servers.tool_definitions import ToolDefinition
     from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding

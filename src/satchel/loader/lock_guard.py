@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
     from satchel.formats.lock_file import LockEntry
     from satchel.loader.pass_provider import Candidate
-    from satchel.mcp_servers.server_contributions import ServerConfig
+    from satchel.mcp_servers.server_options import ServerConfig
     from satchel.mcp_servers.tool_definitions import ToolDefinition
     from satchel.sources.skill_findings import SkillFinding
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, PluginEntry
     from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit
     from satchel.loader.pass_provider import PassProvider
-    from satchel.mcp_servers.server_contributions import ServerConfig
+    from satchel.mcp_servers.server_options import ServerConfig
     from satchel.plugins.bound_plugin import BoundPlugin
     from satchel.sources.configuration import Configuration
     from satchel.sources.guarded_work import GuardedWork

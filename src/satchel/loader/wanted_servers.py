@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig
     from satchel.loader.trust_gate import TrustGate
-    from satchel.mcp_servers.server_contributions import ServerConfig
+    from satchel.mcp_servers.server_options import ServerConfig
     from satchel.sources.selection import Selection
 
 _NOT_STARTED = "mcp-not-started"

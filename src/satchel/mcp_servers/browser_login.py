@@ -68,7 +68,7 @@ async def log_in(
                 wait_for_redirect=lambda: _result(redirect),
             )
             async with connect(name, server, patient, auth=auth) as connection:
-                return len((await connection.listing()).tools)
+                return len((await connection.tools()).tools)
         except BaseException as problem:
             if isinstance(problem, KeyboardInterrupt | asyncio.CancelledError):
                 raise

@@ -7,6 +7,7 @@ from typing import Any, Self
 from satchel.errors import SatchelError, ToolError
 from satchel.mcp_servers.remote_tool import RemoteTool
 from satchel.mcp_servers.server_addresses import RemoteServer
+from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
 from satchel.names import require_known
 from satchel.settings import Limits
@@ -38,7 +39,9 @@ class RemoteClient:
         if self._pool is not None:
             raise SatchelError("this client is open already", fix="create another one")
         self._pool = ServerPool(self._limits, lambda: None)
-        self._handle = self._pool.add(self.server.name, self.server, stateless=self.stateless)
+        self._handle = self._pool.add(
+            ServerConfig(name=self.server.name, server=self.server, stateless=self.stateless)
+        )
         try:
             # Longer than the limit: a server that hangs counts as failed only after it is ended.
             await asyncio.to_thread(self._handle.wait, self._handle.start_seconds * 2)

@@ -31,9 +31,9 @@ from satchel.mcp_servers.resource_reader import read_resource
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, describe_server
 from satchel.mcp_servers.server_instructions import with_instructions
-from satchel.mcp_servers.server_offers import ServerOffers, list_offers
+from satchel.mcp_servers.server_offers import list_offers
 from satchel.mcp_servers.server_transports import HEADERS_META, StderrBuffer, open_transport
-from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
+from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, with_skills
 from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools, timeout_error
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
@@ -95,22 +95,29 @@ class ServerConnection:
 
         return "auto" if self._client.protocol_version in MODERN_PROTOCOL_VERSIONS else "legacy"
 
-    @property
-    def version(self) -> str:
-        """The version that the server reports, or `""`."""
-        info = self._client.server_info
-        return shorten(one_line(info.version), 100) if info and info.version else ""
-
-    async def listing(self) -> ServerSnapshot:
-        """Return all tools that the server offers. Raises an error if the connection is broken."""
-        listing = await self._lister.listing()
-        return with_instructions(listing, self._client.instructions)
-
-    async def offers(self) -> ServerOffers:
-        """Return the prompts and resources that the server lists."""
+    async def snapshot(self) -> ServerSnapshot:
+        """Return all that the server offers. Raises an error if the connection is broken."""
         if isinstance(self._server, WorkerServer):
-            return ServerOffers()
-        return await list_offers(self._client, self._limits)
+            return await self.tools()
+        tools, skills, offers = await asyncio.gather(
+            self.tools(), self._skills(), list_offers(self._client, self._limits)
+        )
+        info = self._client.server_info
+        return replace(
+            with_instructions(with_skills(tools, skills), self._client.instructions),
+            offers=offers,
+            version=shorten(one_line(info.version), 100) if info and info.version else "",
+        )
+
+    async def tools(self) -> ServerSnapshot:
+        """Return its tools alone. Raises an error if the connection is broken."""
+        return await self._lister.listing()
+
+    async def _skills(self) -> SkillListing:
+        """Return all skills that the server lists; none without the skills extension."""
+        if EXTENSION not in (self._client.server_capabilities.extensions or {}):
+            return SkillListing()
+        return await list_skills(self._client, self._name, str(self._server), self._limits)
 
     async def request(
         self, method: str, params: Mapping[str, Any], caller: Caller | None
@@ -156,13 +163,6 @@ class ServerConnection:
             raise ToolError(f"{where} refused the call: {message}") from None
         except ValueError:  # pydantic's ValidationError, too
             raise invalid from None
-
-    async def skills(self) -> SkillListing:
-        """Return all skills that the server lists; none without the skills extension."""
-        extensions = self._client.server_capabilities.extensions or {}
-        if isinstance(self._server, WorkerServer) or EXTENSION not in extensions:
-            return SkillListing()
-        return await list_skills(self._client, self._name, str(self._server), self._limits)
 
     async def read(self, uri: str) -> bytes | None:
         """Return the content of a resource, or `None` for an invalid response.

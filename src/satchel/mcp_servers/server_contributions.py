@@ -1,26 +1,25 @@
 """Convert what MCP servers offer to plugin contributions."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from hashlib import blake2b
 from shlex import quote
-from typing import Any, Literal
+from typing import Any
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic, outage_text
 from satchel.errors import DefinitionError, ToolError
 from satchel.lazy_dataclass import dataclass
-from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
+from satchel.mcp_servers.pin_store import PinVerdict, ToolDrift
 from satchel.mcp_servers.remote_tool import RemoteTool
-from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS, changed_instructions, notes_of
 from satchel.mcp_servers.server_offers import OfferSource, RemotePrompt, RemoteResource
-from satchel.mcp_servers.server_options import ServerOptions
+from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.server_pool import ServerHandle
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
-from satchel.names import NamePatterns, fits, near_misses, reads_like_session_tool
+from satchel.names import fits, near_misses, reads_like_session_tool
 from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
@@ -32,51 +31,8 @@ SOURCE = "mcp"
 ALL = "*"
 """The key of presets for every tool of a server that has an argument of that name."""
 
-Pin = Literal["hold", "warn", "off"]
-
 _MAX_RENAMED = 10
 """Renamed tools that a diagnostic names."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerConfig:
-    """How to connect to a server, and what to use of it."""
-
-    name: str
-    server: RemoteServer
-    serial: str = ""
-    """Unique for each connection; a later server of the same name has another serial."""
-    owner: str = ""
-    """The plugin that declares it, or `""` for the user and the host."""
-    path: str = ""
-    """The file or folder that declares it."""
-    data: str = ""
-    """The folder for its data, or `""`."""
-    passed: str = field(default="", repr=False)
-    """Its environment and headers as declared: variables are not filled in."""
-    groups: tuple[str, ...] = ()
-    """Where its tools belong; without any they have a group of the server's name."""
-    enable: tuple[str, ...] | None = None
-    """The tools that are wanted, or patterns of them; `None` for all."""
-    disable: tuple[str, ...] = ()
-    presets: Mapping[str, Mapping[str, Any]] = field(default=NOTHING, repr=False, hash=False)
-    timeout: float | None = None
-    pin: Pin = "hold"
-    stateless: bool = False
-    options: ServerOptions = field(default_factory=ServerOptions)
-    removed: tuple[str, ...] = ()
-    """Tools that the host removed at runtime."""
-    origin: ServerOrigin = field(default_factory=ServerOrigin)
-
-    def checked(self, check: Callable[[], Diagnostic | None] | None) -> "ServerConfig":
-        """Return the server with a check before each start of its program, if it has one."""
-        if check is None or not isinstance(self.server, StdioServer):
-            return self
-        return replace(self, server=replace(self.server, check=check))
-
-    def wants(self, tool: str) -> bool:
-        """Return whether a tool is enabled and was not removed."""
-        return tool not in self.removed and NamePatterns(self.enable, self.disable).enables(tool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

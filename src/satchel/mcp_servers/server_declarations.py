@@ -25,8 +25,7 @@ from satchel.mcp_servers.server_addresses import (
     StdioServer,
     as_name,
 )
-from satchel.mcp_servers.server_contributions import Pin, ServerConfig
-from satchel.mcp_servers.server_options import ServerOptions
+from satchel.mcp_servers.server_options import Pin, ServerConfig, ServerOptions
 from satchel.names import plugin_name_fault
 from satchel.sources.env_file import env_variables
 from satchel.sources.search_roots import Precedence

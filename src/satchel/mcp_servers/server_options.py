@@ -1,14 +1,21 @@
 """How a server is started, and how its tools appear here."""
 
-from collections.abc import Mapping
-from dataclasses import field, fields
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import field, fields, replace
+from typing import Any, Literal
 
+from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats.frozen_values import to_plain
 from satchel.formats.mcp_json import is_header
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.pin_store import ServerOrigin
+from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
+from satchel.names import NamePatterns
 from satchel.tools.empty_mapping import NOTHING
+
+Pin = Literal["hold", "warn", "off"]
+"""What happens to a tool that differs from its pin."""
 
 _OWN_HEADERS = frozenset({"host", "content-length", "content-type", "accept", "connection"})
 """Headers of a connection, which are never forwarded; nor are those of the protocol, `mcp-...`."""
@@ -62,6 +69,47 @@ class ServerOptions:
     def name_of(self, tool: str) -> str:
         """Return the name that a tool should have here."""
         return self.rename.get(tool) or self.prefix + tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """How to connect to a server, and what to use of it."""
+
+    name: str
+    server: RemoteServer
+    serial: str = ""
+    """Unique for each connection; a later server of the same name has another serial."""
+    owner: str = ""
+    """The plugin that declares it, or `""` for the user and the host."""
+    path: str = ""
+    """The file or folder that declares it."""
+    data: str = ""
+    """The folder for its data, or `""`."""
+    passed: str = field(default="", repr=False)
+    """Its environment and headers as declared: variables are not filled in."""
+    groups: tuple[str, ...] = ()
+    """Where its tools belong; without any they have a group of the server's name."""
+    enable: tuple[str, ...] | None = None
+    """The tools that are wanted, or patterns of them; `None` for all."""
+    disable: tuple[str, ...] = ()
+    presets: Mapping[str, Mapping[str, Any]] = field(default=NOTHING, repr=False, hash=False)
+    timeout: float | None = None
+    pin: Pin = "hold"
+    stateless: bool = False
+    options: ServerOptions = field(default_factory=ServerOptions)
+    removed: tuple[str, ...] = ()
+    """Tools that the host removed at runtime."""
+    origin: ServerOrigin = field(default_factory=ServerOrigin)
+
+    def checked(self, check: Callable[[], Diagnostic | None] | None) -> "ServerConfig":
+        """Return the server with a check before each start of its program, if it has one."""
+        if check is None or not isinstance(self.server, StdioServer):
+            return self
+        return replace(self, server=replace(self.server, check=check))
+
+    def wants(self, tool: str) -> bool:
+        """Return whether a tool is enabled and was not removed."""
+        return tool not in self.removed and NamePatterns(self.enable, self.disable).enables(tool)
 
 
 def forwarded(options: ServerOptions, headers: Any) -> dict[str, str]:

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from satchel.mcp_servers.client_callbacks import Caller, ClientCallbacks
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.resource_subscriptions import OnUpdate
-from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
+from satchel.mcp_servers.server_addresses import WorkerServer
 from satchel.mcp_servers.server_connection import OnProgress
-from satchel.mcp_servers.server_options import ServerOptions
+from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.server_supervisor import AFTER_FORK, CLOSED, Refusal, ServerSupervisor
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.runtime.event_loop_thread import EventLoopThread
@@ -188,11 +188,8 @@ class ServerPool:
 
     def add(
         self,
-        name: str,
-        server: RemoteServer,
+        config: ServerConfig,
         *,
-        stateless: bool = False,
-        options: ServerOptions | None = None,
         known: tuple[ToolDefinition, ...] = (),
         refusal: Refusal | None = None,
     ) -> ServerHandle:
@@ -203,12 +200,9 @@ class ServerPool:
         """
         thread = self._thread = self._thread or EventLoopThread("satchel-mcp", _load_sdk)
         supervisor = ServerSupervisor(
-            name,
-            server,
+            config,
             self._limits,
             self._set_news,
-            stateless=stateless,
-            options=options,
             known=known,
             folder=self._folder,
             callbacks=self._callbacks,

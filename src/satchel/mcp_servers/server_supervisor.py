@@ -27,16 +27,15 @@ from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.resource_reader import ServerFiles
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
 from satchel.mcp_servers.server_addresses import (
-    RemoteServer,
     StdioServer,
     WorkerServer,
     describe_server,
 )
 from satchel.mcp_servers.server_connection import ServerConnection, connect, connection_lost
 from satchel.mcp_servers.server_login import ServerLogin
-from satchel.mcp_servers.server_options import ServerOptions
+from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.server_transports import StderrBuffer
-from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, with_skills
+from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile
 from satchel.text import visible
@@ -86,21 +85,19 @@ class ServerSupervisor:
 
     def __init__(
         self,
-        name: str,
-        server: RemoteServer,
+        config: ServerConfig,
         limits: Limits,
         on_news: Callable[[], None],
         *,
-        stateless: bool = False,
-        options: ServerOptions | None = None,
         known: tuple[ToolDefinition, ...] = (),
         folder: str = "",
         callbacks: ClientCallbacks | None = None,
         refusal: Refusal | None = None,
     ) -> None:
         """Prepare to supervise; `known` are the tools that it had when it was last connected."""
-        self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
-        self._stateless, self._options = stateless, options or ServerOptions()
+        self.name, self.server = name, server = config.name, config.server
+        self._stateless, self._options = config.stateless, config.options
+        self._limits, self._on_news = limits, on_news
         self._callbacks, self._refusal = callbacks, refusal
         self._login = ServerLogin.of(name, server, folder)
         self.plan = ConnectionPlan(server, limits, self._options.startup_timeout)
@@ -109,7 +106,7 @@ class ServerSupervisor:
             asyncio.Semaphore(most) if most else nullcontext()
         )
         self._calls = set[asyncio.Task[Any]]()
-        self.subscriptions = ResourceSubscriptions(name, stateless=stateless)
+        self.subscriptions = ResourceSubscriptions(name, stateless=config.stateless)
         self._files = ServerFiles(name, str(server), limits)
         self._stderr = self._new_stderr()
         self._list_backoff = Backoff()
@@ -265,18 +262,9 @@ class ServerSupervisor:
 
     async def _list(self, connection: ServerConnection) -> None:
         self._changed.clear()
-        tools, skills, offers = await asyncio.gather(
-            connection.listing(), connection.skills(), connection.offers()
-        )
-        self._files.listed(skills.skills)
-        self._publish(
-            replace(
-                with_skills(tools, skills),
-                offers=offers,
-                version=connection.version,
-                drifted_files=self._files.drifted,
-            )
-        )
+        snapshot = await connection.snapshot()
+        self._files.listed(snapshot.skills)
+        self._publish(replace(snapshot, drifted_files=self._files.drifted))
 
     def _publish(self, snapshot: ServerSnapshot) -> None:
         is_news, self.snapshot = snapshot != self.snapshot, snapshot

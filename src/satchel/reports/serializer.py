@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_entries import Entry, PluginEntry, SkillEntry, ToolEntry
     from satchel.formats.mcp_json import McpServerManifest
-    from satchel.mcp_servers.server_contributions import ServerConfig
+    from satchel.mcp_servers.server_options import ServerConfig
     from satchel.prompt.skill_listing import PromptListing
     from satchel.reports.doctor_cases import DoctorCase
     from satchel.search.search_index import SearchHit

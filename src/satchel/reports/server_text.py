@@ -7,7 +7,7 @@ from shlex import join
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from satchel.mcp_servers.server_contributions import ServerConfig
+    from satchel.mcp_servers.server_options import ServerConfig
 
 _MASK = "***"
 _SENSITIVE = r"[\w.-]*(?:key|token|secret|passw|pwd|credential|auth|cookie)[\w.-]*"

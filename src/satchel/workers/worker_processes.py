@@ -50,7 +50,9 @@ class WorkerPool:
 
     def start(self, name: str, server: WorkerServer, values: Mapping[str, Any]) -> WorkerHandle:
         """Start a process, and wait until its plugin is loaded or has failed."""
-        from satchel.mcp_servers.server_pool import ServerPool  # lazy: needed only with a process
+        # Lazy: needed only with a process.
+        from satchel.mcp_servers.server_options import ServerConfig
+        from satchel.mcp_servers.server_pool import ServerPool
 
         started_at = time.perf_counter()
         with self._lock:
@@ -58,7 +60,7 @@ class WorkerPool:
                 limits = replace(self.limits, mcp_connect=self._start_timeout)
                 self._pool = ServerPool(limits, self._on_news)
             pool = self._pool
-            handle = pool.add(name, server)
+            handle = pool.add(ServerConfig(name=name, server=server))
         worker = WorkerHandle(handle, values, self.errors)
         weakref.finalize(worker, self._end, pool, handle)
         handle.wait(self._start_timeout * 2)

@@ -21,8 +21,8 @@ from satchel.errors import NotFoundError, SatchelError
 from satchel.loader.trust_gate import project_parts
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pin_files
 from satchel.mcp_servers.server_addresses import RemoteServer
-from satchel.mcp_servers.server_contributions import ServerConfig
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
+from satchel.mcp_servers.server_options import ServerConfig
 from satchel.names import near_misses
 from satchel.reports.serializer import listed, remote_tool_json, server_json
 from satchel.reports.short_texts import count, status_label
