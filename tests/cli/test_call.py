@@ -132,14 +132,14 @@ def test_a_call_of_a_disabled_tool_or_plugin_says_what_enables_it(run, call, her
     assert run("disable", "echo", "--plugins", "plugins").exit_code == 0
     done = call("echo", "text=a")
     assert done.exit_code == 1
-    assert "tool 'echo' is switched off by disable = ['echo']" in done.stderr
+    assert "tool 'echo' is disabled by disable = ['echo']" in done.stderr
     assert "satchel enable --plugins plugins echo" in done.stderr
     run("enable", "echo", "--plugins", "plugins")
     plugins = json.loads(run("list", "plugins", "--plugins", "plugins", "--json").stdout)
     name = next(item["name"] for item in plugins if item["name"] != "broken")
     run("disable", name, "--plugins", "plugins")
     done = call("nothing_like_it", "text=a")
-    assert f"plugin {name!r} is switched off" in done.stderr
+    assert f"plugin {name!r} is disabled" in done.stderr
     assert "so its tools are not known" in done.stderr
     assert f"satchel enable --plugins plugins {name}" in done.stderr
     assert "nothing_of_that_name" not in done.stderr

@@ -29,4 +29,4 @@ def test_neither_a_plan_nor_a_verdict_can_be_changed():
 
 
 def test_a_validation_of_nothing_else_has_only_its_plan():
-    assert Validation((A,)) == ((A,), (), (), ())
+    assert Validation(plan=(A,)) == Validation(plan=(A,), corrected=(), pruned=(), rejected=())

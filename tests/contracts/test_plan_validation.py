@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import DROP_STEP, ToolConfigParam, ToolInvariant
 from satchel.contracts.contract_set import Contracts
-from satchel.contracts.plan import Plan
+from satchel.contracts.plan import Plan, Validation
 from satchel.contracts.plan_validation import contract_of, schema_mismatch, validate
 from satchel.contracts.tool_contract import ToolContract
 from satchel.tools import ToolCall
@@ -42,7 +42,7 @@ def test_a_call_that_keeps_its_rules_is_left_as_it_was_sent(make, rule, call):
     found = judged(make(rule("a", has("a"))), sent)
     assert found.plan == (sent,)
     assert found.plan[0] is sent
-    assert found[1:] == ((), (), ())
+    assert found == Validation(plan=found.plan)
 
 
 def test_a_call_of_a_tool_without_a_contract_passes(make, rule, call):
@@ -68,7 +68,7 @@ def test_a_call_is_pruned(make, rule, call, correct):
     sent = call()
     found = judged(make(rule("a", has("a"), correct)), sent)
     (verdict,) = found.pruned
-    assert found == ((), (), (verdict,), ())
+    assert found == Validation(plan=(), pruned=(verdict,))
     assert (verdict.sent, verdict.call, verdict.ids) == (sent, None, ("a",))
     assert (verdict.message, verdict.code) == ("search was left out: Keep a.", "")
 
@@ -77,7 +77,7 @@ def test_without_a_corrector_a_call_is_rejected(make, rule, call):
     sent = call()
     found = judged(make(rule("a", has("a"))), sent)
     (verdict,) = found.rejected
-    assert found == ((), (), (), (verdict,))
+    assert found == Validation(plan=(), rejected=(verdict,))
     assert (verdict.sent, verdict.call, verdict.ids) == (sent, None, ("a",))
     assert (verdict.message, verdict.code) == ("search was refused: Keep a.", "rejected")
     assert verdict.problem == ""
@@ -99,12 +99,14 @@ def test_all_outcomes_come_in_the_order_of_the_plan(make, rule, call):
     plan = [call(**{"is": kind, "n": n}) for n, kind in enumerate(kinds)]
     found = judged(contract, *plan)
     assert [item.arguments["n"] for item in found.plan] == [0, 3]
-    assert [[item.index for item in some] for some in found[1:]] == [[0, 3], [2, 5], [1, 4]]
+    assert [
+        [item.index for item in some] for some in (found.corrected, found.pruned, found.rejected)
+    ] == [[0, 3], [2, 5], [1, 4]]
 
 
 def test_no_plan_is_no_plan(make):
-    assert judged(make()) == ((), (), (), ())
-    assert validate(iter(()), {}, {}) == ((), (), (), ())
+    assert judged(make()) == Validation(plan=())
+    assert validate(iter(()), {}, {}) == Validation(plan=())
 
 
 # ---- the order of rules, and rules that fight -------------------------------------------------
@@ -639,7 +641,7 @@ def test_what_comes_out_keeps_every_rule_and_never_grows_and_keeps_its_order(mad
     out = [item.sent.id for item in (*found.pruned, *found.rejected)]
     assert sorted(kept + out) == [call.id for call in plan]
     assert kept == sorted(kept)
-    for verdicts in found[1:]:
+    for verdicts in (found.corrected, found.pruned, found.rejected):
         assert [item.index for item in verdicts] == sorted(item.index for item in verdicts)
         assert all(plan[item.index] is item.sent for item in verdicts)
 
@@ -654,7 +656,7 @@ def test_what_comes_out_keeps_every_rule_and_never_grows_and_keeps_its_order(mad
             assert call is before
 
     again = made.validate(found.plan, state)
-    assert again == (found.plan, (), (), ())
+    assert again == Validation(plan=found.plan)
 
     for at, call in enumerate(found.plan):
         for rule in made[call.name].invariants if call.name in made else ():

@@ -25,7 +25,7 @@ from satchel.formats.worker_table import WorkerTable
 from satchel.mcp_servers import server_declarations
 from satchel.settings import Limits
 from satchel.sources.search_roots import Precedence
-from satchel.sources.selection import parse_selection
+from satchel.sources.selection_reader import parse_selection
 
 ROOT = Path(__file__).parents[2]
 TOOLKIT = MANIFEST_SCHEMAS["toolkit"]()

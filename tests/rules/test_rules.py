@@ -233,8 +233,11 @@ LATE_IMPORTS = {
     "reconciler.py: satchel.server_registry.ServerRegistry": "needed only with MCP servers",
     "satchel.py: satchel.session.session.Session": "needed only with a session",
     "satchel.py: satchel.session.session_options.SessionOptions": "needed only with a session",
-    "sources/selection.py: satchel.formats.server_entries.read_claude_servers": (
+    "sources/selection_reader.py: satchel.formats.server_entries.read_claude_servers": (
         "few projects have servers"
+    ),
+    "sources/selection_reader.py: satchel.formats.worker_table.WorkerTable": (
+        "few users have workers"
     ),
     "sources/cached_scan.py: satchel.sources.skill_cache.load_scan": "it loads SQLite; most roots "
     "have few skills",

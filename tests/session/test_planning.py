@@ -601,7 +601,7 @@ def test_what_rules_do_is_logged_with_their_ids(caplog):
         return Verdict(index=0, sent=ToolCall(name=name), call=None, **fields)
 
     validation = Validation(
-        (),
+        plan=(),
         pruned=(verdict("find", ids=("once",)),),
         rejected=(
             verdict("send", ids=("polite", "short"), code="rejected"),

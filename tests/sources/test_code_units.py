@@ -9,7 +9,7 @@ from satchel.sources import code_units
 from satchel.sources.code_units import plugin_unit, requested_variables, settings_unit, skill_unit
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import Precedence, RootKind, search_root
-from satchel.sources.selection import parse_selection, read_selection
+from satchel.sources.selection_reader import parse_selection, read_selection
 from satchel.sources.skill_scan import scan_skills
 
 

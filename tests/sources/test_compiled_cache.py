@@ -17,7 +17,7 @@ from satchel.sources.code_units import settings_unit
 from satchel.sources.compiled_cache import compiled_cache, may_use_compiled
 from satchel.sources.projects import TrustLevel
 from satchel.sources.search_roots import Precedence
-from satchel.sources.selection import parse_selection
+from satchel.sources.selection_reader import parse_selection
 from satchel.sources.trust_record import TrustStore
 
 TAG = sys.implementation.cache_tag

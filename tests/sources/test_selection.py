@@ -7,14 +7,8 @@ from hypothesis import strategies as st
 
 from satchel.errors import DefinitionError
 from satchel.sources.search_roots import Precedence
-from satchel.sources.selection import (
-    SELECTION_LIMIT,
-    Selection,
-    parse_selection,
-    project_selection_path,
-    read_selection,
-    selection_path,
-)
+from satchel.sources.selection import Selection, project_selection_path, selection_path
+from satchel.sources.selection_reader import SELECTION_LIMIT, parse_selection, read_selection
 
 OWN_KEYS = "find_folders, plugin_import and worker"
 
@@ -322,3 +316,13 @@ def test_values_that_are_no_tables_are_reported_and_the_last_good_ones_stay(user
     assert codes(choices) == ["choices-unreadable"]
     assert "stays in use" in choices.diagnostics[0].message
     assert choices.layer("weather").values == {"unit": "C"}
+
+
+def test_an_unknown_key_of_the_table_of_workers_is_reported(user):
+    write(user, "[worker]\nconcurency = 2\nredis = 'redis://here'\n")
+    choices = read_selection(str(user))
+    assert [(item.code, item.where.line) for item in choices.diagnostics] == [
+        ("choices-unknown", 2)
+    ]
+    assert choices.diagnostics[0].fix == "did you mean 'concurrency'?"
+    assert choices.files[0].worker == {"concurency": 2, "redis": "redis://here"}

@@ -147,12 +147,8 @@ class Sources:
         """Return the files `satchel.toml` in use; that of a project as far as it is trusted."""
         # Lazy: not needed for `--help`.
         from satchel.loader.trust_gate import open_gate
-        from satchel.sources.selection import (
-            Selection,
-            project_selection_path,
-            read_selection,
-            selection_path,
-        )
+        from satchel.sources.selection import Selection, project_selection_path, selection_path
+        from satchel.sources.selection_reader import read_selection
 
         if (project := self.project_here) is None:
             return read_selection(selection_path())
@@ -221,7 +217,8 @@ class Sources:
     def _files(self) -> "tuple[SelectionFile, ...]":
         """Return the user's `satchel.toml`; the `Satchel` reports its problems."""
         # Lazy: not needed for `--help`.
-        from satchel.sources.selection import read_selection, selection_path
+        from satchel.sources.selection import selection_path
+        from satchel.sources.selection_reader import read_selection
 
         return read_selection(selection_path()).files
 

@@ -20,16 +20,14 @@ from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.projects import TrustLevel
 from satchel.sources.search_roots import Precedence
 from satchel.sources.selection import (
-    SELECTION_LIMIT,
     Selection,
     SelectionFile,
     SelectionPatterns,
     is_glob,
-    parse_selection,
     project_selection_path,
-    read_selection,
     selection_path,
 )
+from satchel.sources.selection_reader import SELECTION_LIMIT, parse_selection, read_selection
 from satchel.text import one_line
 
 if TYPE_CHECKING:

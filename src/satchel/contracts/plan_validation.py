@@ -67,11 +67,11 @@ def validate(
     kept = [item for item in items if not item.is_dropped]
     dropped = [item.dropped for item in items if item.dropped]
     return Validation(
-        tuple(item.call for item in kept),
-        tuple(item.verdict() for item in kept if item.corrections),
+        plan=tuple(item.call for item in kept),
+        corrected=tuple(item.verdict() for item in kept if item.corrections),
         # A rejected call has an error code; a pruned one has none.
-        tuple(verdict for verdict in dropped if not verdict.code),
-        tuple(verdict for verdict in dropped if verdict.code),
+        pruned=tuple(verdict for verdict in dropped if not verdict.code),
+        rejected=tuple(verdict for verdict in dropped if verdict.code),
     )
 
 

@@ -11,7 +11,8 @@ from satchel.sources.configuration import read_configuration
 from satchel.sources.distributions import normalized
 from satchel.sources.projects import Project
 from satchel.sources.search_roots import Precedence
-from satchel.sources.selection import project_selection_path, read_selection, selection_path
+from satchel.sources.selection import project_selection_path, selection_path
+from satchel.sources.selection_reader import read_selection
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, PluginEntry

@@ -36,9 +36,6 @@ class CallScope:
         return BackgroundTasks()
 
 
-NO_SCOPE = CallScope()
-
-
 class MiddlewareRun:
     """One run of a function inside its middleware, in the task of a call."""
 
@@ -46,7 +43,7 @@ class MiddlewareRun:
     _items: AsyncIterator[Item] | None = None
 
     def __init__(self, owner: "CallTask", call: ToolCall) -> None:
-        self._owner, self._call, self._scope = owner, call, owner.scope
+        self._owner, self._call, self._scope = owner, call, owner.scope or CallScope()
         # What is closed at the end, the outermost first.
         self._opened: list[Any] = []
         self._functions: list[FunctionRun] = []
@@ -79,7 +76,7 @@ class MiddlewareRun:
         """Close what the middleware opened."""
         opened, functions = self._opened, self._functions
         # Released: middleware may keep a handler, and with it this object.
-        self._opened, self._functions, self._scope = [], [], NO_SCOPE
+        self._opened, self._functions, self._scope = [], [], CallScope()
         for items in opened:
             if getattr(items, "ag_frame", items) is None:
                 continue  # a generator that has ended

@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.call_messages import EndReason, interruption, too_slow
-from satchel.runtime.call_pipeline import NO_SCOPE, CallScope, MiddlewareRun
+from satchel.runtime.call_pipeline import CallScope, MiddlewareRun
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.droppable_coroutine import Abandoned, Droppable
 from satchel.runtime.error_results import ErrorText, error_result
@@ -76,7 +76,7 @@ class CallTask:
         self,
         call: ToolCall,
         prepared: PreparedTool,
-        scope: CallScope = NO_SCOPE,
+        scope: CallScope | None = None,
         context: ToolContext | None = None,
     ) -> None:
         """Prepare a call in a session, or without one; it gets `context`, or has its own."""

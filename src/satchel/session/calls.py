@@ -12,7 +12,7 @@ from satchel.contracts.plan import Validation
 from satchel.contracts.tool_contract import ToolContract
 from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.background_tasks import BackgroundTasks
-from satchel.runtime.call_pipeline import NO_SCOPE, CallScope
+from satchel.runtime.call_pipeline import CallScope
 from satchel.runtime.call_task import CallTask
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
@@ -33,7 +33,7 @@ from satchel.tools.runner import Runner
 
 _log = logging.getLogger("satchel.session")
 
-_EMPTY_CONTEXT: Final = construct_fast(ToolContext, state={})
+_EMPTY_CONTEXT: Final = ToolContext()
 
 Arguments = Mapping[str, Any] | str | None
 """The arguments of a model; they may be JSON text."""
@@ -249,7 +249,7 @@ class CallDispatcher:
         if prepared is None:
             text = self.resolver.unavailable(call.name, shared_view)
             return failure("tool_not_found", text, call.id or None)
-        scope = SessionScope(self, shared_view) if prepared.has_middleware else NO_SCOPE
+        scope = SessionScope(self, shared_view) if prepared.has_middleware else None
         context = self._full_context(call) if prepared.needs_context else None
         run = CallTask(call, prepared, scope, context)
         if prepared.is_routed:

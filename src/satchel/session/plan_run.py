@@ -21,7 +21,11 @@ RunInView = Callable[[SharedView, ToolCall], Awaitable[tuple[ToolResult, ToolCon
 
 
 class PlanRun:
-    """Runs the calls that contracts and the policy accept; writes effects in the calls' order."""
+    """Runs the calls that contracts and the policy accept; writes effects in the calls' order.
+
+    A call has an `index` in the plan that the model sent. A call that is accepted also has a
+    `number`: its index in the shorter list that the executor gets.
+    """
 
     planned: PlannedCalls
     effects: EffectWriter
@@ -31,14 +35,11 @@ class PlanRun:
         calls: Sequence[ToolCall],
         current_view: CurrentView,
         validator: PlanValidator,
-        run: RunInView,
+        run_in_view: RunInView,
     ) -> None:
-        self._calls, self._current_view, self._validator, self._run = (
-            calls,
-            current_view,
-            validator,
-            run,
-        )
+        self._calls, self._validator = calls, validator
+        self._current_view, self._run_in_view = current_view, run_in_view
+        # Both by index: the calls that have not started, and those that never shall.
         self._waiting = dict(enumerate(calls))
         self._interrupted: set[int] = set()
 
@@ -48,35 +49,37 @@ class PlanRun:
         self.planned = planned = self._validator.plan_calls_with_policy(shared_view, self._calls)
         for index in planned.answers:
             del self._waiting[index]
-        self._contracts = [contract_of(shared_view, call.name) for call in planned.calls]
         self._numbers = {id(call): number for number, call in enumerate(planned.calls)}
+        self._contracts = [contract_of(shared_view, call.name) for call in planned.calls]
         self.effects = EffectWriter(self._contracts, self._validator.state)
         return planned
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """Run one of the calls; the executor calls this."""
-        number, contract = self._numbers.get(id(call)), None
-        if number is not None:
-            index, contract = self.planned.places[number], self._contracts[number]
-            self._waiting.pop(index, None)
-            if index in self._interrupted:
-                return interruption(call.name, call.id or None)
-        result, contract = await self._run_by(contract, call)
-        if number is not None and not result.is_error:
+        """Run one of the accepted calls; the executor calls this."""
+        number = self._numbers.get(id(call))
+        if number is None:  # a call that the executor made itself
+            result, _ = await self._run(call, validated_by=None)
+            return result
+        index = self.planned.places[number]
+        self._waiting.pop(index, None)
+        if index in self._interrupted:
+            return interruption(call.name, call.id or None)
+        result, contract = await self._run(call, validated_by=self._contracts[number])
+        if not result.is_error:
             self.effects.end(number, result, contract)
         return result
 
-    async def _run_by(
-        self, contract: ToolContract | None, call: ToolCall
+    async def _run(
+        self, call: ToolCall, *, validated_by: ToolContract | None
     ) -> tuple[ToolResult, ToolContract | None]:
-        """Run a validated call; validate it again if its contract was replaced meanwhile."""
+        """Run a call in the newest view; validate it again if that has another contract for it."""
         shared_view = self._current_view()
-        if contract_of(shared_view, call.name) is not contract:
+        if contract_of(shared_view, call.name) is not validated_by:
             planned = self._validator.plan_calls(shared_view, [call], None)
             if not planned.calls:
                 return planned.answers[0], None
             call = planned.calls[0]
-        return await self._run(shared_view, call)
+        return await self._run_in_view(shared_view, call)
 
     def interrupt(self, call_id: str | None) -> int:
         """Answer the waiting calls with that id, or all, as interrupted; return how many."""
@@ -105,24 +108,34 @@ class PlanStream(AsyncIterator[Answer]):
         if self._is_over:
             raise StopAsyncIteration
         if self._answers is None:
-            planned = self._plan.begin()
-            self._unanswered = dict(enumerate(planned.calls))
-            self._ready.extend(sorted(planned.answers.items()))
-            self._answers = self._executor.stream(planned.calls, self._plan.run)
+            self._answers = self._begin()
         while not self._ready:
-            try:
-                number, result = await anext(self._answers)
-            except StopAsyncIteration:
-                if not self._unanswered:
-                    raise
-                self._answer_forgotten()
-            except BaseException:
-                self._is_over = True  # the running calls have ended with the executor
-                self._plan.effects.close()
-                raise
-            else:
-                self._take(number, result)
+            await self._receive(self._answers)
         return self._ready.popleft()
+
+    def _begin(self) -> AsyncIterator[Answer]:
+        """Answer the refused calls, and give the others to the executor."""
+        planned = self._plan.begin()
+        self._unanswered = dict(enumerate(planned.calls))
+        self._ready.extend(sorted(planned.answers.items()))
+        return self._executor.stream(planned.calls, self._plan.run)
+
+    async def _receive(self, answers: AsyncIterator[Answer]) -> None:
+        """Take the next answer of the executor; its end is raised once all calls have answers."""
+        try:
+            number, result = await anext(answers)
+        except StopAsyncIteration:
+            if not self._unanswered:
+                raise
+            # The executor forgot them, and the model needs a result for each.
+            for number, call in tuple(self._unanswered.items()):
+                self._take(number, failure("tool_failed", "tool failed", call.id or None))
+        except BaseException:
+            self._is_over = True  # the running calls have ended with the executor
+            self._plan.effects.close()
+            raise
+        else:
+            self._take(number, result)
 
     async def aclose(self) -> None:
         """Cancel the running calls, and wait until they have ended."""
@@ -132,13 +145,9 @@ class PlanStream(AsyncIterator[Answer]):
             self._plan.effects.close()
 
     def _take(self, number: int, result: ToolResult) -> None:
-        # An executor may answer a call twice.
-        if self._unanswered.pop(number, None) is not None:
-            places = self._plan.planned.places
-            final = self._plan.effects.arrive(number, result)
-            self._ready.extend((places[position], answer) for position, answer in final)
-
-    def _answer_forgotten(self) -> None:
-        """Answer the calls that the executor did not: the model needs a result for each."""
-        for number, call in tuple(self._unanswered.items()):
-            self._take(number, failure("tool_failed", "tool failed", call.id or None))
+        """Add the answers that are final now: one may wait until earlier calls have ended."""
+        if self._unanswered.pop(number, None) is None:
+            return  # an executor may answer a call twice
+        places = self._plan.planned.places
+        for final_number, answer in self._plan.effects.arrive(number, result):
+            self._ready.append((places[final_number], answer))

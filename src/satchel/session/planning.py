@@ -160,7 +160,7 @@ def _refused(validation: Validation, message: str) -> Validation:
         for at, call in zip(accepted.places, accepted.calls, strict=True)
     ]
     rejected = sorted((*validation.rejected, *refused), key=lambda item: item.index)
-    return Validation((), (), validation.pruned, tuple(rejected))
+    return Validation(plan=(), pruned=validation.pruned, rejected=tuple(rejected))
 
 
 def _log() -> Any:

@@ -32,12 +32,8 @@ from satchel.sources.search_roots import (
     distinct_roots,
     skills_of_plugin,
 )
-from satchel.sources.selection import (
-    Selection,
-    project_selection_path,
-    read_selection,
-    selection_path,
-)
+from satchel.sources.selection import Selection, project_selection_path, selection_path
+from satchel.sources.selection_reader import read_selection
 from satchel.sources.skill_scan import scan_skills
 from satchel.sources.trust_record import TrustRecord, new_record
 

@@ -11,7 +11,8 @@ from satchel.reports.config_rows import config_rows
 from satchel.reports.serializer import plugin_in_full
 from satchel.reports.short_texts import status_label
 from satchel.sources.configuration import read_configuration
-from satchel.sources.selection import project_selection_path, read_selection, selection_path
+from satchel.sources.selection import project_selection_path, selection_path
+from satchel.sources.selection_reader import read_selection
 from satchel.web.page_rendering import Page
 from satchel.web.workbench import Workbench
 from satchel.workers.worker_tools import WorkerTool

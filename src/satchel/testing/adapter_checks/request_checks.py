@@ -13,7 +13,7 @@ from satchel.tools import ToolCall
 
 
 async def tools_and_prompt_are_of_one_step(host: AgentHost, world: World) -> None:
-    """A group that is switched on is in the next request with its notes; switched off, gone."""
+    """A group that is activated is in the next request with its notes; deactivated, gone."""
     on, off = call("reset_equipped_tools", math=True), call("reset_equipped_tools", math=False)
     model = await played(host, world, [on], [off])
     first, second, third = model.requests
