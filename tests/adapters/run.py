@@ -300,7 +300,7 @@ def page_of(runs: Mapping[str, dict]) -> str:
     reasons = markdown(
         ("agent of", "check", "reason", "line of source"),
         [
-            (", ".join(names), f"`{check}`", reason, source_of(place, lines))
+            ("; ".join(names), f"`{check}`", reason, source_of(place, lines))
             for (check, reason, place, lines), names in agents.items()
         ],
     )
