@@ -56,7 +56,7 @@ The same checks run for every adapter, with a scripted model: `satchel.testing.a
 What a framework cannot do is listed below with the reason.
 `make adapters` makes an environment for each framework from the package index, runs the checks in
 it, and writes this page. No extra of Satchel installs a framework: use the version that you have;
-the one below was tested.
+the one below was tested. [Write your own](../how-to/write-an-adapter.md) with the same checks.
 
 Last run: {date}. The two long checks make as many requests as the table says: ten runs of one
 agent, in one session for one user, or in two sessions for two users at once.
@@ -300,7 +300,7 @@ def page_of(runs: Mapping[str, dict]) -> str:
     reasons = markdown(
         ("agent of", "check", "reason", "line of source"),
         [
-            (", ".join(names), f"`{check}`", reason, source_of(place, lines))
+            ("; ".join(names), f"`{check}`", reason, source_of(place, lines))
             for (check, reason, place, lines), names in agents.items()
         ],
     )
