@@ -152,7 +152,7 @@ def test_the_command_for_a_folder_that_the_host_named_names_a_folder(tmp_path, w
     write_plugin(tmp_path / "p", "demo", "active: true\n", tools=source)
     app = Satchel(plugins=[tmp_path / "p"], config={"demo": {"api_key": "k"}})
     told = asyncio.run(app.session().call("fetch", {"city": "a"})).text
-    assert "Ask the user to run: satchel doctor --run --plugins FOLDER. " in told
+    assert "run: satchel doctor --run, with --plugins and the folder of the plugin. " in told
 
 
 def test_a_python_default_makes_the_value_optional(plugins, config):

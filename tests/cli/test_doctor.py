@@ -259,6 +259,23 @@ def test_what_may_not_be_read_is_to_be_allowed(commands, here, write_skill):
     assert commands("--skills", "skills")["skill-unreadable"] == ("chmod u+rX skills/shut/SKILL.md")
 
 
+def test_a_listing_that_is_cut_is_not_called_ok_and_unknown_first_skills_are_named(
+    run, here, write_skill, a_config_folder_of_its_own
+):
+    for number in range(300):
+        write_skill(here / "skills", f"skill-{number}", description="Does things. " * 20)
+    a_config_folder_of_its_own.mkdir()
+    (a_config_folder_of_its_own / "satchel.toml").write_text(
+        '[skills]\nfirst = ["skill-1", "skil-2"]\n'
+    )
+    result = run("doctor", "--skills", "skills")
+    assert "\ninfo skill listing: 300 skills in lines, descriptions cut at" in result.stdout
+    warning = "[skills] first in satchel.toml: no tool and no skill matches 'skil-2'"
+    assert f"warning skill listing: {warning}" in " ".join(result.stdout.split())
+    assert "'skill-1'" not in result.stdout
+    assert result.exit_code == 1
+
+
 def test_a_system_without_events_is_a_warning(run, monkeypatch):
     def no_notifier(_roots):
         raise OSError("no inotify")

@@ -43,6 +43,15 @@ def test_on_a_terminal_it_is_drawn_in_place_and_ended_before_other_words(
     ]
 
 
+def test_work_is_one_line_on_a_terminal_that_goes_when_it_is_done(terminal, capsys, monkeypatch):
+    with terminal.working("scanning a"):
+        assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with terminal.working("scanning a"):
+        assert capsys.readouterr().err == "\rscanning a\x1b[K"
+    assert capsys.readouterr().err == "\r\x1b[K"
+
+
 class Screen(StringIO):
     def isatty(self):
         return True

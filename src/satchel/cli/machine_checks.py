@@ -24,6 +24,8 @@ class MachineCheck:
     severity: Severity
     message: str
     command: str | None = None
+    is_ok: bool = True
+    """Whether an info says that something is as it should be."""
 
 
 def environment() -> list[MachineCheck]:
@@ -48,7 +50,7 @@ def _sandbox() -> MachineCheck:
             name="sandbox", severity=Severity.INFO, message="bubblewrap runs scripts and commands"
         )
     message = f"{problem.message} ({problem.code}: {problem.fix})"
-    return MachineCheck(name="sandbox", severity=Severity.INFO, message=message)
+    return MachineCheck(name="sandbox", severity=Severity.INFO, message=message, is_ok=False)
 
 
 def is_readable_by_others(path: str) -> bool:

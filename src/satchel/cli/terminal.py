@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -20,7 +21,8 @@ class Terminal:
     def __init__(self, console: Console, *, no_input: bool) -> None:
         self._console, self._no_input = console, no_input
         self._announced, self._drawn_at = "", 0.0
-        self._is_drawing = False
+        self._ending = ""
+        """What ends the line that is drawn."""
 
     @property
     def is_there(self) -> bool:
@@ -65,11 +67,26 @@ class Terminal:
         is_done, now = done == total, time.monotonic()
         if is_done or now - self._drawn_at > _REDRAW_SECONDS:
             size = f" of {total / MIB:.1f}" if total is not None else ""
-            line = one_line(f"downloading {what}: {done / MIB:.1f}{size} MiB")
-            click.echo(f"\r{line}\x1b[K", nl=is_done, err=True)
-            self._drawn_at, self._is_drawing = now, not is_done
+            self._draw(f"downloading {what}: {done / MIB:.1f}{size} MiB", "\n")
+            self._drawn_at = now
+            if is_done:
+                self._end_drawing()
+
+    @contextmanager
+    def working(self, on: str) -> Iterator[None]:
+        """Draw what takes a while, only on a terminal, and remove it when it is done."""
+        if sys.stderr.isatty():
+            self._draw(on, "\r\x1b[K")
+        try:
+            yield
+        finally:
+            self._end_drawing()
+
+    def _draw(self, text: str, ending: str) -> None:
+        click.echo(f"\r{one_line(text)}\x1b[K", nl=False, err=True)
+        self._ending = ending
 
     def _end_drawing(self) -> None:
-        if self._is_drawing:
-            self._is_drawing = False
-            click.echo(err=True)
+        if self._ending:
+            click.echo(self._ending, nl=False, err=True)
+        self._ending = ""

@@ -3,9 +3,10 @@
 import os
 from collections.abc import Iterable, Iterator
 
+from satchel.cli.terminal import Terminal
 from satchel.reports.short_texts import count
 from satchel.runtime.skill_scripts import scripts_of
-from satchel.scan.file_scanner import scan_path
+from satchel.scan.file_scanner import ScanFinding, scan_path
 from satchel.scan.scan_rules import SCAN_RULES
 from satchel.setup.artefact_signatures import signature_note
 from satchel.setup.folder_diff import folder_diff
@@ -33,8 +34,26 @@ def source_line(source: FetchedSource) -> str:
     )
 
 
-def unit_lines(unit: SourceUnit, top: str) -> Iterator[str]:
+class LureScan:
+    """Scans the folders of units for lures, each once, and says on the terminal which."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._findings: dict[str, list[ScanFinding]] = {}
+
+    def of(self, unit: SourceUnit) -> list[ScanFinding]:
+        """Return the findings in the files of a unit."""
+        paths = [os.path.join(unit.folder, path) for path in unit.chosen] or [unit.folder]
+        for path in filter(os.path.lexists, paths):
+            if path not in self._findings:
+                with self._terminal.working(f"scanning {unit.kind} {unit.name} for lures"):
+                    self._findings[path] = list(scan_path(path))
+        return [item for path in paths for item in self._findings.get(path, ())]
+
+
+def unit_lines(unit: SourceUnit, top: str, scan: LureScan) -> Iterator[str]:
     """Yield what a unit contains: its text in short, its code, its commands and its lures."""
+    findings = scan.of(unit)
     version = unit.plugin.manifest.version if unit.plugin and unit.plugin.manifest else ""
     title = " ".join(part for part in (unit.kind, unit.name, version) if part)
     yield one_line(f"{title}: {shorten(unit.description, 300)}")
@@ -51,8 +70,6 @@ def unit_lines(unit: SourceUnit, top: str) -> Iterator[str]:
         if names:
             yield f"  {label}: {one_line(_listed(names))}"
     yield from _servers(unit)
-    paths = [os.path.join(unit.folder, path) for path in unit.chosen] or [unit.folder]
-    findings = [item for path in paths if os.path.lexists(path) for item in scan_path(path)]
     for item in findings[:_MOST_FINDINGS]:
         path = os.path.relpath(item.path, unit.folder)
         meaning = SCAN_RULES[item.rule].meaning

@@ -1,6 +1,6 @@
 """Find lures in a text: words of several kinds that stand together, and data that flows in code.
 
-What counts is data, in `lure_rules.toml`. A *kind* is a list of phrases and of short patterns for
+What counts is data, in `lure_rules.yaml`. A *kind* is a list of phrases or of short patterns for
 code, such as `send` or `secret`. A *sign* names kinds that must meet in one sentence (`send
 secret`), follow closely (`not>tell>user`), or be missing (`!example`). In code, a sign that begins
 with `flow:` is looked for in a statement and in what its names stand for: `run ^fetch` is a
@@ -14,10 +14,10 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from functools import cached_property, lru_cache
 from itertools import pairwise, product
 
 from satchel.lazy_dataclass import dataclass
-from satchel.scan.code_pattern import CodePatterns
 
 _Place = tuple[int, int]
 
@@ -47,15 +47,15 @@ _NAME = re.compile(r"[A-Za-z_./~][\w./~-]*")
 _DEFINED = tuple(
     re.compile(pattern)
     for pattern in (
-        r"([A-Za-z_]\w*)(?:\[[^\]\n]{0,40}\])?\s*(?::\s*[\w\[\], .]{1,40})?[+|]?=(?![=>])",
+        r"\b([A-Za-z_]\w*)(?:\[[^\]\n]{0,40}\])?\s*(?::\s*[\w\[\], .]{1,40})?[+|]?=(?![=>])",
         r"\{\s*([\w, :]{1,80})\s*\}\s*=",
         r"\b(?:as|read|def|function|with)\s+(?:-\w+\s+)*([A-Za-z_]\w*)",
         r"\bfor\s*\(?\s*(?:const|let|var)?\s*([\w, ()\[\]]{1,60}?)\s+(?:in|of)\b",
-        r"([A-Za-z_]\w*)\.extractall\(|extractall\(\s*[\"']([\w./~-]+)",
-        r"\(?([A-Za-z_]\w*)\)?\s*=>",
+        r"\b([A-Za-z_]\w*)\.extractall\(|extractall\(\s*[\"']([\w./~-]+)",
+        r"\(?\b([A-Za-z_]\w*)\)?\s*=>",
         r"\b([A-Za-z_]\w*)\s*\(\)\s*\{",
         r"\bfunction\s*\w*\(\s*([A-Za-z_]\w*)",
-        r"([A-Za-z_]\w*)\.(?:write\w*|append|extend|push|update|add|put)\(",
+        r"\b([A-Za-z_]\w*)\.(?:write\w*|append|extend|push|update|add|put)\(",
         (
             r"(?:>>?|-OutFile|(?<!\S)-[A-Za-z]{0,6}[oO]|--output(?:-document)?|\btee(?:\s+-a)?|(?<!\S)-[CdP])"
             r"[\s=]*[\"']?([\w./~$:{}%\\-]+)"
@@ -70,9 +70,17 @@ _DEFINED = tuple(
 )
 _ENTERS = re.compile(r"\s*cd\s")
 _RUNS_HERE = re.compile(r"\./|\b(?:sh|bash|zsh|python3?|node)\s+[\w-]+\.\w")
+_LITERALS = re.compile("\u00ab(.*?)\u00bb")
+"""The mark of the plain text in a pattern, which is in each of its matches."""
+_START = 4
+"""Letters that say quickly whether a text may contain a literal."""
+_REACH = 80
+"""Characters behind a literal, and on to the end of a line, in which a pattern is tried."""
 _FOLDER = "./"
 """The name of the folder that a shell is in."""
 _MOST_NAMES = 500
+_DEEPEST = 30
+"""Folders of a path that are names."""
 _NO_KINDS: frozenset[str] = frozenset()
 
 
@@ -86,6 +94,11 @@ class Sign:
     is_flow: bool = False
 
     @property
+    def kinds(self) -> frozenset[str]:
+        """Return all kinds that must be in a text."""
+        return frozenset(kind.removeprefix("^") for chain in self.chains for kind, _ in chain)
+
+    @property
     def is_one_kind(self) -> bool:
         """Return whether it is a single pattern, which may go over several sentences."""
         return len(self.chains) == len(self.chains[0]) == 1
@@ -97,7 +110,7 @@ class Sign:
 
 
 def read_sign(text: str) -> Sign:
-    """Return the sign that a line of `lure_rules.toml` describes."""
+    """Return the sign that a line of `lure_rules.yaml` describes."""
     is_flow, parts = text.startswith("flow:"), text.removeprefix("flow:").split()
     return Sign(
         tuple(_read_chain(it) for it in parts if not it.startswith("!")),
@@ -131,8 +144,25 @@ class _Phrases:
         phrases.kinds.append(kind)
 
 
+class CodePattern:
+    """A regular expression without case, which is tried only around its literals."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        literals = _LITERALS.search(pattern)
+        self.literals = literals[1].lower().split("|") if literals else [""]
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """Return the expression; most are never needed."""
+        pattern = _LITERALS.sub(
+            lambda match: f"(?:{'|'.join(map(re.escape, match[1].split('|')))})", self._pattern
+        )
+        return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+
+
 class Lexicon:
-    """The kinds of words."""
+    """The kinds of words and of code."""
 
     def __init__(
         self, words: Mapping[str, str], code: Mapping[str, Iterable[str]], flowing: Iterable[str]
@@ -144,25 +174,79 @@ class Lexicon:
                     self._phrases.add(
                         [_stem(it) for word in words_ for it in _WORD.findall(word)], kind
                     )
-        self._code = CodePatterns(code)
+        self.code = {kind: tuple(map(CodePattern, patterns)) for kind, patterns in code.items()}
+        self._by_start: dict[tuple[str, ...], list[tuple[str, str, CodePattern]]]
+        self._by_start = defaultdict(list)
+        """By the first letters of each literal: they say quickly what is not in a text."""
+        for kind, patterns in self.code.items():
+            for pattern in patterns:
+                for literal in pattern.literals:
+                    self._by_start[tuple(literal[:_START])].append((kind, literal, pattern))
+        self._short = {start for start in self._by_start if len(start) < _START}
         self.flowing = frozenset(flowing)
-        self.kinds = frozenset({*words, *code})
 
-    def places(self, text: str) -> dict[str, list[_Place]]:
-        """Return where each kind stands in a text, in order."""
-        found: dict[str, list[_Place]] = defaultdict(list)
-        matches = list(_WORD.finditer(text))
-        stems = {word: _stem(word) for word in {it.group() for it in matches}}
-        words = [(stems[it.group()], it.start(), it.end()) for it in matches]
+    def cost(self, kind: str) -> tuple[int, str]:
+        """Return how long a search for a kind takes: a key to sort by. Words cost nothing."""
+        return len(self.code.get(kind, ())), kind
+
+    def places(self, text: str) -> Places:
+        """Return where each kind stands in a text."""
+        lower = text.lower()
+        letters = (lower[it:] for it in range(_START))
+        starts: set[tuple[str, ...]] = {*zip(*letters, strict=False), *self._short}
+        code: dict[str, list[tuple[str, CodePattern]]] = defaultdict(list)
+        for start in starts & self._by_start.keys():
+            for kind, literal, pattern in self._by_start[start]:
+                code[kind].append((literal, pattern))
+        return Places(self._word_places(text), code, text, lower)
+
+    def _word_places(self, text: str) -> dict[str, list[_Place]]:
+        places: dict[str, list[_Place]] = defaultdict(list)
+        words = [(_stem(it.group()), it.start(), it.end()) for it in _WORD.finditer(text)]
         for index, (word, start, _) in enumerate(words):
             if phrases := self._phrases.longer.get(word):
                 for kind, last in _phrases_at(words, index, phrases):
-                    found[kind].append((start, words[last][2]))
-        for kind, match in self._code.matches(text):
-            found[kind].append(_place(match))
-        for places in found.values():
-            places.sort()
-        return found
+                    places[kind].append((start, words[last][2]))
+        return places
+
+
+class Places(dict[str, list[_Place]]):
+    """Where each kind stands in a text, in order. Code is searched when it is asked for."""
+
+    def __init__(
+        self,
+        words: Mapping[str, list[_Place]],
+        code: Mapping[str, Iterable[tuple[str, CodePattern]]],
+        text: str,
+        lower: str,
+    ) -> None:
+        super().__init__((kind, sorted(places)) for kind, places in words.items())
+        self._code, self._text, self._lower = code, text, lower
+        self._spans: dict[str, list[_Place]] = {}
+        """Around each literal."""
+
+    def __missing__(self, kind: str) -> list[_Place]:
+        self[kind] = sorted(
+            {
+                _place(match)
+                for literal, pattern in self._code.get(kind, ())
+                for start, end in self._spans_of(literal)
+                for match in pattern.compiled.finditer(self._text, start, end)
+            }
+        )
+        return self[kind]
+
+    def _spans_of(self, literal: str) -> list[_Place]:
+        """Return the lines around a literal; all of the text for an empty one."""
+        if (spans := self._spans.get(literal)) is None:
+            spans = self._spans[literal] = []
+            end = -1
+            while (at := self._lower.find(literal, end + 1)) >= 0:
+                start = max(end, self._lower.rfind("\n", 0, at) + 1)
+                end = self._lower.find("\n", at + _REACH) if literal else -1
+                end = len(self._lower) if end < 0 else end
+                spans.append((start, end))
+        return spans
 
 
 def _place(match: re.Match[str]) -> _Place:
@@ -179,17 +263,19 @@ def _phrases_at(
     """
     for kind in phrases.kinds:
         yield kind, index
-    missing = dict(phrases.longer)
+    if not phrases.longer:
+        return
     for following in range(index + 1, min(index + _MOST_FILLERS + 2, len(words))):
         word, start, _ = words[following]
-        if not missing or start - words[following - 1][2] > _WORD_GAP:
+        if start - words[following - 1][2] > _WORD_GAP:
             return
-        if longer := missing.pop(word, None):
+        if longer := phrases.longer.get(word):
             yield from _phrases_at(words, following, longer)
         if word not in _FILLERS:
             return
 
 
+@lru_cache(100_000)
 def _stem(word: str) -> str:
     """Return a word without the ending of its form: `copies` and `copying` are `copi`."""
     word = word.lower().replace("\u2019", "'").removesuffix("'s")
@@ -209,47 +295,56 @@ class LureFinder:
         self, lexicon: Lexicon, signs: Mapping[str, Iterable[Sign]], known: re.Pattern[str]
     ) -> None:
         """`known` are addresses that are no sign of anything."""
-        self._lexicon, self._known = lexicon, known
-        self._signs = [(rule, sign) for rule, of_rule in signs.items() for sign in of_rule]
+        self.lexicon, self._known = lexicon, known
+        self._signs = [
+            (sorted(sign.kinds, key=lexicon.cost), rule, sign)
+            for rule, of_rule in signs.items()
+            for sign in of_rule
+        ]
 
     def find(self, text: str) -> Iterator[tuple[str, int, int]]:
         """Yield the rule, the start and the end of each match."""
         text = self._known.sub(lambda match: " " * len(match[0]), text)
-        places = self._lexicon.places(text)
+        places = self.lexicon.places(text)
         ends = _sentence_ends(text)
-        for rule, sign in self._signs:
+        possible = [
+            (rule, sign) for kinds, rule, sign in self._signs if all(places[kind] for kind in kinds)
+        ]
+        for rule, sign in possible:
             if not sign.is_flow:
                 for start, end in _meetings(sign, places, ends):
                     yield rule, start, end
-        yield from self._flows(text, places)
+        if flows := [(rule, sign) for rule, sign in possible if sign.is_flow]:
+            yield from self._flows(text, places, flows)
 
     def _flows(
-        self, text: str, places: Mapping[str, list[_Place]]
+        self, text: str, places: Places, signs: list[tuple[str, Sign]]
     ) -> Iterator[tuple[str, int, int]]:
-        signs = [(rule, sign) for rule, sign in self._signs if sign.is_flow]
-        known: dict[str, frozenset[str]] = {}
+        kinds_of: dict[str, frozenset[str]] = {}
+        """By the name of a variable or a file."""
         function = ""
         ends = _statement_ends(text)
-        kinds_at = _kinds_at(ends, places)
+        kinds = set().union(*(sign.kinds | {*sign.absent} for _, sign in signs))
+        kinds_at = _kinds_at(ends, {kind: places[kind] for kind in kinds})
         for index, (start, end) in enumerate(pairwise(ends)):
+            own = kinds_at.get(index, _NO_KINDS)
             statement = text[start:end].rstrip(";& \n")
             if "```" in statement:
-                known = {}
-            own = kinds_at.get(index, _NO_KINDS)
-            names = set(_names_in(statement)) if known else ()
-            inherited = _NO_KINDS.union(*(known[name] for name in names if name in known))
+                kinds_of = {}
+            names = set(_names_in(statement)) if kinds_of else ()
+            inherited = _NO_KINDS.union(*(kinds_of[name] for name in names if name in kinds_of))
             for rule, sign in signs if own else ():
                 if _flows_into(sign, own, inherited):
                     yield rule, start, end
-            carried = inherited | (own & self._lexicon.flowing)
+            passed = inherited | (own & self.lexicon.flowing)
             if match := re.match(r"\s*(?:async\s+)?(?:def|function)\s+(\w+)", statement):
                 function = match[1]
-            if carried and len(known) < _MOST_NAMES:
+            if passed and len(kinds_of) < _MOST_NAMES:
                 defined = set(_defined_in(statement))
                 if function and "return" in statement:
                     defined.add(function)
                 for name in defined:
-                    known[name] = known.get(name, frozenset()) | carried
+                    kinds_of[name] = kinds_of.get(name, frozenset()) | passed
 
 
 def _kinds_at(ends: list[int], places: Mapping[str, list[_Place]]) -> dict[int, set[str]]:
@@ -266,7 +361,7 @@ def _names_in(statement: str) -> Iterator[str]:
     for name in _NAME.findall(statement):
         yield name.partition(".")[0]
         parts = name.strip("./~").split("/")
-        yield from ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+        yield from ("/".join(parts[:count]) for count in range(1, min(len(parts), _DEEPEST) + 1))
     if _RUNS_HERE.search(statement):
         yield _FOLDER
 
@@ -290,7 +385,7 @@ def _flows_into(sign: Sign, own: AbstractSet[str], inherited: frozenset[str]) ->
     return not any(kind in own for kind in sign.absent)
 
 
-def _meetings(sign: Sign, places: Mapping[str, list[_Place]], ends: list[int]) -> Iterator[_Place]:
+def _meetings(sign: Sign, places: Places, ends: list[int]) -> Iterator[_Place]:
     """Yield where the kinds of a sign meet in a sentence; once in each sentence."""
     chains = [_chained(chain, places) for chain in sign.chains]
     if not all(chains):
@@ -306,32 +401,35 @@ def _meetings(sign: Sign, places: Mapping[str, list[_Place]], ends: list[int]) -
         last = max(part[1] if part else 0 for part in parts)
         if first < 0 or (last > end and not sign.is_one_kind) or last - first > _SPAN:
             continue
-        if any(_nearest(places.get(kind, []), anchor, begin, end) for kind in sign.absent):
+        if any(_begins_within(places[kind], begin, end) for kind in sign.absent):
             continue
-        if not sign.prohibits and _is_prohibited(places.get("not", []), max(begin, first), first):
+        if not sign.prohibits and _is_prohibited(places["not"], first):
             continue
         seen = sentence
         yield first, last
 
 
-def _is_prohibited(negations: list[_Place], _begin: int, first: int) -> bool:
+def _begins_within(places: list[_Place], begin: int, end: int) -> bool:
+    index = bisect_left(places, (begin, 0))
+    return index < len(places) and places[index][0] < end
+
+
+def _is_prohibited(negations: list[_Place], first: int) -> bool:
     index = bisect_left(negations, (first, 0)) - 1
     return index >= 0 and 0 <= first - negations[index][1] <= _NEGATED
 
 
-def _chained(
-    chain: tuple[tuple[str, int], ...], places: Mapping[str, list[_Place]]
-) -> list[_Place]:
+def _chained(chain: tuple[tuple[str, int], ...], places: Places) -> list[_Place]:
     """Return where kinds follow one another closely."""
-    found = places.get(chain[0][0], [])
+    chained = places[chain[0][0]]
     for kind, closeness in chain[1:]:
-        following, longer = places.get(kind, []), []
-        for start, end in found:
+        following, longer = places[kind], []
+        for start, end in chained:
             index = bisect_left(following, (end, 0))
             if index < len(following) and following[index][0] - end <= closeness:
                 longer.append((start, following[index][1]))
-        found = longer
-    return found
+        chained = longer
+    return chained
 
 
 def _nearest(of_kind: list[_Place], anchor: _Place, begin: int, end: int) -> _Place | None:

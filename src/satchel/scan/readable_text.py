@@ -18,6 +18,8 @@ HIDDEN = re.compile(
     "|[\ufe00-\ufe0e]{2,}"
 )
 """Characters that are not seen, and those that rewrite a terminal."""
+_DOTLESS = str.maketrans("\u0130\u0131", "ii")
+"""Letters that a pattern without case takes for an i."""
 _MIN_DECODED = 16
 """The shortest hidden text that is searched, in characters."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{28,}={0,2}|(?:\\x[0-9a-fA-F]{2}){12,}|[0-9a-fA-F]{60,}")
@@ -27,7 +29,9 @@ _LONGEST_LINE = 2000
 """Characters of a line whose pieces are joined."""
 _LONGEST_CODE = 200_000
 _LONGEST_CONSTANT = 10_000
-_FENCE = re.compile(r"^(\s*)```\s*(?:python3?|py)\b[^\n]*\n(.*?)^\s*```", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^[ \t]*```[ \t]*(?:python3?|py)\b[^\n]*\n(.*?)^[ \t]*```", re.MULTILINE | re.DOTALL
+)
 
 
 class ReadableText:
@@ -61,14 +65,15 @@ def _plain(text: str) -> ReadableText:
     joined, numbers = list[list[str]](), list[int]()
     is_continued = False
     for number, written in enumerate(text.split("\n"), 1):
-        line = HIDDEN.sub("", written.rstrip("\r"))
+        line = written.rstrip("\r")
+        if not (line.isascii() and line.isprintable()):
+            line = unicodedata.normalize("NFKC", HIDDEN.sub("", line)).translate(_DOTLESS)
         if not is_continued:
             joined.append([])
             numbers.append(number)
         joined[-1].append(line.removesuffix("\\"))
         is_continued = line.endswith("\\")
-    lines = [unicodedata.normalize("NFKC", " ".join(parts)) for parts in joined]
-    return ReadableText([line.replace("\n", " ") for line in lines], numbers)
+    return ReadableText([" ".join(parts).replace("\n", " ") for parts in joined], numbers)
 
 
 def _joined(plain: ReadableText) -> Iterator[ReadableText]:
@@ -114,21 +119,25 @@ def _is_readable(letter: str) -> bool:
 
 def _folded(plain: ReadableText) -> Iterator[ReadableText]:
     """Yield Python code with full names and joined constants, one statement on each line."""
-    blocks = [(it.start(2), it.group(2)) for it in _FENCE.finditer(plain.text)]
+    blocks = [(it.start(1), it.group(1)) for it in _FENCE.finditer(plain.text)]
     if not blocks and "```" not in plain.text:
         blocks = [(0, plain.text)]
-    for start, code in blocks:
-        if len(code) > _LONGEST_CODE:
-            continue
-        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+    lines, numbers = list[str](), list[int]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for start, code in blocks:
+            if len(code) > _LONGEST_CODE:
+                continue
+            with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
                 tree = ast.parse(code)
-            statements = list(_statements(_Folder(tree).visit(tree)))
-            offsets = [start, *(start + it.end() for it in re.finditer("\n", code))]
-            numbers = [plain.line_at(offsets[line - 1]) for line, _ in statements]
-            if statements:
-                yield ReadableText([text for _, text in statements], numbers)
+                statements = list(_statements(_Folder(tree).visit(tree)))
+                offsets = [start, *(start + it.end() for it in re.finditer("\n", code))]
+                # Fences, so that a name stands for something in its own block only.
+                lines += [*(text for _, text in statements), "```"]
+                numbers += [plain.line_at(offsets[line - 1]) for line, _ in statements]
+                numbers.append(plain.line_at(start))
+    if lines:
+        yield ReadableText(lines, numbers)
 
 
 def _statements(tree: ast.AST) -> Iterator[tuple[int, str]]:

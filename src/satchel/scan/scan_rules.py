@@ -65,5 +65,5 @@ def lure_finder() -> LureFinder:
     return LureFinder(
         Lexicon(data["words"], code, data["flowing"]),
         {name: tuple(map(read_sign, rule.signs)) for name, rule in SCAN_RULES.items()},
-        re.compile("|".join(rf"(?:{it})\S{{0,200}}" for it in data["known_addresses"])),
+        re.compile(rf"https?://(?:{'|'.join(data['known_addresses'])})\S{{0,200}}"),
     )

@@ -190,7 +190,8 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
     if not command.startswith("satchel "):
         command = "satchel doctor --run"
         if entry.scope is Precedence.EXPLICIT:  # the command line does not know the folder,
-            command += " --plugins FOLDER"  # and the model may not see its path
+            # and the model may not see its path
+            command += ", with --plugins and the folder of the plugin"
     return (
         f"Tool {name!r} cannot be used now: {reason}. Ask the user to run: {one_line(command)}. "
         "Continue without it if you can."

@@ -12,7 +12,7 @@ from satchel.cli.console import Console
 from satchel.cli.signer_options import signer_options
 from satchel.cli.terminal import Terminal
 from satchel.cli.unit_placement import UnitPlacer, require_valid
-from satchel.cli.unit_report import source_line, unit_lines
+from satchel.cli.unit_report import LureScan, source_line, unit_lines
 from satchel.errors import NotFoundError, SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
@@ -71,7 +71,8 @@ class _Adder:
     def add(self, address: SourceAddress, only: tuple[str, ...], *, yes: bool) -> None:
         with fetched(address, partial(self.terminal.progress, address.name)) as source:
             require_signer(self.signer, source.signers, address.text)
-            found = find_units(source.top)
+            with self.terminal.working(f"reading {address.name}"):
+                found = find_units(source.top)
             units, elsewhere = _chosen(found, only)
             if units:
                 self._add_units(source, self._usable(source, units, is_named=bool(only)), yes=yes)
@@ -85,8 +86,9 @@ class _Adder:
         self.console.say(source_line(source))
         for note in source.notes:
             self.console.say(f"  {one_line(note)}")
+        scan = LureScan(self.terminal)
         for unit in units:
-            for line in unit_lines(unit, source.folder):
+            for line in unit_lines(unit, source.folder, scan):
                 self.console.say(line)
         kinds = [unit.kind for unit in units]
         parts = [count(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]

@@ -117,11 +117,25 @@ def _only(cases: Sequence[DoctorCase], accepts: Callable[[Diagnostic], bool]) ->
 
 
 def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
-    """Return the form of the skill listing as a check that never fails."""
-    report = listing_report(app.session())
-    message = report.removeprefix("skill listing: ")
-    is_ok = MachineCheck(name="skill listing", severity=Severity.INFO, message=message)
-    return [is_ok] if report else []
+    """Return the form of the skill listing, and names of `[skills] first` that nothing has."""
+    from satchel.catalog.entry_filter import unmatched_patterns
+
+    session = app.session()
+    listing, name = session.step().skill_listing, "skill listing"
+    checks = [
+        MachineCheck(
+            name=name,
+            severity=Severity.INFO,
+            message=report.removeprefix(f"{name}: "),
+            is_ok=listing.described == listing.total and listing.cut_at is None,
+        )
+        for report in filter(None, [listing_report(session)])
+    ]
+    unmatched = unmatched_patterns(app.catalog.first_skills, app.catalog)
+    messages = [f"[skills] first in satchel.toml: {problem}" for problem in unmatched]
+    return checks + [
+        MachineCheck(name=name, severity=Severity.WARNING, message=it) for it in messages
+    ]
 
 
 # ---- text --------------------------------------------------------------------------------------
@@ -129,7 +143,8 @@ def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
 
 def _write_checks(checks: Sequence[MachineCheck], console: Console) -> None:
     for check in checks:
-        label = "ok" if check.severity is Severity.INFO else str(check.severity)
+        is_ok = check.severity is Severity.INFO and check.is_ok
+        label = "ok" if is_ok else str(check.severity)
         lines = console.fitting(f"{label} {check.name}: {one_line(check.message)}")
         console.out(console.paint(label, fg=COLOURS[label]) + lines.removeprefix(label))
         _write_command(check.command, "", console)

@@ -13,7 +13,7 @@ from satchel.cli.commands.remove_command import chosen_records
 from satchel.cli.console import Console
 from satchel.cli.terminal import Terminal
 from satchel.cli.unit_placement import UnitPlacer, as_placed, require_valid
-from satchel.cli.unit_report import diff_lines, source_line, unit_lines
+from satchel.cli.unit_report import LureScan, diff_lines, source_line, unit_lines
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.artefact_signatures import recorded
@@ -89,7 +89,7 @@ class _Updater:
                     self.console.out(f"{title} is up to date")
                     return 0
                 self.console.say(source_line(source))
-                for line in unit_lines(unit, source.folder):
+                for line in unit_lines(unit, source.folder, LureScan(self.terminal)):
                     self.console.say(line)
                 if now != record.digest:
                     self.console.say(
