@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from satchel.lazy_dataclass import dataclass
+from satchel.lazy_dataclass import dataclass, fast_constructor
 
 T = TypeVar("T")
 
@@ -194,3 +194,15 @@ def test_an_ordinary_subclass_keeps_its_attributes_when_it_is_pickled():
 @pytest.mark.skipif(not hasattr(copy, "replace"), reason="new in Python 3.13")
 def test_copy_replace_accepts_the_records():
     assert copy.replace(Animal(name="cat"), legs=3) == Animal(name="cat", legs=3)
+
+
+def test_a_fast_constructor_makes_equal_records():
+    options = {"name": "robin", "song": "tic", "rank": 3}
+    bird, usual = fast_constructor(Bird)(**options), Bird(**options)
+    assert type(bird) is Bird
+    assert (bird, bird.tags, bird.rank, bird.title) == (usual, {}, 3, usual.title)
+    assert bird.tags is not fast_constructor(Bird)(**options).tags
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        bird.legs = 3
+    with pytest.raises(TypeError):
+        fast_constructor(Bird)(name="robin")

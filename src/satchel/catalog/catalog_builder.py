@@ -70,10 +70,12 @@ def build(
 def _with_generation(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, ...]:
     """Sort the entries by name, and give each the generation in which it last changed."""
     previous = {entry.identity: entry for entry in before}
-    numbered = (
-        with_last_generation(entry, previous.get(entry.identity) if previous else None, number)
+    numbered = [
+        entry
+        if entry.generation == number and not previous
+        else with_last_generation(entry, previous.get(entry.identity), number)
         for entry in entries
-    )
+    ]
     return tuple(sorted(numbered, key=_ORDER))
 
 

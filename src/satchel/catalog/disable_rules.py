@@ -59,7 +59,8 @@ def disable_rules(
     owners = dict.fromkeys(described)
     names = {name for name, _ in owners}
     for entry in members:
-        owners |= {(name, entry.source): None for name in entry.groups if name not in names}
+        if entry.groups:  # Most are in no group.
+            owners |= {(name, entry.source): None for name in entry.groups if name not in names}
     reasons: dict[str, list[Diagnostic | None]] = {}
     for name, owner in owners:
         reason = is_disabled("group", name, (f"{owner}:{name}", owner))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from satchel.catalog.catalog_entries import PluginEntry, SkillEntry, Status
 from satchel.catalog.name_conflicts import SAY_LAST_GOOD, resolve_plugins, unshadowed
 from satchel.diagnostics import Where, has_error, make_diagnostic
-from satchel.lazy_dataclass import dataclass
+from satchel.lazy_dataclass import dataclass, fast_constructor
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
@@ -92,7 +92,7 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 
             finding=finding,
             diagnostics=_with_last_good(problems, "skill", old),
         )
-    return SkillEntry(
+    return fast_constructor(SkillEntry)(
         name=manifest.name if manifest else finding.folder_name,
         description=manifest.description if manifest else "",
         source=finding.place.source,

@@ -19,6 +19,7 @@ COMPATIBILITY_LENGTH = 500
 
 _FENCE = b"---\n"
 _CLOSING = b"\n---\n"
+_FENCE_LENGTH, _CLOSING_LENGTH = len(_FENCE), len(_CLOSING)
 _LONGEST_LETTER = 4  # bytes in UTF-8
 _PLAIN_FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata"})
 _ONLY_TEXTS = frozenset({str})
@@ -36,18 +37,18 @@ class SimpleSkill(NamedTuple):
     def needs_no_diagnostic(self, folder: str, limits: Limits) -> bool:
         """Return whether it is all in order for a folder of that name."""
         values, texts = self.fields, [*self.fields.values()]
+        if values.get("name") != folder or skill_name_fault(folder):
+            return False
         if "metadata" in values:
             metadata = values["metadata"]
             if type(metadata) is not dict:
                 return False
             texts.remove(metadata)
             texts += metadata.values()
-        if not (_PLAIN_FIELDS.issuperset(values) and _ONLY_TEXTS.issuperset(map(type, texts))):
-            return False
         longest = min(limits.description_shown, limits.description_accepted)
         return (
-            values.get("name") == folder
-            and not skill_name_fault(folder)
+            _PLAIN_FIELDS.issuperset(values)
+            and _ONLY_TEXTS.issuperset(map(type, texts))
             and _is_within(values.get("description", ""), longest)
             and _is_within(values.get("compatibility", "-"), COMPATIBILITY_LENGTH)
         )
@@ -55,21 +56,21 @@ class SimpleSkill(NamedTuple):
 
 def read_simple_skill(data: bytes, limits: Limits) -> SimpleSkill | None:
     """Return the parts of a SKILL.md, or `None` if it is not simple."""
-    end = data.find(_CLOSING, len(_FENCE) - 1)
-    is_fenced = data.startswith(_FENCE) and end > 0
-    if not is_fenced or len(data) > limits.skill_file or b"\0" in data or b"\r" in data:
+    end = data.find(_CLOSING, _FENCE_LENGTH - 1)
+    if end < 0 or not data.startswith(_FENCE) or b"\0" in data or b"\r" in data:
         return None
-    body = data[end + len(_CLOSING) :]
+    body = data[end + _CLOSING_LENGTH :]
     try:
-        front = data[len(_FENCE) : end + 1].decode()
+        front = data[_FENCE_LENGTH : end + 1].decode()
         if not body.isascii():
             body.decode()
     except UnicodeDecodeError:
         return None
-    is_long = len(front) > min(limits.frontmatter // _LONGEST_LETTER, MAX_BRACKETS)
+    is_too_long = len(data) > limits.skill_file or len(front) > min(
+        limits.frontmatter // _LONGEST_LETTER, MAX_BRACKETS
+    )
     is_doubtful = not front.isascii() and may_have_hidden(front)
-    is_blank = _INK.search(body) is None
-    if is_blank or is_long or is_doubtful or limits.yaml_depth < SIMPLE_DEPTH:
+    if is_too_long or is_doubtful or limits.yaml_depth < SIMPLE_DEPTH or not _INK.search(body):
         return None
     simple = read_simple_yaml(front, 2, limits.yaml_nodes)
     return SimpleSkill(*simple, body) if simple else None

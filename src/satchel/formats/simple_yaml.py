@@ -7,6 +7,7 @@ else is left to `yaml_reader`; whatever this module reads, that module reads in 
 import re
 
 from satchel.formats.yaml_builder import NULLS, KeyPath, YamlValue
+from satchel.text import rare_characters
 
 SIMPLE_DEPTH = 2
 """The levels of the deepest value that is read here."""
@@ -39,7 +40,7 @@ def read_simple_yaml(
     and values.
     """
     # Tabs, and characters that some YAML versions take as line ends, are not printable.
-    if not text.replace("\n", "").isprintable():
+    if not rare_characters(text).isprintable():
         return None
     reader = _SimpleReader(text.split("\n"), first_line)
     try:
@@ -65,21 +66,23 @@ class _SimpleReader:
     def entries(self) -> dict[str, YamlValue]:
         values: dict[str, YamlValue] = {}
         lines, first_line, found = self.lines, self.first_line, self.found
-        while (at := self.at) < len(lines):
-            self.at = at + 1
-            entry = _ENTRY.fullmatch(lines[at])
+        count, match, at = len(lines), _ENTRY.fullmatch, 0
+        while at < count:
+            line = lines[at]
+            entry = match(line) if line else None
+            at += 1
             if entry is None:
-                if _is_content(lines[at]):
+                if _is_content(line):
                     raise _NotSimpleError
                 continue
             key, double, single, plain, block = entry.groups()
             if key in values:
                 raise _NotSimpleError
-            found[key,] = first_line + at
-            if block is not None:
-                values[key] = self._block(block)
-            elif double is plain is single:  # all are `None`
-                values[key] = self._inner(key)
+            found[key,] = first_line + at - 1
+            if block is not None or double is plain is single:  # all are `None`
+                self.at = at
+                values[key] = self._inner(key) if block is None else self._block(block)
+                at = self.at
             else:
                 values[key] = _scalar(double, single, plain)
         return values
@@ -162,9 +165,11 @@ def _is_content(line: str) -> bool:
 
 def _scalar(double: str | None, single: str | None, plain: str | None) -> str | None:
     """Return the value of an entry or item on its own line."""
+    if single is not None:
+        return single.replace("''", "'")
     if plain is not None:
         text = plain.rstrip(" ")
         if ": " in text or " #" in text or text[-1] == ":":
             raise _NotSimpleError
         return None if text in NULLS else text
-    return single.replace("''", "'") if single is not None else double
+    return double

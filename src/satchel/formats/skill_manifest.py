@@ -170,7 +170,7 @@ def read_skill(data: bytes, folder: str, path: str, limits: Limits) -> ReadResul
     if simple.needs_no_diagnostic(folder, limits):
         return ReadResult(SkillManifest.of_texts(simple.fields, simple.body), ())
     yaml = YamlMap(simple.fields, simple.lines)
-    return _judged(yaml, simple.body.decode(), folder, DiagnosticCollector(path), limits)
+    return _judged(yaml, simple.body, folder, DiagnosticCollector(path), limits)
 
 
 def read_any_skill(
@@ -205,16 +205,17 @@ def _read(front: FrontMatter, folder: str, path: str, limits: Limits) -> ReadRes
     collector = DiagnosticCollector(path)
     reading = load_frontmatter(front, path, limits)
     collector.extend(reading.diagnostics)
+    if not front.body.strip():
+        message = "there is nothing below the frontmatter"
+        collector.add("skill-body-empty", message, "Write the instructions there.")
     if reading.value is None:
-        _body(front.body, collector)
         return ReadResult(None, collector.diagnostics)
     return _judged(reading.value, front.body, folder, collector, limits)
 
 
 def _judged(
-    yaml: YamlMap, body: str, folder: str, collector: DiagnosticCollector, limits: Limits
+    yaml: YamlMap, body: str | bytes, folder: str, collector: DiagnosticCollector, limits: Limits
 ) -> ReadResult[SkillManifest]:
-    body = _body(body, collector)
     fields = _Fields(yaml, collector)
     manifest = SkillManifest(
         name=_name(fields, folder),
@@ -250,13 +251,6 @@ class _Fields:
         message = f"'{key}' is {yaml_type_name(value)}, not text; it is left out"
         self.report("skill-field-type", key, message, "Write one line of text.")
         return None
-
-
-def _body(text: str, collector: DiagnosticCollector) -> str:
-    if not text.strip():
-        message = "there is nothing below the frontmatter"
-        collector.add("skill-body-empty", message, "Write the instructions there.")
-    return text
 
 
 def _name(fields: _Fields, folder: str) -> str:
@@ -380,6 +374,8 @@ def _names(value: Any) -> list[str]:
 
 def _split_tools(text: str) -> tuple[list[str], bool]:
     """Split at blanks and commas outside parentheses; return also whether there were commas."""
+    if "(" not in text and "," not in text:
+        return text.split(), False
     depth, has_commas, separated = 0, False, ""
     for letter in text:
         depth = max(depth + (letter == "(") - (letter == ")"), 0)

@@ -15,6 +15,7 @@ from satchel.catalog.disable_rules import nothing_disabled
 from satchel.catalog.skill_edits import edit_skills
 from satchel.catalog.unit_entries import RankedSkill, build_plugins
 from satchel.garbage_collection import paused_collector
+from satchel.lazy_dataclass import fast_constructor
 from satchel.loader.builtin_providers import pass_providers
 from satchel.loader.config_binder import bind
 from satchel.loader.contract_checks import contract_diagnostics
@@ -217,7 +218,7 @@ def _ranked_skill(inputs: PassInputs, order: int, found: SkillFinding) -> Ranked
         found = inputs.config.lock.skill(found)
     is_suspect = found.manifest is None or found.folder.has_shrunk
     is_settling = is_suspect and inputs.may_be_half_written(found.folder)
-    return RankedSkill(found, (order, found.is_hidden, found.key), is_settling)
+    return fast_constructor(RankedSkill)(found, (order, found.is_hidden, found.key), is_settling)
 
 
 def _settling_paths(ranked: Iterable[RankedSkill], now: ScanCache) -> Iterable[str]:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.lazy_dataclass import dataclass
+from satchel.lazy_dataclass import dataclass, fast_constructor
 from satchel.sources.file_reader import (
     Stamp,
     UnitFile,
@@ -154,6 +154,23 @@ class FolderReader:
         if before is not None and _has_shrunk(before, content):
             content = replace(content, has_shrunk=True)
         return content
+
+    def read_only_file(self, name: str, folder: OpenFolder) -> tuple[FolderContent, bytes] | None:
+        """Return what `read` does for a folder with one regular file, and the bytes of that file.
+
+        It must be a file that `keep` accepts. Returns `None` if it cannot be read so quickly.
+        """
+        try:
+            data, status = folder.read(name, self.largest)
+        except UnreadableFileError:
+            return None
+        stamp, of_folder = Stamp.of(status), Stamp.of(folder.status)
+        is_settled = stamp.is_settled()
+        file = fast_constructor(UnitFile)(
+            name=name, size=len(data), digest=digest_of(data), stamp=stamp, settled=is_settled
+        )
+        folders = (("", of_folder),) if is_settled and of_folder.is_settled() else ()
+        return fast_constructor(FolderContent)(files=(file,), folders=folders), data
 
     def _read(self, folder: OpenFolder, walk: "_WalkState", entries: Entries | None = None) -> None:
         for name in sorted(self.required):
@@ -313,7 +330,7 @@ class FolderReader:
             walk.data[name] = data
         stamp = Stamp.of(status)
         walk.files.append(
-            UnitFile(
+            fast_constructor(UnitFile)(
                 name=name,
                 size=status.st_size if data is None else len(data),
                 digest="" if data is None else digest_of(data),
@@ -393,11 +410,11 @@ class _WalkState:
         # Loops, because generators take longer for the few items of each skill.
         for file in files:
             if not file.settled:
-                return FolderContent(files=files)
+                return fast_constructor(FolderContent)(files=files)
         for _, stamp in self.folders:
             if not stamp.is_settled():
-                return FolderContent(files=files)
-        return FolderContent(files=files, folders=tuple(self.folders))
+                return fast_constructor(FolderContent)(files=files)
+        return fast_constructor(FolderContent)(files=files, folders=tuple(self.folders))
 
 
 def is_skipped(name: str) -> bool:

@@ -12,6 +12,7 @@ from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic, s
 from satchel.formats.packed_text import pack
 from satchel.formats.read_result import ReadResult
 from satchel.formats.skill_manifest import SkillManifest, read_skill
+from satchel.lazy_dataclass import fast_constructor
 from satchel.settings import Limits
 from satchel.sources.file_reader import (
     Stamp,
@@ -353,10 +354,11 @@ class _Walk:
         if (before := self._served.get(key)) is not None:
             self._lost(before, folder)
         self._walked.add(key)
+        prefix, path_prefix = f"{key}/" if key else "", joined(path, "")
         for entry in sorted(entries, key=_NAME):
             name = entry.name
-            found = _Entry(name, joined(path, name), entry.is_symlink(), is_folder(entry))
-            self._entry(f"{key}/{name}" if key else name, found, folder, above)
+            found = _Entry(name, path_prefix + name, entry.is_symlink(), is_folder(entry))
+            self._entry(prefix + name, found, folder, above)
 
     def _lost(self, before: SkillFinding, folder: OpenFolder) -> None:
         """Keep a skill that lost its SKILL.md just now: an editor may be replacing the file."""
@@ -448,6 +450,10 @@ class _Walk:
     ) -> SkillFinding:
         before = self._known.get(key)
         target = self._targets.get(key, "")
+        if before is None and not target and len(entries) == 1:
+            single = self._only_file(key, path, opened, entries[0])
+            if single is not None:
+                return single
         reader = replace(self._reader, root=target) if target else self._reader
         data: dict[str, bytes] = {}
         entries.sort(key=_NAME)
@@ -458,13 +464,27 @@ class _Walk:
             self._pack(before)
             return before
         manifest, diagnostics = self._read(path, folder, data.get(SKILL_FILE), before)
-        return SkillFinding(
+        return fast_constructor(SkillFinding)(
             place=self._place,
             key=key,
             folder=folder,
             manifest=manifest,
             diagnostics=diagnostics,
             target=target,
+        )
+
+    def _only_file(
+        self, key: str, path: str, opened: OpenFolder, entry: os.DirEntry[str]
+    ) -> SkillFinding | None:
+        """Read a new skill without other files, as most are; `None` if that needs a closer look."""
+        is_regular = entry.is_file(follow_symlinks=False)
+        reading = self._reader.read_only_file(SKILL_FILE, opened) if is_regular else None
+        if reading is None:
+            return None
+        folder, data = reading
+        manifest, diagnostics = self._parse(path, data)
+        return fast_constructor(SkillFinding)(
+            place=self._place, key=key, folder=folder, manifest=manifest, diagnostics=diagnostics
         )
 
     def _pack(self, finding: SkillFinding) -> None:
@@ -480,13 +500,18 @@ class _Walk:
         before: SkillFinding | None,
     ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
         """Read the manifest of a skill, unless `before` has the same bytes."""
-        path = joined(folder_path, SKILL_FILE)
         if before is not None:
             file, previous = folder.get(SKILL_FILE), before.folder.get(SKILL_FILE)
             if file is not None and previous is not None and previous.digest == file.digest:
                 return before.manifest, before.diagnostics
         if data is None:
-            return None, (_unreadable(path, folder),)
+            return None, (_unreadable(joined(folder_path, SKILL_FILE), folder),)
+        return self._parse(folder_path, data)
+
+    def _parse(
+        self, folder_path: str, data: bytes
+    ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
+        path = joined(folder_path, SKILL_FILE)
         reading = read_skill(data, os.path.basename(folder_path), path, self._limits)
         if self._place.policy.has_strict_skills:
             diagnostics = tuple(
