@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
-from functools import cache
 from hashlib import pbkdf2_hmac, sha256
 from typing import TYPE_CHECKING
 
@@ -154,7 +153,6 @@ def _digest(found: SkillFinding | PluginFinding | PackageFinding) -> str:
         return ""
 
 
-@cache
 def _slow_hash(text: str, salt: str) -> str:
     """Return a hash that takes long to make: the file is shared, and the text may have a password.
 

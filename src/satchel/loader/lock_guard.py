@@ -49,6 +49,8 @@ class LockGuard:
         self.declared: tuple[ServerConfig, ...] = ()
         """All servers that were declared in the last pass, also those that may not be used."""
         self._seen: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self._servers: dict[tuple[object, ...], LockEntry] = {}
+        """The entries of servers, since the hash in them takes long to make."""
 
     def plugin(self, candidate: Candidate, declared: Iterable[ServerConfig]) -> PluginContribution:
         """Return a plugin, failed if other files are locked, or without tools that differ."""
@@ -77,7 +79,7 @@ class LockGuard:
         self.declared = tuple(declared)
         kept, problems = [], []
         for server in self.declared:
-            reason = self._drift([server_entry(server, self._places)], server.path)
+            reason = self._drift([self._server_entry(server)], server.path)
             if reason is None:
                 kept.append(server)
             else:
@@ -135,11 +137,17 @@ class LockGuard:
     def _with_locked_tools(
         self, contribution: PluginContribution, server: ServerConfig
     ) -> PluginContribution:
-        entry = server_entry(server, self._places)
+        entry = self._server_entry(server)
         judged = [self._judge_tool(entry, tool) for tool in contribution.tools]
         tools = tuple(tool for tool in judged if tool.state is not Status.HELD)
         held = tuple(tool for tool in judged if tool.state is Status.HELD)
         return replace(contribution, tools=tools, unusable=(*contribution.unusable, *held))
+
+    def _server_entry(self, server: ServerConfig) -> LockEntry:
+        key = server.owner, server.path, server.name, server.origin, server.passed
+        if key not in self._servers:
+            self._servers[key] = server_entry(server, self._places)
+        return self._servers[key]
 
     def _judge_tool(self, server: LockEntry, tool: ToolContribution) -> ToolContribution:
         definition: ToolDefinition | None = getattr(tool.tool, "definition", None)

@@ -83,8 +83,8 @@ class ToolWorker:
     @property
     def digests(self) -> tuple[str, ...]:
         """The versions of plugins that hosts can send calls for."""
-        known = (version[0] for version in self._services if version in self._known)
-        return tuple(dict.fromkeys(known))
+        digests = (version[0] for version in self._services if version in self._known)
+        return tuple(dict.fromkeys(digests))
 
     async def run(self) -> None:
         """Run calls until cancelled; after an edit the old version still ends its calls."""

@@ -83,8 +83,8 @@ def _matching(
     if not words:
         return list(entries)
     tables = {"tool": snapshot.tools, "skill": snapshot.skills}
-    found = [tables[hit.kind].get(hit.name) for hit in hits]
-    ranked: dict[int, Entry] = {id(entry): entry for entry in found if entry is not None}
+    of_hits = [tables[hit.kind].get(hit.name) for hit in hits]
+    ranked: dict[int, Entry] = {id(entry): entry for entry in of_hits if entry is not None}
     # Then those that the index does not have, or did not find, by a part of their name.
     folded = words.casefold()
     others = (entry for entry, name in zip(entries, names, strict=True) if folded in name)

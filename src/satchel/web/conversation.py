@@ -7,7 +7,7 @@ from typing import Any
 from satchel.catalog.catalog_entries import ToolEntry
 from satchel.lazy_dataclass import dataclass
 from satchel.prompt.token_estimate import about_tokens
-from satchel.session.recording import Recording, describe_step
+from satchel.session.recording import Recording
 from satchel.session.session import Session
 from satchel.session.session_state import SkillContent
 from satchel.session.step import Step
@@ -67,16 +67,15 @@ class Conversation:
         """Begin a step, as for a model request."""
         step = self._step = self.session.step()
         self._is_outdated = False
-        seen = describe_step(step)
         number = self.steps[-1].number + 1 if self.steps else 1
         self.recording.add_step(step)
         self.steps.append(
             StepRecord(
                 number=number,
                 generation=step.generation,
-                groups=tuple(seen["groups"]),
-                prompt=seen["prompt"],
-                tools=tuple(seen["tools"]),
+                groups=step.active_groups,
+                prompt=step.prompt(),
+                tools=tuple(step.schemas("mcp")),
                 changes=step.changes.text,
             )
         )

@@ -13,7 +13,7 @@ from satchel.errors import DefinitionError, NotFoundError, SatchelError
 from satchel.web.page_rendering import Page, PageRenderer, json_response
 from satchel.web.workbench import Workbench, problem_counts
 
-MakePage = Callable[[Workbench, "Request"], Page]
+MakePage = Callable[[Workbench, Request], Page]
 """Returns a page; runs in a thread. `NotFoundError` becomes a page of its own."""
 
 Act = Callable[[Workbench, Mapping[str, Any]], Awaitable[Any]]
@@ -54,8 +54,8 @@ class PageRoutes:
 
         async def endpoint(request: Request) -> Response:
             try:
-                given = await _body(request)
-                answer = await act(self._workbench, {**given, **request.path_params})
+                fields = await _body(request)
+                answer = await act(self._workbench, {**fields, **request.path_params})
             except SatchelError as problem:
                 status = 404 if isinstance(problem, NotFoundError) else 409
                 return json_response({"error": problem.message, "fix": problem.fix}, status)
@@ -111,28 +111,20 @@ def name_in(request: Request) -> str:
     return name.removesuffix(_JSON)
 
 
-def text_of(given: Mapping[str, Any], key: str) -> str:
+def text_of(fields: Mapping[str, Any], key: str) -> str:
     """Return a text of a request. Raises `DefinitionError`."""
-    value = given.get(key, "")
+    value = fields.get(key, "")
     if not isinstance(value, str):
         raise DefinitionError(f"{key!r} must be a text")
     return value
 
 
-def object_of(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+def object_of(fields: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return an object of a request. Raises `DefinitionError`."""
-    value = {} if given.get(key) is None else given[key]
+    value = {} if fields.get(key) is None else fields[key]
     if not isinstance(value, dict):
         raise DefinitionError(f"{key!r} must be an object")
     return value
-
-
-def names_of(given: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """Return the names in a request. Raises `DefinitionError`."""
-    value = () if given.get(key) is None else given[key]
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise DefinitionError(f"{key!r} must be a list of names")
-    return tuple(value)
 
 
 async def _body(request: Request) -> dict[str, Any]:

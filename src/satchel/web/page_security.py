@@ -1,6 +1,5 @@
 """Who may open the pages of `satchel dev`, and what these pages may load."""
 
-import hashlib
 import hmac
 from urllib.parse import parse_qsl, urlencode
 
@@ -35,26 +34,32 @@ class PageKeys:
     """The token of a server, and what is derived from it, so that a restart changes nothing."""
 
     def __init__(self, token: str, port: int) -> None:
-        self._token = token.encode("utf-8", "surrogatepass")
+        self._token = token
         # Browsers send the cookies of one host to all its ports.
         self.cookie_name = f"satchel-dev-{port}"
         self.cookie, self.csrf = self._derived("cookie"), self._derived("csrf")
 
     def is_token(self, text: str) -> bool:
         """Return whether a text is the token."""
-        return hmac.compare_digest(text.encode("utf-8", "surrogatepass"), self._token)
+        return _is_same(text, self._token)
 
     def is_cookie(self, header: str) -> bool:
         """Return whether a Cookie header has the cookie that the token was exchanged for."""
-        given = cookie_parser(header).get(self.cookie_name, "")
-        return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), self.cookie.encode())
+        return _is_same(cookie_parser(header).get(self.cookie_name, ""), self.cookie)
 
     def is_csrf(self, text: str) -> bool:
         """Return whether a text is the token of the forms."""
-        return hmac.compare_digest(text.encode("utf-8", "surrogatepass"), self.csrf.encode())
+        return _is_same(text, self.csrf)
 
     def _derived(self, purpose: str) -> str:
-        return hmac.new(self._token, purpose.encode(), hashlib.sha256).hexdigest()
+        key = self._token.encode("utf-8", "surrogatepass")
+        return hmac.digest(key, purpose.encode(), "sha256").hex()
+
+
+def _is_same(text: str, secret: str) -> bool:
+    """Compare without a hint by the time that it takes."""
+    one, other = (item.encode("utf-8", "surrogatepass") for item in (text, secret))
+    return hmac.compare_digest(one, other)
 
 
 def secured(app: ASGIApp, keys: PageKeys, address: Address, *, read_only: bool = False) -> ASGIApp:

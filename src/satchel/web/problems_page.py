@@ -66,23 +66,23 @@ def _by_file(
         files.setdefault(item.where.path, []).append((item, finding))
     order = [str(severity) for severity in Severity]
     groups = []
-    for path, found in files.items():
-        found.sort(key=lambda pair: pair[0].where.line or 0)
+    for path, pairs in files.items():
+        pairs.sort(key=lambda it: it[0].where.line or 0)
         lines: list[str] = []
-        if any(item.where.line for item, _ in found):
+        if any(item.where.line for item, _ in pairs):
             with suppress(UnreadableFileError):
                 data, _ = read_regular(path, _LARGEST_FILE)
                 lines = data.decode("utf-8", "replace").splitlines()
-        for item, finding in found:
+        for item, finding in pairs:
             finding["lines"] = _around(lines, item.where.line)
-        worst = min(order.index(finding["severity"]) for _, finding in found)
-        first = found[0][0]
+        worst = min(order.index(finding["severity"]) for _, finding in pairs)
+        first = pairs[0][0]
         groups.append(
             {
                 "path": path,
                 "href": editor_link(editor, first.where),
                 "severity": order[worst],
-                "findings": [finding for _, finding in found],
+                "findings": [finding for _, finding in pairs],
             }
         )
     return sorted(groups, key=lambda group: order.index(str(group["severity"])))

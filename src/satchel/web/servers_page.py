@@ -50,9 +50,12 @@ def _state(state: ServerState | None, source_options: Sequence[str]) -> dict[str
 def _login(workbench: Workbench, state: ServerState | None, name: str) -> dict[str, Any]:
     """Return whether a server needs a login in a browser, and how far that is."""
     outage = state.outage if state else None
-    is_needed = outage is not None and outage.code == "mcp-login-needed"
-    by_browser = is_needed and outage is not None and outage.fix.startswith("satchel mcp login")
-    return {"is_needed": by_browser, **workbench.logins.record(name)}
+    is_needed = (
+        outage is not None
+        and outage.code == "mcp-login-needed"
+        and outage.fix.startswith("satchel mcp login")
+    )
+    return {"is_needed": is_needed, **workbench.logins.record(name)}
 
 
 def _tools(workbench: Workbench, server: str) -> list[dict[str, Any]]:
@@ -82,9 +85,9 @@ def _sides(change: str) -> list[dict[str, str]]:
     return parts
 
 
-async def approve(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def approve(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Approve one tool of a server, if it still is what the page showed."""
-    server, tool, digest = (text_of(given, key) for key in ("server", "tool", "digest"))
+    server, tool, digest = (text_of(fields, key) for key in ("server", "tool", "digest"))
     approved = await asyncio.to_thread(
         workbench.app.approve_mcp_tools, server, tool, digests={tool: digest}
     )
@@ -92,21 +95,21 @@ async def approve(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, A
     return {"server": server, "approved": list(approved)}
 
 
-async def begin_login(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def begin_login(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Begin a login, and return the address that the user opens."""
-    name = text_of(given, "server")
+    name = text_of(fields, "server")
     declared = workbench.app.declared_mcp_servers
     require_known("MCP server", name, declared)
     return {"server": name, "address": await workbench.logins.begin(name, declared[name].server)}
 
 
-async def take_redirect(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def take_redirect(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Take the address where a browser on another machine ended."""
-    workbench.logins.take(given["server"], text_of(given, "address"))
+    workbench.logins.take(fields["server"], text_of(fields, "address"))
     return {}
 
 
-async def cancel_login(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def cancel_login(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """End a login that waits."""
-    workbench.logins.cancel(given["server"])
+    workbench.logins.cancel(fields["server"])
     return {}

@@ -64,17 +64,17 @@ def step(workbench: Workbench, request: Request) -> Page:
     """Return one step in full, with what differs from the step before."""
     conversation = workbench.conversation(request.path_params["number"])
     number = request.path_params["step"]
-    found, before = conversation.step(number), conversation.step(number - 1)
-    if found is None:
+    now, before = conversation.step(number), conversation.step(number - 1)
+    if now is None:
         raise NotFoundError("step", str(number), ())
     record = {
-        **found.as_dict(),
+        **now.as_dict(),
         "session": conversation.number,
-        "prompt": found.prompt,
-        "schemas": list(found.tools),
-        "prompt_diff": diff_lines(before.prompt, found.prompt) if before else [],
-        "tools_added": _difference(found, before),
-        "tools_removed": _difference(before, found),
+        "prompt": now.prompt,
+        "schemas": list(now.tools),
+        "prompt_diff": diff_lines(before.prompt, now.prompt) if before else [],
+        "tools_added": _difference(now, before),
+        "tools_removed": _difference(before, now),
         "has_next": conversation.step(number + 1) is not None,
         "has_last": before is not None,
     }
@@ -110,8 +110,8 @@ def recording(workbench: Workbench, request: Request) -> Response:
 # ---- actions ------------------------------------------------------------------------------------
 
 
-def _of(workbench: Workbench, given: Mapping[str, Any]) -> Conversation:
-    return workbench.conversation(given["number"])
+def _of(workbench: Workbench, fields: Mapping[str, Any]) -> Conversation:
+    return workbench.conversation(fields["number"])
 
 
 async def _done(workbench: Workbench, work: Callable[[], Any]) -> Any:
@@ -121,58 +121,58 @@ async def _done(workbench: Workbench, work: Callable[[], Any]) -> Any:
     return answer
 
 
-async def new_session(workbench: Workbench, _given: Mapping[str, Any]) -> dict[str, Any]:
+async def new_session(workbench: Workbench, _fields: Mapping[str, Any]) -> dict[str, Any]:
     """Begin a conversation."""
     return {"number": workbench.new_conversation().number}
 
 
-async def switch_group(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def switch_group(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Activate or deactivate a group."""
-    held, group = _of(workbench, given).session, text_of(given, "group")
-    switch = held.activate if given.get("on") is True else held.deactivate
+    held, group = _of(workbench, fields).session, text_of(fields, "group")
+    switch = held.activate if fields.get("on") is True else held.deactivate
     await _done(workbench, lambda: switch(group))
     return {"groups": list(held.active_groups)}
 
 
-async def load_skill(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def load_skill(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Load a skill, as for a slash command, and return what the model reads."""
-    conversation, name = _of(workbench, given), text_of(given, "skill").strip()
-    arguments = text_of(given, "arguments") or None
+    conversation, name = _of(workbench, fields), text_of(fields, "skill").strip()
+    arguments = text_of(fields, "arguments") or None
     skill = await _done(workbench, lambda: conversation.load_skill(name, arguments))
     return {"name": skill.name, "text": skill.text}
 
 
-async def take_step(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def take_step(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Take a step, as for a model request."""
-    conversation = _of(workbench, given)
+    conversation = _of(workbench, fields)
     await _done(workbench, conversation.take_step)
     return conversation.steps[-1].as_dict()
 
 
-async def new_turn(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def new_turn(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Begin the next turn of the user."""
-    await _done(workbench, _of(workbench, given).session.new_turn)
+    await _done(workbench, _of(workbench, fields).session.new_turn)
     return {}
 
 
-async def check_plan(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def check_plan(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Say what tools and contracts make of the calls of one message; nothing is run."""
-    conversation, calls = _of(workbench, given), _calls(given)
+    conversation, calls = _of(workbench, fields), _calls(fields)
     validation = await _done(workbench, lambda: conversation.newest_step.validate(calls))
     return _verdicts(validation)
 
 
-async def run_plan(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def run_plan(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Run the calls of one message, and return their results in order.
 
     Calls that the approval middleware asks about run only if they are `approved`.
     """
-    conversation, calls = _of(workbench, given), _calls(given)
+    conversation, calls = _of(workbench, fields), _calls(fields)
     ready = [call if call.id else call.changed(id=workbench.calls.new_id()) for call in calls]
     verdicts = _verdicts(conversation.newest_step.validate(ready))
     plan = conversation.newest_step.plan(ready)
     asked = [at for at, _ in enumerate(ready) if plan.needs_approval(at)]
-    if asked and given.get("approved") is not True:
+    if asked and fields.get("approved") is not True:
         return {**verdicts, "needs_approval": [ready[at].name for at in asked]}
     ready = [call.changed(approved=at in asked) for at, call in enumerate(ready)]
     results = await conversation.run(ready)
@@ -184,17 +184,17 @@ async def run_plan(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, 
     return {**verdicts, "results": shown}
 
 
-async def restore_state(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def restore_state(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Restore a saved state in place of the current one."""
-    held, state = _of(workbench, given).session, object_of(given, "state")
+    held, state = _of(workbench, fields).session, object_of(fields, "state")
     diagnostics = await _done(workbench, lambda: held.load_state_dict(state))
     return {"diagnostics": [item.as_dict() for item in diagnostics]}
 
 
-async def replay_recording(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def replay_recording(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Replay a recording in a new session, and return what is not as it was."""
-    recorded = Recording.loads(text_of(given, "recording"))
-    differences = await replay(recorded, workbench.app.session(), run=given.get("calls") is True)
+    recorded = Recording.loads(text_of(fields, "recording"))
+    differences = await replay(recorded, workbench.app.session(), run=fields.get("calls") is True)
     return {
         "entries": len(recorded),
         "differences": [
@@ -209,8 +209,8 @@ async def replay_recording(workbench: Workbench, given: Mapping[str, Any]) -> di
     }
 
 
-def _calls(given: Mapping[str, Any]) -> list[ToolCall]:
-    calls = given.get("calls")
+def _calls(fields: Mapping[str, Any]) -> list[ToolCall]:
+    calls = fields.get("calls")
     if not isinstance(calls, list) or not calls:
         raise DefinitionError(
             "a plan is a list of calls", fix='write [{"name": "...", "arguments": {...}}]'
@@ -236,7 +236,7 @@ def _verdicts(validation: Validation) -> dict[str, Any]:
             "message": verdict.message,
             "problem": verdict.problem,
         }
-        for kind, found in kinds.items()
-        for verdict in found
+        for kind, verdicts in kinds.items()
+        for verdict in verdicts
     ]
     return {"verdicts": sorted(verdicts, key=lambda verdict: verdict["index"])}

@@ -119,17 +119,17 @@ def _search(workbench: Workbench, entry: SkillEntry, words: str) -> dict[str, An
     parts = {"name": entry.name, "description": entry.description, "instructions": body}
     terms = []
     for term in query_terms(words):
-        found = workbench.search(term, "skill", _MOST_HITS)
+        term_hits = workbench.search(term, "skill", _MOST_HITS)
         # As it is written; stems may find more.
         places = [part for part, text in parts.items() if term in text.casefold()]
-        own = next((hit.score for hit in found if hit.name == entry.name), None)
+        own = next((hit.score for hit in term_hits if hit.name == entry.name), None)
         if " " not in term and term not in normalize_text(words):
             continue  # a spelling that the search tries, such as all words in one
         terms.append(
             {
                 "term": term,
                 "score": own,
-                "skills": len(found),
+                "skills": len(term_hits),
                 "where": places if own is not None else [],
             }
         )
@@ -144,10 +144,10 @@ def _search(workbench: Workbench, entry: SkillEntry, words: str) -> dict[str, An
 # ---- editing ------------------------------------------------------------------------------------
 
 
-async def lint(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def lint(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Check a text as the SKILL.md of a skill, as strictly as `satchel validate`."""
-    entry = workbench.catalog.skill(text_of(given, "skill"))
-    text = text_of(given, "text")
+    entry = workbench.catalog.skill(text_of(fields, "skill"))
+    text = text_of(fields, "text")
     diagnostics, body = await asyncio.to_thread(_lint, text, entry)
     return {"diagnostics": diagnostics, "html": str(rendered(body[:_LONGEST_RENDERED], entry))}
 
@@ -164,10 +164,10 @@ def _lint(text: str, entry: SkillEntry) -> tuple[list[dict[str, Any]], str]:
     return diagnostics, reading.value.body if reading.value else ""
 
 
-async def save(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def save(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Write the SKILL.md of a skill, unless the file changed since the page read it."""
-    entry = workbench.catalog.skill(text_of(given, "skill"))
-    text, digest = text_of(given, "text"), text_of(given, "digest")
+    entry = workbench.catalog.skill(text_of(fields, "skill"))
+    text, digest = text_of(fields, "text"), text_of(fields, "digest")
     return {"digest": await asyncio.to_thread(_save, entry, text, digest)}
 
 

@@ -4,6 +4,7 @@ import itertools
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from satchel.catalog.catalog_changes import Change
@@ -40,9 +41,8 @@ class TimelineEntry:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry as JSON."""
-        names = ("number", "at", "kind", "name", "what", "event", "message", "cause")
-        record = {name: getattr(self, name) for name in (*names, "generation")}
-        return {**record, "seconds": None if self.seconds is None else round(self.seconds, 6)}
+        seconds = None if self.seconds is None else round(self.seconds, 6)
+        return {**asdict(self), "seconds": seconds}
 
 
 class Timeline:

@@ -22,7 +22,7 @@ from satchel.tools.dialects import DIALECTS
 from satchel.tools.tool_results import to_json
 from satchel.web.call_records import SHOWN_MEDIA, result_record
 from satchel.web.page_rendering import Page, spelled_out
-from satchel.web.page_routes import name_in, names_of, object_of, text_of
+from satchel.web.page_routes import name_in, object_of, text_of
 from satchel.web.problems_page import editor_link
 from satchel.web.workbench import DevOptions, Workbench
 
@@ -72,13 +72,13 @@ def _parameters(loaded: Tool) -> dict[str, Any]:
 
 
 def _python(options: DevOptions, entry: ToolEntry) -> str:
-    given = {
+    sources = {
         "skills": list(options.skills),
         "plugins": list(options.plugins),
         "entry_points": list(options.entry_points),
         "project": "." if options.project else None,
     }
-    arguments = ", ".join(f"{name}={value!r}" for name, value in given.items() if value)
+    arguments = ", ".join(f"{name}={value!r}" for name, value in sources.items() if value)
     return (
         "from satchel import Satchel\n\n"
         f"session = Satchel({arguments}).session()\n"
@@ -87,24 +87,23 @@ def _python(options: DevOptions, entry: ToolEntry) -> str:
     )
 
 
-async def call(workbench: Workbench, given: Mapping[str, Any]) -> Response:
+async def call(workbench: Workbench, fields: Mapping[str, Any]) -> Response:
     """Call a tool as a model would, in a session of its own; the answer streams.
 
     Each line of the answer is one JSON object: `call`, `chunk`, `result` or `needs_approval`.
     """
-    entry = workbench.catalog.tool(text_of(given, "tool"))
+    entry = workbench.catalog.tool(text_of(fields, "tool"))
     if workbench.catalog.tools.get(entry.name) is not entry:
         raise NotFoundError("served tool", entry.name, ())
     session = workbench.app.session()
-    session.activate(entry.group, *names_of(given, "groups"))
-    session.state.update(object_of(given, "state"))
+    session.activate(entry.group)
     wish = ToolCall(
         name=entry.name,
-        arguments=object_of(given, "arguments"),
+        arguments=object_of(fields, "arguments"),
         id=workbench.calls.new_id(),
         context=ToolContext(run_id=_PAGE),
     )
-    lines = _lines(workbench, session, wish, is_approved=given.get("approved") is True)
+    lines = _lines(workbench, session, wish, is_approved=fields.get("approved") is True)
     return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
@@ -150,18 +149,18 @@ def _line(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, default=str).encode() + b"\n"
 
 
-async def cancel(workbench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+async def cancel(workbench: Workbench, fields: Mapping[str, Any]) -> dict[str, Any]:
     """End a call; its result has the output so far."""
-    session = workbench.running.get(text_of(given, "call_id"))
+    session = workbench.running.get(text_of(fields, "call_id"))
     return {"ended": session.interrupt() if session else 0}
 
 
 def media(workbench: Workbench, request: Request) -> Response:
     """Return the bytes of a block; a page shows only pictures and sounds, nothing that runs."""
-    found = workbench.calls.data(request.path_params["call_id"], request.path_params["number"])
-    if found is None:
+    block = workbench.calls.data(request.path_params["call_id"], request.path_params["number"])
+    if block is None:
         return Response("Not found\n", 404, media_type="text/plain")
-    data, media_type = found
+    data, media_type = block
     if media_type in SHOWN_MEDIA:
         return Response(data, media_type=media_type)
     headers = {"content-disposition": 'attachment; filename="block"'}

@@ -21,7 +21,6 @@ from satchel.text import shorten
 from satchel.web.call_records import CallRecords
 from satchel.web.conversation import Conversation
 from satchel.web.event_stream import EventStream
-from satchel.web.prompt_history import MOST_KEPT, prompt_of
 from satchel.web.server_logins import ServerLogins
 from satchel.web.timeline import Timeline
 
@@ -31,6 +30,7 @@ T = TypeVar("T")
 _POLL_SECONDS = 0.4
 _SETTLE_SECONDS = 0.02
 _MOST_CONVERSATIONS = 20
+_MOST_PROMPTS = 50
 _LONGEST_PROBLEM = 200
 
 
@@ -54,8 +54,8 @@ class Workbench:
 
     def __init__(self, app: Satchel, options: DevOptions) -> None:
         self.app, self.options = app, options
-        self.prompts = deque([prompt_of(app.session())], maxlen=MOST_KEPT)
-        """The prompts of new sessions, one for each generation that changed it."""
+        self.prompts = deque([_prompt_of(app)], maxlen=_MOST_PROMPTS)
+        """Prompts of new sessions, each after the generation that made it differ."""
         self.calls = CallRecords()
         self.stream = EventStream(self._state, on_reader=self._look)
         self.timeline = Timeline(self.wake)
@@ -88,8 +88,8 @@ class Workbench:
         catalog = self.catalog
         if catalog is not self._judged:
             errors = tuple(item for item in catalog.diagnostics if item.severity is Severity.ERROR)
-            known = {*self._errors}
-            new = [item for item in errors if item not in known]
+            before = {*self._errors}
+            new = [item for item in errors if item not in before]
             if new or self._newest_error not in errors:
                 self._newest_error = next(iter(new or errors), None)
             self._judged, self._errors = catalog, errors
@@ -121,8 +121,8 @@ class Workbench:
         if not self.conversations:
             self.new_conversation()
         if number not in self.conversations:
-            known = [str(one) for one in self.conversations]
-            raise NotFoundError("conversation", str(number), near_misses(str(number), known))
+            numbers = [str(one) for one in self.conversations]
+            raise NotFoundError("conversation", str(number), near_misses(str(number), numbers))
         return self.conversations[number]
 
     def new_conversation(self) -> Conversation:
@@ -189,14 +189,19 @@ class Workbench:
         catalog = self.catalog
         if catalog is not self._last:
             self._last = catalog
-            snapshot = prompt_of(self.app.session())
-            if self.prompts[-1].prompt != snapshot.prompt:
-                self.prompts.append(snapshot)
+            prompt = _prompt_of(self.app)
+            if self.prompts[-1][1] != prompt[1]:
+                self.prompts.append(prompt)
 
     def _state(self) -> dict[str, Any]:
         catalog = self.catalog
         counts = self.derived("counts", lambda: problem_counts(catalog))
         return {"generation": catalog.generation, **counts}
+
+
+def _prompt_of(app: Satchel) -> tuple[int, str]:
+    step = app.session().step()
+    return step.generation, step.prompt()
 
 
 def problem_counts(catalog: Catalog) -> dict[str, int]:

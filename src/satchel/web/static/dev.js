@@ -47,14 +47,20 @@ function request(path, body, options = {}) {
   });
 }
 
+/** Return what a response that is not OK says. */
+async function problemOf(response) {
+  const text = await response.text();
+  let answer;
+  try { answer = parse(text); } catch { answer = { error: text }; }
+  return [answer.error, answer.fix].filter(Boolean).join(" — ");
+}
+
 /** Post JSON; return the answer, or say what went wrong and return null. */
 async function act(path, body) {
   try {
     const response = await request(path, body);
-    const isJson = response.headers.get("content-type")?.startsWith("application/json");
-    const answer = isJson ? parse(await response.text()) : { error: await response.text() };
-    if (response.ok) return answer;
-    say([answer.error, answer.fix].filter(Boolean).join(" — "));
+    if (response.ok) return parse(await response.text());
+    say(await problemOf(response));
   } catch (problem) {
     say(`The server does not answer: ${problem.message}`);
   }
@@ -130,7 +136,7 @@ function setLive(isOn, text) {
 }
 
 /** Take the state of the server; `null` if it cannot be reached. */
-function hear(state) {
+function takeState(state) {
   setLive(state !== null, state === null ? "no server" : "live");
   if (state !== null && revision !== null && revision !== state.revision) refresh();
   revision = state === null ? -1 : state.revision;
@@ -140,21 +146,21 @@ function hear(state) {
 const pages = new BroadcastChannel("satchel-events");
 let newest;
 pages.onmessage = ({ data }) => {
-  if (data !== "ask") hear(data);
+  if (data !== "ask") takeState(data);
   else if (newest !== undefined) pages.postMessage(newest);
 };
 
-function tell(state) {
+function shareState(state) {
   newest = state;
-  hear(state);
+  takeState(state);
   pages.postMessage(state);
 }
 
 function holdStream() {
   const source = new EventSource("/events");
-  source.onmessage = (event) => tell(parse(event.data));
+  source.onmessage = (event) => shareState(parse(event.data));
   source.onerror = () => {
-    tell(null);
+    shareState(null);
     // After an answer that is no stream the browser gives up, so start again.
     if (source.readyState === EventSource.CLOSED) setTimeout(holdStream, 1000);
   };
@@ -446,11 +452,19 @@ function typeText(schema, root) {
 
 let serial = 0;
 
+const edited = (element) => element.dispatchEvent(new Event("edited", { bubbles: true }));
+const removeButton = (label, onclick, more = "") => make("button", { type: "button", class: `quiet mini icon ${more}`, "aria-label": label, onclick }, "×");
+const addButton = (text, onclick, title = null) => make("button", { type: "button", class: "quiet mini", title, onclick }, text);
+
+function focusIn(element) {
+  const fields = "input, textarea, select";
+  (element.matches(fields) ? element : element.querySelector(fields))?.focus();
+}
+
 /** Return { element, read, write } for a schema; `read` returns undefined for what is not given. */
 function fieldFor(schema, root, label, depth = 0) {
   const now = resolved(schema, root);
   const id = `field-${++serial}`;
-  const changed = (element) => element.dispatchEvent(new Event("edited", { bubbles: true }));
   const jsonField = () => {
     const area = make("textarea", { id, rows: 1, spellcheck: "false", placeholder: "JSON", "aria-label": label });
     const read = () => { if (!area.value.trim()) return undefined; try { return parse(area.value); } catch { return area.value; } };
@@ -488,7 +502,7 @@ function fieldFor(schema, root, label, depth = 0) {
       const inside = make("div", { class: "group" });
       let field;
       const choose = (at) => { select.value = at; field = fieldFor(variants[at], root, label, depth + 1); field.write(sample(variants[at], root)); inside.replaceChildren(field.element); };
-      select.addEventListener("change", () => { choose(Number(select.value)); changed(inside); });
+      select.addEventListener("change", () => { choose(Number(select.value)); edited(inside); });
       choose(0);
       const write = (value) => { const at = variants.findIndex((one) => fits(one, value, root)); choose(Math.max(at, 0)); field.write(value); };
       return { element: make("div", { class: "field" }, select, inside), read: () => field.read(), write };
@@ -503,12 +517,12 @@ function fieldFor(schema, root, label, depth = 0) {
       const add = (value) => {
         const field = fieldFor(now.items ?? {}, root, `${label} ${fields.length + 1}`, depth + 1);
         field.write(value);
-        const row = make("div", { class: "item" }, field.element, make("button", { type: "button", class: "quiet mini icon", "aria-label": `Remove ${label} ${fields.length + 1}`, onclick: () => { fields.splice(fields.indexOf(field), 1); row.remove(); changed(list); } }, "×"));
+        const row = make("div", { class: "item" }, field.element, removeButton(`Remove ${label} ${fields.length + 1}`, () => { fields.splice(fields.indexOf(field), 1); row.remove(); edited(list); }));
         fields.push(field);
         list.append(row);
         return field;
       };
-      const more = make("button", { type: "button", class: "quiet mini", onclick: () => { add(sample(now.items ?? {}, root)).element.querySelector("input, textarea, select")?.focus(); changed(list); } }, `Add to ${label}`);
+      const more = addButton(`Add to ${label}`, () => { focusIn(add(sample(now.items ?? {}, root)).element); edited(list); });
       const write = (value) => { fields.length = 0; list.replaceChildren(); for (const one of value ?? []) add(one); };
       return { element: make("div", { class: "group" }, list, make("div", {}, more)), read: () => fields.map((one) => one.read()), write };
     }
@@ -527,14 +541,13 @@ function objectField(schema, root, depth) {
   const rows = make("div", { class: "fields" }), buttons = make("div", { class: "optional" });
   const isRequired = (name) => (schema.required ?? []).includes(name);
   const others = {};
-  const changed = () => rows.dispatchEvent(new Event("edited", { bubbles: true }));
   const add = (name, value) => {
     const part = resolved(schema.properties[name], root);
     const field = fieldFor(schema.properties[name], root, name, depth + 1);
     field.write(value);
     const top = make("div", { class: "top" }, make("label", { class: "name", for: field.element.id || null }, name), make("span", { class: "type" }, typeText(part, root) + (isRequired(name) ? ", required" : "")));
     const row = make("div", { class: "field", "data-name": name }, top, part.description ? make("p", { class: "help" }, String(part.description)) : null, field.element);
-    if (!isRequired(name)) top.append(make("button", { type: "button", class: "quiet mini icon remove", "aria-label": `Leave out ${name}`, onclick: () => { fields.delete(name); row.remove(); offer(); changed(); } }, "×"));
+    if (!isRequired(name)) top.append(removeButton(`Leave out ${name}`, () => { fields.delete(name); row.remove(); offer(); edited(rows); }, "remove"));
     fields.set(name, field);
     const after = [...rows.children].find((one) => order(one.dataset.name) > order(name));
     rows.insertBefore(row, after ?? null);
@@ -543,11 +556,11 @@ function objectField(schema, root, depth) {
   const offer = () => buttons.replaceChildren(...names.filter((name) => !fields.has(name)).map((name) => {
     const part = resolved(schema.properties[name], root);
     const text = part.default !== undefined ? `${name} = ${JSON.stringify(part.default)}` : name;
-    return make("button", { type: "button", class: "quiet mini", title: part.description ?? null, onclick: () => {
+    return addButton(`+ ${text.length > 60 ? `${text.slice(0, 60)}…` : text}`, () => {
       const field = add(name, "default" in part ? part.default : sample(part, root, false, 1));
-      offer(); changed();
-      (field.element.matches("input, textarea, select") ? field.element : field.element.querySelector("input, textarea, select"))?.focus();
-    } }, `+ ${text.length > 60 ? `${text.slice(0, 60)}…` : text}`);
+      offer(); edited(rows);
+      focusIn(field.element);
+    }, part.description);
   }));
   const initial = (name) => { const part = resolved(schema.properties[name], root); return "default" in part ? part.default : ["string", "integer", "number", "any"].includes(kindOf(part)) ? undefined : sample(part, root); };
   const write = (value) => {
@@ -569,17 +582,16 @@ function objectField(schema, root, depth) {
 /** An object whose keys are free. */
 function mapField(schema, root, label, depth) {
   const pairs = [], rows = make("div", { class: "fields" });
-  const changed = () => rows.dispatchEvent(new Event("edited", { bubbles: true }));
   const add = (key, value) => {
     const input = make("input", { value: key, "aria-label": `${label}: key`, autocomplete: "off" });
     const field = fieldFor(schema.additionalProperties, root, key || label, depth + 1);
     field.write(value);
     const pair = { input, field };
     pairs.push(pair);
-    const row = make("div", { class: "item" }, make("div", { class: "field" }, input, field.element), make("button", { type: "button", class: "quiet mini icon", "aria-label": `Remove ${key}`, onclick: () => { pairs.splice(pairs.indexOf(pair), 1); row.remove(); changed(); } }, "×"));
+    const row = make("div", { class: "item" }, make("div", { class: "field" }, input, field.element), removeButton(`Remove ${key}`, () => { pairs.splice(pairs.indexOf(pair), 1); row.remove(); edited(rows); }));
     rows.append(row);
   };
-  const more = make("button", { type: "button", class: "quiet mini", onclick: () => { add(`key${pairs.length}`, sample(schema.additionalProperties, root)); changed(); } }, `Add to ${label}`);
+  const more = addButton(`Add to ${label}`, () => { add(`key${pairs.length}`, sample(schema.additionalProperties, root)); edited(rows); });
   const write = (value) => { pairs.length = 0; rows.replaceChildren(); for (const [key, one] of Object.entries(value ?? {})) add(key, one); };
   const read = () => Object.fromEntries(pairs.map(({ input, field }) => [input.value, field.read()]).filter(([, one]) => one !== undefined));
   return { element: make("div", { class: "group" }, rows, make("div", {}, more)), read, write };
@@ -621,11 +633,7 @@ function showResult(result) {
 /** Call, and pass each line of the answer on as it comes. */
 async function streamLines(path, body, onLine, signal) {
   const response = await request(path, body, { signal });
-  if (!response.ok) {
-    const text = await response.text();
-    let answer; try { answer = parse(text); } catch { answer = { error: text }; }
-    throw new Error([answer.error, answer.fix].filter(Boolean).join(" — "));
-  }
+  if (!response.ok) throw new Error(await problemOf(response));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -648,7 +656,7 @@ function askApproval(then, otherwise) {
 function toolPage(form) {
   const schema = () => parse($("#schema-now [data-schema]").dataset.schema);
   const examples = parse(form.dataset.examples);
-  let root = schema(), field = fieldFor({ type: "object", properties: {}, ...root }, root, "arguments");
+  let root, field;
   const json = $("#json"), problem = $("#json-problem");
   const values = () => { try { return parse(json.value || "{}"); } catch { return null; } };
   const showElsewhere = () => {
@@ -735,7 +743,7 @@ const diffBlock = (lines, label) => make("pre", { class: "diff", tabindex: "0", 
 
 function sessionPage(root) {
   const path = `/sessions/${root.dataset.session}`;
-  const say_ = (place, ...parts) => $(place).replaceChildren(...parts);
+  const showIn = (place, ...parts) => $(place).replaceChildren(...parts);
   root.addEventListener("change", async (event) => {
     const group = event.target.dataset.group;
     if (group === undefined) return;
@@ -746,7 +754,7 @@ function sessionPage(root) {
     event.preventDefault();
     const skill = await act(`${path}/skills`, { skill: $("#skill").value, arguments: $("#skill-arguments").value });
     if (!skill) return;
-    say_("#skill-text", make("details", { open: true }, make("summary", {}, `What the model reads of ${skill.name}`), make("pre", { tabindex: "0" }, skill.text)));
+    showIn("#skill-text", make("details", { open: true }, make("summary", {}, `What the model reads of ${skill.name}`), make("pre", { tabindex: "0" }, skill.text)));
     $("#skill").value = "";
     refresh();
   });
@@ -758,19 +766,19 @@ function sessionPage(root) {
     one.kind === "corrected" ? make("pre", {}, `${JSON.stringify(one.sent)}\n${JSON.stringify(one.now)}`) : null));
   const plan = async (name, approved = false) => {
     let calls;
-    try { calls = parse($("#plan").value); } catch (problem) { say_("#plan-result"); say(`The plan is not JSON: ${problem.message}`); return; }
-    say_("#plan-result", make("p", { class: "muted" }, "…"));
+    try { calls = parse($("#plan").value); } catch (problem) { showIn("#plan-result"); say(`The plan is not JSON: ${problem.message}`); return; }
+    showIn("#plan-result", make("p", { class: "muted" }, "…"));
     const answer = await act(`${path}/${name}`, { calls, approved });
-    say_("#plan-result");
+    showIn("#plan-result");
     if (!answer) return;
     if (answer.needs_approval) {
       $("#approval-calls").textContent = answer.needs_approval.join(", ");
-      askApproval(() => plan(name, true), () => say_("#plan-result", make("p", {}, "Not run.")));
+      askApproval(() => plan(name, true), () => showIn("#plan-result", make("p", {}, "Not run.")));
     }
     const shown = showVerdicts(answer.verdicts);
     if (name === "check" && !shown.length) shown.push(make("p", {}, make("span", { class: "chip ok" }, "ok"), " All calls would run as sent."));
     (answer.results ?? []).forEach((result, at) => shown.push(make("h3", {}, `Call ${at + 1}`), ...showResult(result)));
-    say_("#plan-result", ...shown);
+    showIn("#plan-result", ...shown);
     refresh();
   };
   $("#run-plan").addEventListener("click", () => plan("run"));
@@ -787,10 +795,10 @@ function sessionPage(root) {
   });
   $("#replay").addEventListener("submit", async (event) => {
     event.preventDefault();
-    say_("#replay-result");
+    showIn("#replay-result");
     const answer = await act(`${path}/replay`, { recording: await $("#recording").files[0].text(), calls: $("#replay-calls").checked });
     if (!answer) return;
-    say_("#replay-result", make("p", {}, make("span", { class: `chip ${answer.differences.length ? "changed" : "ok"}` }, answer.differences.length ? `${answer.differences.length} difference${answer.differences.length === 1 ? "" : "s"}` : "the same"), ` ${answer.entries} entries replayed`),
+    showIn("#replay-result", make("p", {}, make("span", { class: `chip ${answer.differences.length ? "changed" : "ok"}` }, answer.differences.length ? `${answer.differences.length} difference${answer.differences.length === 1 ? "" : "s"}` : "the same"), ` ${answer.entries} entries replayed`),
       ...answer.differences.map((one) => make("div", { class: "verdict" }, make("p", {}, make("span", { class: "chip plain" }, one.kind), ` entry ${one.entry}: ${one.message}`), one.diff.length ? diffBlock(one.diff, one.message) : null)));
   });
 }
