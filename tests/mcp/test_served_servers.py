@@ -21,6 +21,7 @@ from satchel import Satchel, Settings, StdioServer, tool
 from satchel.cli.served_report import new_problems
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.mcp.mcp_server import SatchelServer, StartWait
+from satchel.mcp.notifier import calling_on_catalog
 from satchel.mcp.served_selection import ServedSelection
 from satchel.settings import Limits
 
@@ -453,20 +454,24 @@ def starting_late(tmp_path):
 
 
 @every_era
-def test_a_client_gets_the_instructions_of_a_server_that_starts_late(tmp_path, starting_late, era):
+def test_a_client_gets_the_instructions_of_a_server_that_came_before_it(
+    tmp_path, starting_late, era
+):
     (tmp_path / "text").write_text("Ask first.")
     with starting_late(GIFTED, str(tmp_path / "text")) as app:
 
-        async def connected():
-            serving = SatchelServer(app, start_wait=StartWait.from_now(PATIENCE))
+        async def main():
+            serving, has_news = SatchelServer(app), asyncio.Event()
+            # As on stdio, where they are made when the process starts.
+            options = serving.server.create_initialization_options()
+            serving.server.create_initialization_options = lambda *_, **__: options
+            with calling_on_catalog(app, has_news.set):
+                (tmp_path / "go").touch()
+                while "box" not in app.catalog.groups or not app.catalog.groups["box"].notes:
+                    await has_news.wait()
+                    has_news.clear()
             async with client_of(serving.server, era) as (client, _):
                 return client.instructions
-
-        async def main():
-            connecting = asyncio.create_task(connected())
-            await asyncio.sleep(0)
-            (tmp_path / "go").touch()
-            return await connecting
 
         assert "> Ask first." in run(main())
 
@@ -477,7 +482,7 @@ def test_a_call_of_a_tool_from_an_earlier_list_waits_for_its_server(tmp_path, st
     with starting_late(PLAIN, str(tmp_path / "book.json")) as app:
 
         async def main():
-            serving = SatchelServer(app, start_wait=StartWait.from_now(0, PATIENCE))
+            serving = SatchelServer(app, start_wait=StartWait.from_now(PATIENCE, PATIENCE))
             async with client_of(serving.server, era) as (client, _):
                 call = asyncio.create_task(client.call_tool("echo", {}))
                 await asyncio.sleep(0)

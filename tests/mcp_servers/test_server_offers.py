@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from satchel.catalog.catalog_offers import CatalogOffers
 from satchel.mcp_servers import server_supervisor
 from satchel.mcp_servers.server_connection import connect
 from satchel.mcp_servers.server_offers import OfferedPrompt, PromptArgument, _fits, _literals
-from satchel.mcp_servers.server_prompts import arguments_in
+from satchel.mcp_servers.server_prompts import PromptReader, arguments_in
+from satchel.sources.skill_files import SkillAccess
 
 GIFTED = str(Path(__file__).with_name("gifted.py"))
 
@@ -262,3 +264,29 @@ def test_an_answer_that_fails_is_a_refusal(era, app_of):
 
     app = app_of(("box", gifted()), on_elicit=on_elicit)
     assert called(app, "pick") == {"action": "cancel"}
+
+
+def reader_of(future, **options):
+    prompt = OfferedPrompt(name="p")
+    access = SkillAccess(is_fetched=True)
+    return PromptReader(
+        server="box", access=access, prompt=prompt, begin=lambda *_: future, **options
+    )
+
+
+def test_a_prompt_of_a_server_that_is_removed_meanwhile_is_refused():
+    removed = Future()
+    removed.cancel()
+    reader = reader_of(removed)
+    with pytest.raises(ToolError, match="not connected any more"):
+        reader.read("SKILL.md", Limits())
+    with pytest.raises(ToolError, match="not connected any more"):
+        asyncio.run(reader.fetch("SKILL.md", Limits()))
+
+
+def test_a_prompt_that_does_not_come_is_given_up():
+    for read in (PromptReader.read, lambda *given: asyncio.run(PromptReader.fetch(*given))):
+        waiting = Future()
+        with pytest.raises(ToolError, match=r"within 0\.01 s"):
+            read(reader_of(waiting, timeout=0.01), "SKILL.md", Limits())
+        assert waiting.cancelled()

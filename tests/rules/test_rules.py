@@ -322,6 +322,9 @@ LATE_IMPORTS = {
     "workers/worker_processes.py: satchel.mcp_servers.server_pool.ServerPool": (
         "needed only with a process"
     ),
+    "workers/worker_processes.py: satchel.mcp_servers.server_options.ServerConfig": (
+        "needed only with a process"
+    ),
     "workers/worker_processes.py: satchel.mcp_servers.tool_definitions.ToolDefinition": (
         "needed only with a process"
     ),

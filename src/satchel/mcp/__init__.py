@@ -1,5 +1,5 @@
 """MCP: a satchel as a server of the Model Context Protocol.
 
-The official SDK is imported in this room only, and takes a second; so import a module of it where
-it is needed.
+Only this package and `mcp_servers` import the official SDK, which takes a second; so import a
+module of this package where it is needed.
 """

@@ -11,8 +11,7 @@ from mcp.server.models import InitializationOptions
 UNCACHED = MappingProxyType({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
 """Results change with each edit, so clients should not cache them."""
 
-HANDSHAKE = "initialize"
-GREETINGS = (HANDSHAKE, "server/discover")
+HANDSHAKE, DISCOVERY = "initialize", "server/discover"
 """The methods whose results have instructions, up to version 2025-11-25 and later."""
 
 
@@ -31,9 +30,9 @@ class ChangingServer(Server[None]):
         self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
         result = await call_next(ctx)
-        if ctx.method not in GREETINGS or not isinstance(result, dict):
+        if ctx.method not in {HANDSHAKE, DISCOVERY} or not isinstance(result, dict):
             return result
-        # After the others: the middleware of a server may wait for what is starting.
+        # Not with the options of the handshake: on stdio, they are made before the client connects.
         instructions = self._greeting(ctx.method)
         return {**result, **({"instructions": instructions} if instructions else {})}
 

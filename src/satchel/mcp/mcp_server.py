@@ -23,7 +23,7 @@ from mcp_types import methods
 from satchel.errors import SatchelError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.call_handler import CallRequest, call_tool
-from satchel.mcp.changing_server import GREETINGS, HANDSHAKE, UNCACHED, ChangingServer
+from satchel.mcp.changing_server import HANDSHAKE, UNCACHED, ChangingServer
 from satchel.mcp.completion import completion
 from satchel.mcp.mcp_prompts import WORDS, has_place_for_words, prompt_result
 from satchel.mcp.notifier import Notifier
@@ -230,19 +230,17 @@ class SatchelServer:
     async def _wait_for_slow_ones(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Let a list, and a call of an unknown tool, wait for slow plugins and servers.
 
-        So does the beginning of a connection, for the instructions. A list names the servers that
-        are not there yet.
+        A list names the servers that are not there yet.
         """
         is_list, until = ctx.method in LISTED, self._start_wait.calls
-        is_first = is_list or ctx.method in GREETINGS
-        if is_first:
+        if is_list:
             asked = ((ctx.params or {}).get("_meta") or {}).get(WAIT)
             longer = time.monotonic() + asked if isinstance(asked, int | float) else 0.0
             until = min(until, max(self._start_wait.lists, longer))
         while (  # noqa: ASYNC110 - they end in threads, seldom while a client asks
             time.monotonic() < until
             and (self._app.is_importing or starting_servers(self._app.catalog))
-            and (is_first or self._is_unknown_tool(ctx))
+            and (is_list or self._is_unknown_tool(ctx))
         ):
             await asyncio.sleep(_LOOK)
         starting = starting_servers(self._app.catalog) if is_list else ()

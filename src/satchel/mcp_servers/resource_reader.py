@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 MAX_CACHED = 32 * MIB
 """Bytes of files cached of one server."""
 
-BeginRead = Callable[[ListedSkill, SkillFile, float], "Future[ServedFile]"]
-"""Starts to read a file at its server, within so many seconds."""
+BeginRead = Callable[[ListedSkill, SkillFile], "Future[ServedFile]"]
+"""Starts to read a file at its server."""
 
 ReadUri = Callable[[str], Awaitable[bytes | None]]
 """Reads a resource of a server; `None` for an invalid response."""
@@ -131,30 +131,33 @@ class ServerFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteSkillReader:
-    """Reads the files of one skill at its server."""
+class RemoteReader:
+    """Gets the files of a skill from its server, on the servers' event loop."""
 
     server: str
-    listed: ListedSkill
     access: SkillAccess
-    begin: BeginRead = field(compare=False, repr=False)
     timeout: float | None = None
 
     def read(self, name: str, limits: Limits) -> ServedFile:
-        """Read a file, and wait for it. Raises `ToolError`."""
-        reading = self._begin(name, limits)
+        """Get a file, and wait for it. Raises `ToolError`."""
+        seconds, getting = self.timeout or limits.tool_call, self._begin(name)
         try:
-            return reading.result()
+            return self._served(getting.result(seconds))
+        except TimeoutError:
+            raise self._late(seconds) from None
         except CancelledError:
             raise self._removed() from None
         finally:
-            reading.cancel()
+            getting.cancel()
 
     async def fetch(self, name: str, limits: Limits) -> ServedFile:
-        """Read a file without blocking the event loop. Raises `ToolError`."""
-        reading = self._begin(name, limits)
+        """Get a file without blocking the event loop. Raises `ToolError`."""
+        seconds, getting = self.timeout or limits.tool_call, self._begin(name)
         try:
-            return await asyncio.wrap_future(reading)
+            async with asyncio.timeout(seconds):
+                return self._served(await asyncio.wrap_future(getting))
+        except TimeoutError:
+            raise self._late(seconds) from None
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -162,17 +165,33 @@ class RemoteSkillReader:
         # Cancelled by the pool: the server was removed.
         raise self._removed()
 
-    def _begin(self, name: str, limits: Limits) -> "Future[ServedFile]":
-        if (file := self.listed.file(name)) is None:
-            raise ToolError(
-                f"the skill has no file {shorten(one_line(name), 200)!r}; use a listed name"
-            )
-        try:
-            return self.begin(self.listed, file, self.timeout or limits.tool_call)
-        except RuntimeError:  # the servers' event loop is closed
-            raise self._removed() from None
+    def _begin(self, name: str) -> "Future[Any]":
+        """Start to get a file. Raises `ToolError`."""
+        raise NotImplementedError
+
+    def _served(self, response: Any) -> ServedFile:
+        """Return the response as a file. Raises `ToolError`."""
+        return response  # type: ignore[no-any-return]
+
+    def _late(self, seconds: float) -> ToolError:
+        return ToolError(f"the server {self.server!r} did not return it within {seconds:g} s")
 
     def _removed(self) -> ToolError:
         return ToolError(
             f"the server {self.server!r} is not connected any more; continue without it"
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteSkillReader(RemoteReader):
+    """Reads the files of one skill at its server."""
+
+    listed: ListedSkill
+    begin: BeginRead = field(compare=False, repr=False)
+
+    def _begin(self, name: str) -> "Future[ServedFile]":
+        if (file := self.listed.file(name)) is None:
+            raise ToolError(
+                f"the skill has no file {shorten(one_line(name), 200)!r}; use a listed name"
+            )
+        return self.begin(self.listed, file)

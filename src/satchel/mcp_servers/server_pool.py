@@ -126,24 +126,21 @@ class ServerHandle:
 
         return self._begin(following())
 
-    def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> "Future[ServedFile]":
+    def read(self, skill: ListedSkill, file: SkillFile) -> "Future[ServedFile]":
         """Start to read a file of a skill. Cancelling the future cancels it.
 
-        Raises `RuntimeError` after closing.
+        Raises `ToolError` after closing.
         """
-        return self._begin_here(self._supervisor.read(skill, file, seconds))
+        return self._begin(self._supervisor.read(skill, file))
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        try:
-            return self._begin_here(work)
-        except RuntimeError:  # the loop is closed
-            raise self._supervisor.unavailable(CLOSED) from None
-
-    def _begin_here(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         if self._thread.is_elsewhere:
             work.close()
             raise self._supervisor.unavailable(AFTER_FORK)
-        return self._thread.begin(work)
+        try:
+            return self._thread.begin(work)
+        except RuntimeError:  # the loop is closed
+            raise self._supervisor.unavailable(CLOSED) from None
 
     def begin(self) -> None:
         """Start the supervisor's task. Call it on the event loop."""

@@ -1,18 +1,20 @@
 """The prompts of servers as commands of the user: skills that the user calls and no model sees."""
 
-import asyncio
 import json
 import re
 import shlex
 from collections.abc import Iterable
+from concurrent.futures import Future
 from dataclasses import field, replace
 from hashlib import blake2b
+from typing import Any
 from urllib.parse import quote
 
 from satchel.diagnostics import Diagnostic
 from satchel.errors import ToolError
 from satchel.formats.skill_manifest import SkillManifest, read_listed_skill
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.resource_reader import RemoteReader
 from satchel.mcp_servers.server_contributions import ServerOffer
 from satchel.mcp_servers.server_offers import BeginRequest, OfferedPrompt, prompt_text
 from satchel.settings import Limits
@@ -27,51 +29,26 @@ _FRONT = b"---\nname: prompt\n---\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptReader:
+class PromptReader(RemoteReader):
     """Gets the text of one prompt from its server, with the user's arguments in it."""
 
-    server: str
     prompt: OfferedPrompt
     begin: BeginRequest = field(compare=False, repr=False)
-    access: SkillAccess
     arguments: str = ""
-    timeout: float | None = None
 
     def filled(self, arguments: str) -> "PromptReader":
         """Return a reader that sends these arguments."""
         return replace(self, arguments=arguments)
 
-    def read(self, name: str, limits: Limits) -> ServedFile:
-        """Get the text, and wait for it. Raises `ToolError`."""
-        getting = self.begin("prompts/get", self._params(name), None)
-        try:
-            return _served(getting.result(self.timeout or limits.tool_call))
-        except TimeoutError:
-            raise self._late() from None
-        finally:
-            getting.cancel()
-
-    async def fetch(self, name: str, limits: Limits) -> ServedFile:
-        """Get the text without blocking the event loop. Raises `ToolError`."""
-        getting = self.begin("prompts/get", self._params(name), None)
-        try:
-            async with asyncio.timeout(self.timeout or limits.tool_call):
-                return _served(await asyncio.wrap_future(getting))
-        except TimeoutError:
-            raise self._late() from None
-
-    def _params(self, name: str) -> dict[str, object]:
+    def _begin(self, name: str) -> Future[dict[str, Any]]:
         if name != SKILL_FILE:
             raise ToolError("a prompt of a server has no files")
-        return {"name": self.prompt.name, "arguments": arguments_in(self.arguments, self.prompt)}
+        arguments = arguments_in(self.arguments, self.prompt)
+        return self.begin("prompts/get", {"name": self.prompt.name, "arguments": arguments}, None)
 
-    def _late(self) -> ToolError:
-        return ToolError(f"the server {self.server!r} did not return its prompt in time")
-
-
-def _served(response: dict[str, object]) -> ServedFile:
-    data = _FRONT + prompt_text(response).encode()
-    return ServedFile(SKILL_FILE, data, digest_of(data))
+    def _served(self, response: dict[str, Any]) -> ServedFile:
+        data = _FRONT + prompt_text(response).encode()
+        return ServedFile(SKILL_FILE, data, digest_of(data))
 
 
 def arguments_in(text: str, prompt: OfferedPrompt) -> dict[str, str]:

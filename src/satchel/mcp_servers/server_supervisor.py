@@ -333,20 +333,15 @@ class ServerSupervisor:
         self._cancelled_calls = 0
         return result
 
-    async def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> ServedFile:
+    async def read(self, skill: ListedSkill, file: SkillFile) -> ServedFile:
         """Read a file of a skill, on the task's event loop. Raises `ToolError`."""
         before = self._files.drifted
         try:
-            async with asyncio.timeout(seconds):
-                return await self._files.read(
-                    skill,
-                    file,
-                    lambda uri: self._with_connection(lambda connection: connection.read(uri)),
-                )
-        except TimeoutError:
-            raise ToolError(
-                f"the server {self.name!r} did not return {file.name} within {seconds:g} s"
-            ) from None
+            return await self._files.read(
+                skill,
+                file,
+                lambda uri: self._with_connection(lambda connection: connection.read(uri)),
+            )
         except ToolError:
             # Its skills may have changed.
             self._changed.set()

@@ -352,11 +352,11 @@ class _LateNews:
         has_news = asyncio.Event()
         with calling_on_catalog(self._app, has_news.set):
             while True:
-                await asyncio.to_thread(self._write)
+                await asyncio.to_thread(self.write)
                 await has_news.wait()
                 has_news.clear()
 
-    def _write(self) -> None:
+    def write(self) -> None:
         """Write the news of the newest catalog."""
         catalog = self._app.catalog
         if catalog is self._catalog:
