@@ -201,6 +201,7 @@ class _ProviderState:
             self._fail(describe_error(problem).message)
         if self._missed is None or self._missed:
             self.begin(None if self._missed is None else frozenset(self._missed))
+            self.collect(0)  # an answer that comes later is news
 
     def _fail(self, message: str, fix: str = "") -> None:
         # lazy: both are needed only by an error
