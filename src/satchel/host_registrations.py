@@ -264,12 +264,12 @@ class HostRegistrations:
         if finding.manifest is None:
             problem = next(item for item in finding.diagnostics if item.severity == Severity.ERROR)
             raise DefinitionError(f"skill {skill.name!r}: {problem.message}", fix=problem.fix)
-        given = self._reconciler.config.host_skills
-        if any(item.path == finding.path for item in given):
+        registered = self._reconciler.config.host_skills
+        if any(item.path == finding.path for item in registered):
             raise ConflictError(
                 f"a skill {skill.name!r} was registered already", fix="call remove_skill first"
             )
-        self._reconciler.update(host_skills=(*given, finding))
+        self._reconciler.update(host_skills=(*registered, finding))
 
     def remove_skill(self, name: str) -> None:
         """Remove a skill that was given in code, or whose own folder was given or registered."""

@@ -70,18 +70,18 @@ class ProviderRegistry:
         Each comes with the name of its plugin, and with the values that no message may show. A new
         version of a provider begins with the last good contribution of the old one.
         """
-        wanted = {(plugin, given.name): (given, values) for plugin, given, values in offered}
-        gone = [key for key in self._states if key[0] != HOST and key not in wanted]
+        current = {(plugin, given.name): (given, values) for plugin, given, values in offered}
+        gone = [key for key in self._states if key[0] != HOST and key not in current]
         for key in gone:
             del self._states[key]
         new = [
             key
-            for key, (provider, _) in wanted.items()
+            for key, (provider, _) in current.items()
             if key not in self._states or self._states[key].provider is not provider
         ]
         for key in new:
             before = self._states.pop(key, None)
-            self._add(key[0], *wanted[key], before.good if before else None)
+            self._add(key[0], *current[key], before.good if before else None)
         return bool(gone or new)
 
     def _add(
@@ -201,6 +201,7 @@ class _ProviderState:
             self._fail(describe_error(problem).message)
         if self._missed is None or self._missed:
             self.begin(None if self._missed is None else frozenset(self._missed))
+            self.collect(0)  # an answer that comes later is news
 
     def _fail(self, message: str, fix: str = "") -> None:
         # lazy: both are needed only by an error

@@ -518,8 +518,8 @@ class Satchel:
         with self._reconciler.lock:
             require_fitting(self.catalog, plugin, plugin_values(plugin, values))
             before = self._reconciler.config.plugin_values
-            given = {**before.get(plugin, {}), **plugin_values(plugin, values)}
-            kept = {key: value for key, value in given.items() if value is not None}
+            merged = {**before.get(plugin, {}), **plugin_values(plugin, values)}
+            kept = {key: value for key, value in merged.items() if value is not None}
             self._reconciler.update(plugin_values={**before, plugin: kept})
 
     def close(self) -> None:

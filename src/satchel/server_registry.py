@@ -150,8 +150,8 @@ class ServerRegistry:
         """Return the tools that a server had when its pins were written."""
         if config.pin == "off":
             return ()
-        known = self._pins_of(config).known_tools()
-        tools = tuple(tool for tool in known if tool.name != INSTRUCTIONS)
+        pinned = self._pins_of(config).known_tools()
+        tools = tuple(tool for tool in pinned if tool.name != INSTRUCTIONS)
         tools = tools[: self._limits.mcp_tools]
         return _checked(tools, self._limits) if config.options.lazy else tools
 
@@ -161,17 +161,17 @@ class ServerRegistry:
         Return whether that changed anything.
         """
         registered = [name for name in self._handles if name not in self._declared]
-        wanted = unique_server_names(
+        current = unique_server_names(
             (item for item in declared if item not in self._removed), registered
         )
-        gone = [name for name, item in self._declared.items() if wanted.get(name) != item]
+        gone = [name for name, item in self._declared.items() if current.get(name) != item]
         self._disconnect(gone)
-        new = [(name, item) for name, item in wanted.items() if name not in self._handles]
+        new = [(name, item) for name, item in current.items() if name not in self._handles]
         for name, item in new:
             if item.data:
                 make_folder(item.data)
             self.add(replace(item, name=name, serial=self._new_serial()))
-        self._declared = wanted
+        self._declared = current
         return bool(gone or new)
 
     def wait(self, seconds: float | None) -> bool:
@@ -296,8 +296,8 @@ def _tool_names(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def _valid_presets(presets: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
-    given = [presets, *presets.values()] if isinstance(presets, Mapping) else [presets]
-    if not all(isinstance(values, Mapping) for values in given):
+    tables = [presets, *presets.values()] if isinstance(presets, Mapping) else [presets]
+    if not all(isinstance(values, Mapping) for values in tables):
         raise DefinitionError(
             "the presets of a server must map names of its tools to arguments and values",
             fix='write presets={"tool": {"argument": value}}, or {"*": {...}} for all tools',

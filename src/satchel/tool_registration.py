@@ -22,9 +22,9 @@ def make_tool(tool: Tool | Callable[..., Any], **options: Unpack[ToolOptions]) -
 
     if not isinstance(tool, Tool):
         return FunctionTool(tool, **{**_described(tool), **_given(options)})
-    if given := [name for name, value in options.items() if value is not None]:
+    if names := [name for name, value in options.items() if value is not None]:
         raise DefinitionError(
-            f"tool {tool.name!r} is already a Tool", fix=f"set {', '.join(given)} in its class"
+            f"tool {tool.name!r} is already a Tool", fix=f"set {', '.join(names)} in its class"
         )
     return as_tool(tool)
 

@@ -69,9 +69,9 @@ def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
             fix="remove it from the schema, or add the parameter",
         )
     required = contract.parameters.get("required", ())
-    given = {*contract.injected_names, *contract.with_defaults({}), *required}
+    filled = {*contract.injected_names, *contract.with_defaults({}), *required}
     needed = {item.name for item in tool.open_parameters if item.is_required}
-    if missing := sorted(needed - given):
+    if missing := sorted(needed - filled):
         raise DefinitionError(
             f"the function needs {missing[0]!r}, which its schema does not require",
             where=location,

@@ -48,8 +48,8 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _value(
     contract: ToolContract, param: ToolConfigParam, sources: tuple[Mapping[str, Any], ...]
 ) -> Any:
-    given = (source[param.key] for source in sources if source.get(param.key) is not None)
-    value = next(given, None)
+    values = (source[param.key] for source in sources if source.get(param.key) is not None)
+    value = next(values, None)
     if value is None:
         value = deepcopy(param.default)
     if param.normalizer is None or value is None:

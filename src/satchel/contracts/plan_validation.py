@@ -252,8 +252,8 @@ class _CallValidation:
             )
             return
         try:
-            given = self.parsed.changed(arguments=deepcopy(self.parsed.arguments))
-            answer = rule.corrected(given, state, self._config, plan)
+            copy = self.parsed.changed(arguments=deepcopy(self.parsed.arguments))
+            answer = rule.corrected(copy, state, self._config, plan)
             if answer is DROP_STEP:
                 self._drop((rule.id,), f"{self.sent.name} was left out: {rule.rule}")
                 return

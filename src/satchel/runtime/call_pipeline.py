@@ -105,8 +105,8 @@ class MiddlewareRun:
         """Return a call with the tool that its name refers to."""
         if call.tool is not None and call.tool.name == call.name:
             return call
-        found = self._scope.find(call.name)
-        tool, groups = (found.tool, found.groups) if found else (None, ())
+        target = self._scope.find(call.name)
+        tool, groups = (target.tool, target.groups) if target else (None, ())
         return call.changed(tool=tool, groups=groups, approved=False)  # it was of the first tool
 
     def _run_tool(self, call: ToolCall) -> AsyncIterator[Item]:

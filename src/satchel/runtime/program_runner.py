@@ -126,8 +126,8 @@ class DefaultRunner:
 
 
 async def _found() -> tuple[str, str]:
-    found: tuple[str, str] = await in_thread(find_sandbox)
-    return found
+    sandbox: tuple[str, str] = await in_thread(find_sandbox)
+    return sandbox
 
 
 @cache

@@ -59,11 +59,11 @@ def _inner_skills(skill: SkillEntry) -> Iterator[str]:
     for name in islice(inner, _MOST_INNER):
         limits = Limits()
         with suppress(SatchelError):
-            found = read_skill(
+            reading = read_skill(
                 skill.reader.read(name, limits).data, name.split("/")[-2], name, limits
             )
-            if found.value is not None:
-                yield f"{found.value.name} {found.value.description}"
+            if reading.value is not None:
+                yield f"{reading.value.name} {reading.value.description}"
 
 
 def _group_texts(entry: ToolEntry | SkillEntry, catalog: Catalog) -> Iterator[str]:

@@ -55,10 +55,10 @@ class SearchIndex:
 
         Returns how many documents were written or removed.
         """
-        wanted = set({(item.kind, item.name): item for item in documents}.values())
+        current = set({(item.kind, item.name): item for item in documents}.values())
         with self._lock:
-            removed = {row: item for row, item in self._documents.items() if item not in wanted}
-            new = wanted.difference(self._documents.values())
+            removed = {row: item for row, item in self._documents.items() if item not in current}
+            new = current.difference(self._documents.values())
             if not removed and not new:
                 return 0
             added = dict(enumerate(new, max(self._documents, default=0) + 1))

@@ -71,8 +71,8 @@ class StepPlan:
             return call
         places = [at for at, item in enumerate(self.calls) if item.id == call]
         if not places:
-            known = [item.id for item in self.calls]
-            raise NotFoundError("call", str(call), near_misses(str(call), known))
+            ids = [item.id for item in self.calls]
+            raise NotFoundError("call", str(call), near_misses(str(call), ids))
         return next((at for at in places if at not in self._results), places[0])
 
     async def _items(self, place: int, *, approved: bool) -> AsyncGenerator[Item, None]:

@@ -320,15 +320,15 @@ def _has_fields(model: Any) -> bool:
     )
 
 
-def as_tool(thing: Any) -> Tool:
+def as_tool(tool: Any) -> Tool:
     """Return a tool as it is, or a `FunctionTool` for another callable."""
-    if not isinstance(thing, Tool):
-        return FunctionTool(thing)
-    place = f"tool of class {type(thing).__qualname__}"
-    check_name(getattr(thing, "name", ""), place)
-    validate_examples(thing.examples, place)
-    thing.validate()
-    return thing
+    if not isinstance(tool, Tool):
+        return FunctionTool(tool)
+    place = f"tool of class {type(tool).__qualname__}"
+    check_name(getattr(tool, "name", ""), place)
+    validate_examples(tool.examples, place)
+    tool.validate()
+    return tool
 
 
 def tools_in(namespace: Mapping[str, Any]) -> tuple[Any, ...]:
