@@ -4,6 +4,7 @@ import pytest
 
 from satchel import Satchel
 from satchel.adapters.model_request import ModelRequest, ModelRequests, session_of
+from satchel.runtime.middleware import approve
 from satchel.tools import ToolCall
 
 
@@ -50,6 +51,16 @@ def test_a_message_is_judged_once_though_its_arguments_come_as_text_and_as_data(
         "said b",
     ]
     assert judged == [2]
+
+
+def test_a_call_runs_without_a_yes_only_if_its_framework_asks_before_it_runs_one(app):
+    app.register_middleware(approve(needs=lambda _call: True))
+    assert not ModelRequest(app.session()).must_ask(say("a"))
+    assert ModelRequest(app.session()).run_sync(say("a")).is_error
+    assert ModelRequest(app.session(), approvals=True).must_ask(say("a"))
+    assert ModelRequest(app.session(), approvals=True).run_sync(say("a")).text == "said a"
+    request = ModelRequest(app.session(), approvals=True)
+    assert request.run_sync(say("a"), approved=False).is_error
 
 
 def test_equal_calls_without_ids_are_claimed_once_each(app):

@@ -87,7 +87,8 @@ class AdkTool(BaseTool):
             return {"error": "This call waits for the user's confirmation."}
         if answer is not None and not answer.confirmed:
             return {"error": REFUSED}
-        return _response(await request.run(call))
+        approved = request.approvals and answer is not None
+        return _response(await request.run(call, approved=approved))
 
 
 def _message_of(tool_context: Any) -> list[ToolCall]:

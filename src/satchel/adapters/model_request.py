@@ -64,7 +64,7 @@ class ModelRequest:
         self, source: SessionSource, context: Any = None, *, approvals: bool = False
     ) -> None:
         self.step: Step = session_of(source, context).step()
-        self._approvals = approvals
+        self.approvals = approvals
         """Whether the framework asks its user before each call for which `must_ask` is true."""
         self.message: Sequence[ToolCall] = ()
         """All calls of the model's answer, as rules may be about several.
@@ -89,9 +89,13 @@ class ModelRequest:
         ]
 
     async def run(
-        self, call: ToolCall, *, approved: bool = False, on_chunk: OnChunk | None = None
+        self, call: ToolCall, *, approved: bool | None = None, on_chunk: OnChunk | None = None
     ) -> ToolResult:
-        """Run a call of the model's answer; `approved` says that the user has approved it."""
+        """Run a call of the model's answer.
+
+        `approved` says whether the user has approved it, for frameworks that know. Without it, a
+        call of a framework that asks is taken as approved.
+        """
         async with aclosing(self.stream(call, approved=approved)) as items:
             async for item in items:
                 if isinstance(item, ToolResult):
@@ -101,12 +105,11 @@ class ModelRequest:
         raise AssertionError("a call yields a result last")
 
     def run_sync(
-        self, call: ToolCall, *, approved: bool = False, on_chunk: OnChunk | None = None
+        self, call: ToolCall, *, approved: bool | None = None, on_chunk: OnChunk | None = None
     ) -> ToolResult:
         """Run a call as `run` does, for frameworks without an event loop."""
         plan, place = self._planned(call)
-        is_approved = approved or call.approved or self._approvals
-        for item in plan.stream_sync(place, approved=is_approved):
+        for item in plan.stream_sync(place, approved=self._is_approved(call, approved)):
             if isinstance(item, ToolResult):
                 return item
             if on_chunk is not None:
@@ -114,16 +117,16 @@ class ModelRequest:
         raise AssertionError("a call yields a result last")
 
     def stream(
-        self, call: ToolCall, *, approved: bool = False
+        self, call: ToolCall, *, approved: bool | None = None
     ) -> AsyncGenerator[ToolChunk | ToolResult, None]:
         """Run a call as `run` does; yield each chunk, and last the result."""
         plan, place = self._planned(call)
-        items = plan.stream(place, approved=approved or call.approved or self._approvals)
+        items = plan.stream(place, approved=self._is_approved(call, approved))
         return cast("AsyncGenerator[ToolChunk | ToolResult, None]", items)
 
     def must_ask(self, call: ToolCall) -> bool:
         """Return whether the framework has to ask its user before a call."""
-        return self._approvals and self.needs_approval(call)
+        return self.approvals and self.needs_approval(call)
 
     def needs_approval(self, call: ToolCall) -> bool:
         """Return whether `approve` would ask before a call.
@@ -132,6 +135,9 @@ class ModelRequest:
         """
         plan, place = self._planned(call)
         return plan.needs_approval(place)
+
+    def _is_approved(self, call: ToolCall, approved: bool | None) -> bool:
+        return call.approved or (self.approvals if approved is None else approved)
 
     def claim(self, name: str, arguments: Mapping[str, Any]) -> ToolCall:
         """Return the call of the message for a framework that gives no id of a call.
