@@ -376,7 +376,7 @@ def test_a_listed_name_that_is_no_name_is_not_installed(run, here, write_skill, 
 
 
 def test_on_a_terminal_the_plugin_is_asked_for(market, home):
-    answers = [("Which plugin?", "5\n"), ("not in the range", ""), ("Which plugin?", "1\n")]
+    answers = [("Which plugin?", "5\n"), ("with a name", ""), ("Which plugin?", "bare\n")]
     code, seen = on_a_terminal("install", "./market", answers=answers)
     assert (code, names(home)) == (0, ["bare"]), seen
     assert "1. bare: Has no manifest.\r\n2. one\r\n3. own\r\n4. two\r\n" in seen
