@@ -234,6 +234,13 @@ def test_what_is_missing_is_told_with_the_command_and_no_fault(run, weather):
     assert served(run) == ["weather"]
 
 
+def test_several_missing_values_are_one_line(run, here, write_plugin):
+    write_plugin(here, "maps", "config:\n  key: {type: secret}\n  region: {required: true}\n")
+    lines = [it for it in run("install", "./maps").stderr.splitlines() if "no value" in it]
+    commands = "satchel config set maps key && satchel config set maps region"
+    assert lines == [f"'key', 'region' have no value; run: {commands}"]
+
+
 def test_a_link_leads_to_the_folder_and_follows_it(run, weather, home):
     folder = weather()
     done = run("install", "-e", "./weather", "--json")
@@ -376,7 +383,7 @@ def test_a_listed_name_that_is_no_name_is_not_installed(run, here, write_skill, 
 
 
 def test_on_a_terminal_the_plugin_is_asked_for(market, home):
-    answers = [("Which plugin?", "5\n"), ("not in the range", ""), ("Which plugin?", "1\n")]
+    answers = [("Which plugin?", "5\n"), ("with a name", ""), ("Which plugin?", "bare\n")]
     code, seen = on_a_terminal("install", "./market", answers=answers)
     assert (code, names(home)) == (0, ["bare"]), seen
     assert "1. bare: Has no manifest.\r\n2. one\r\n3. own\r\n4. two\r\n" in seen

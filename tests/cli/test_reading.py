@@ -466,3 +466,10 @@ def test_list_explains_that_code_was_only_read(run, toolkit):
     assert explained in run("list", "tools", "--plugins", toolkit).stderr
     assert explained not in run("list", "skills", "--plugins", toolkit).stderr
     assert explained not in run("list", "--run", "--plugins", toolkit).stderr
+
+
+def test_the_groups_of_a_plugin_that_failed_are_listed_as_failed(run, here, write_plugin):
+    manifest = "groups:\n  sky: {description: Above.}\n"
+    write_plugin(here / "plugins", "weather", manifest, tools="import nosuch")
+    listed = run("list", "groups", "--run", "--plugins", "plugins").stdout
+    assert "sky    failed  weather  Above." in listed

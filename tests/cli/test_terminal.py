@@ -92,3 +92,13 @@ def test_a_pipe_gets_whole_lines_and_a_word_is_never_cut(monkeypatch):
     assert wrapped("x" * 90, Screen()) == "x" * 90
     monkeypatch.setenv("COLUMNS", "3")
     assert wrapped(LONG, Screen()) == LONG
+
+
+@pytest.mark.parametrize("answers", [["2"], ["two"], ["", "3", "tow", "two"]])
+def test_an_option_is_chosen_by_its_number_or_its_name(terminal, capsys, monkeypatch, answers):
+    is_refused = len(answers) > 1
+    left = iter(answers)
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: next(left))
+    assert terminal.choice("Which?", ["one: First", "two: Second"]) == 1
+    refused = "answer with a number from 1 to 2, or with a name"
+    assert (refused in capsys.readouterr().err) is is_refused

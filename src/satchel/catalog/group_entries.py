@@ -39,14 +39,22 @@ def group_entries(
     skills: Sequence[SkillEntry],
     rules: DisableRules,
 ) -> list[GroupEntry]:
-    """Return the groups. If several plugins describe one, the first description is used."""
+    """Return the groups. If several plugins describe one, the first description is used.
+
+    Groups of plugins that failed are listed as failed.
+    """
     groups: dict[str, GroupEntry] = {BASIC_GROUP: _basic_group()}
-    disabled: list[GroupEntry] = []
+    not_served = [
+        replace(_group_entry(plugin, group, ()), state=plugin.state)
+        for plugin in plugins
+        if plugin.state is Status.FAILED
+        for group in plugin.contribution.groups
+    ]
     for plugin in plugins:
         for group in plugin.groups:
             entry = rules.apply(_group_entry(plugin, group, skills))
             if not entry.is_served:
-                disabled.append(entry)
+                not_served.append(entry)
             elif (first := groups.setdefault(group.name, entry)) is not entry:
                 groups[group.name] = replace(
                     first, diagnostics=(*first.diagnostics, _described_twice(first, plugin))
@@ -63,7 +71,7 @@ def group_entries(
             replace(entry, tools=tools_in.get(name, ()), skills=skills_in.get(name, ()))
             for name, entry in groups.items()
         ),
-        *disabled,
+        *not_served,
     ]
 
 
@@ -113,7 +121,7 @@ def _group_entry(plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]
         is_off=group.is_off,
         missing=group.missing,
         runner=group.runner,
-        diagnostics=_unknown_skills(plugin, group, skills),
+        diagnostics=_unknown_skills(plugin, group, skills) if plugin.is_served else (),
     )
 
 

@@ -462,8 +462,11 @@ def print_installed(console: Console, plugin: Installed, *, as_json: bool) -> No
         title = " ".join(part for part in (verb, plugin.name, plugin.version) if part)
         console.out(one_line(f"{title} ({short_path(plugin.path)}){_contents(plugin)}"))
     config = read_configuration(plugin.name, {}, fields=plugin.missing)
-    for item in plugin.missing:
-        console.say(one_line(f"{item.name!r} has no value; run: {config.command(item.name)}"))
+    if plugin.missing:
+        names = ", ".join(repr(item.name) for item in plugin.missing)
+        verb = "has" if len(plugin.missing) == 1 else "have"
+        commands = " && ".join(config.command(item.name) for item in plugin.missing)
+        console.say(one_line(f"{names} {verb} no value; run: {commands}"))
     if not plugin.is_enabled:
         state = plugin.entry.state if plugin.entry else "not found"
         console.say(one_line(f"the plugin is not in use: {state}"))

@@ -40,14 +40,24 @@ class Terminal:
         return answer
 
     def choice(self, question: str, options: Sequence[str]) -> int:
-        """Ask which option, by its number, and return its index.
+        """Ask which option, by its number or what stands before its `:`, and return its index.
 
         Raises `KeyboardInterrupt` on Ctrl-C.
         """
+        names = [option.partition(":")[0] for option in options]
         for number, option in enumerate(options, 1):
             self.say(one_line(f"{number}. {option}"))
-        chosen: int = self._prompt(question, type=click.IntRange(1, len(options)))
-        return chosen - 1
+
+        def index(answer: str) -> int:
+            answer = answer.strip()
+            if answer.isdecimal() and 0 < int(answer) <= len(names):
+                return int(answer) - 1
+            if answer in names:
+                return names.index(answer)
+            raise click.BadParameter(f"answer with a number from 1 to {len(names)}, or with a name")
+
+        chosen: int = self._prompt(question, value_proc=index)
+        return chosen
 
     def _prompt(self, question: str, **options: Any) -> Any:
         self._end_drawing()
