@@ -25,6 +25,7 @@ ENTRY_PACKAGES = ("cli", "mcp", "builtin", "reports")
 """These packages may import the public names of `satchel`, and import slow modules late."""
 
 PROCESS_WIDE = {
+    ("lazy_dataclass.py", "_fast_constructor"): "a class has one constructor",
     ("garbage_collection.py", "_collector"): "the interpreter has one collector",
     ("sources/editable_imports.py", "_finder"): "the interpreter has one list of finders",
     ("sources/code_snapshots.py", "_finder"): "the interpreter has one list of finders",
@@ -42,7 +43,8 @@ PROCESS_WIDE = {
 IMMUTABLE_CALLS = {
     "PackedText",  # a descriptor; the records keep the texts
     "attrgetter",
-    *("frozenset", "tuple", "re.compile", "MappingProxyType", "TypeVar", "ContextVar", "getattr"),
+    *("bytes", "frozenset", "tuple", "re.compile", "MappingProxyType"),
+    *("TypeVar", "ParamSpec", "ContextVar", "getattr"),
     *("logging.getLogger", "dict.fromkeys", "str.maketrans", "json.JSONEncoder", "field"),
     *("BeforeValidator", "ConfigDict", "Expected", "Field"),  # of models, whose defaults are copied
     *("FormatPolicy", "LoopRunner", "SkillAccess", "ThreadRunner", "urlsplit"),

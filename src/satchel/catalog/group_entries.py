@@ -61,8 +61,9 @@ def group_entries(
                 )
     members: list[ToolEntry | SkillEntry] = [*tools, *skills]
     for member in members:
-        for name in member.groups if member.is_served else ():
-            if name not in groups and name not in rules.disabled_groups:
+        for name in member.groups:
+            is_new = name not in groups and name not in rules.disabled_groups
+            if is_new and member.is_served:
                 groups[name] = _undescribed_group(member, name)
     _add_notes(groups, plugins)
     tools_in, skills_in = _members(tools), _members(skills)
@@ -88,8 +89,9 @@ def _members(entries: Iterable[ToolEntry | SkillEntry]) -> dict[str, tuple[str, 
     """Map each group to the sorted names of its served entries."""
     members: dict[str, set[str]] = {}
     for entry in entries:
-        for group in entry.groups if entry.is_served else ():
-            members.setdefault(group, set()).add(entry.name)
+        for group in entry.groups:  # Most are in no group.
+            if entry.is_served:
+                members.setdefault(group, set()).add(entry.name)
     return {group: tuple(sorted(names)) for group, names in members.items()}
 
 

@@ -91,6 +91,8 @@ def _mirror(winner: SkillEntry, broken: SkillEntry) -> SkillEntry:
 
 
 def _without_look_alikes(skills: list[SkillEntry]) -> list[SkillEntry]:
+    if "".join([skill.name for skill in skills]).isascii():
+        return skills
     served = {skill.name.casefold(): skill for skill in skills if skill.is_served}
     for at, skill in enumerate(skills):
         if skill.name.isascii() or not skill.is_served:

@@ -19,7 +19,6 @@ COMPATIBILITY_LENGTH = 500
 
 _FENCE = b"---\n"
 _CLOSING = b"\n---\n"
-_FENCE_LENGTH, _CLOSING_LENGTH = len(_FENCE), len(_CLOSING)
 _LONGEST_LETTER = 4  # bytes in UTF-8
 _PLAIN_FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata"})
 _ONLY_TEXTS = frozenset({str})
@@ -56,12 +55,12 @@ class SimpleSkill(NamedTuple):
 
 def read_simple_skill(data: bytes, limits: Limits) -> SimpleSkill | None:
     """Return the parts of a SKILL.md, or `None` if it is not simple."""
-    end = data.find(_CLOSING, _FENCE_LENGTH - 1)
+    end = data.find(_CLOSING, len(_FENCE) - 1)
     if end < 0 or not data.startswith(_FENCE) or b"\0" in data or b"\r" in data:
         return None
-    body = data[end + _CLOSING_LENGTH :]
+    body = data[end + len(_CLOSING) :]
     try:
-        front = data[_FENCE_LENGTH : end + 1].decode()
+        front = data[len(_FENCE) : end + 1].decode()
         if not body.isascii():
             body.decode()
     except UnicodeDecodeError:

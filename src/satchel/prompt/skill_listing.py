@@ -68,9 +68,10 @@ class PromptListing:
 class SkillTexts:
     """Names and lines of skills as they are shown: from prompt to prompt, few of them change."""
 
-    __slots__ = ("escaped", "line", "path", "plain")
+    __slots__ = ("_order", "escaped", "line", "path", "plain")
 
     def __init__(self) -> None:
+        self._order: tuple[list[str], list[int] | None] = [], None
         keep = lru_cache(_MOST_TEXTS)
         self.plain, self.escaped, self.path = keep(one_line), keep(xml), keep(xml_path)
         self.line = keep(self._line)
@@ -79,6 +80,15 @@ class SkillTexts:
         """Return these, or none if most of them are of former descriptions of `count` skills."""
         current = min(count, _FIRST_IN_LINES)
         return self if self.plain.cache_info().currsize <= 2 * current + 64 else SkillTexts()
+
+    def by_name(self, skills: Sequence[SkillEntry]) -> Sequence[SkillEntry]:
+        """Sort skills by name, ignoring case. Those of a catalog usually are in this order."""
+        names = [*map(_NAME, skills)]
+        last_names, order = self._order
+        if names != last_names:
+            order = _order_of(names)
+            self._order = names, order
+        return skills if order is None else [skills[position] for position in order]
 
     def _line(self, template: str, name: str, description: str, folder: str, length: int) -> str:
         shown = self.escaped(shorten(self.plain(description), length))
@@ -102,9 +112,10 @@ def render_skills(
     """
     if not skills:
         return PromptListing()
-    ordered = _by_name(skills)
+    texts = texts or SkillTexts()
+    ordered = texts.by_name(skills)
     model = ModelAbilities(can_load, can_search)
-    page = _Page(prompt=prompt, model=model, texts=texts or SkillTexts())
+    page = _Page(prompt=prompt, model=model, texts=texts)
     return (
         _list_in_full(ordered, page)
         or _list_in_lines(ordered, page)
@@ -112,16 +123,13 @@ def render_skills(
     )
 
 
-def _by_name(skills: Sequence[SkillEntry]) -> Sequence[SkillEntry]:
-    """Sort skills by name, ignoring case. Those of a catalog usually are in this order."""
-    names = [*map(attrgetter("name"), skills)]
+def _order_of(names: Sequence[str]) -> list[int] | None:
+    """Return the positions of names in alphabetical order; `None` if they are in this order."""
     text = "\n".join(names)
     folded = names if text == text.casefold() else [*map(str.casefold, names)]
     if all(map(lt, folded, folded[1:])):
-        return skills
-    # The position last: no skill is compared.
-    order = sorted(zip(folded, names, range(len(names)), strict=True))
-    return [skills[position] for *_, position in order]
+        return None
+    return [at for *_, at in sorted(zip(folded, names, range(len(names)), strict=True))]
 
 
 # ---- every skill with its description ------------------------------------------------------------

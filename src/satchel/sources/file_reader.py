@@ -44,6 +44,11 @@ class Stamp(NamedTuple):
         return _new_tuple(cls, _stamped(status))
 
     @classmethod
+    def saved(cls, values: list[int]) -> "Stamp":
+        """Return a stamp that was saved as a list."""
+        return _new_tuple(cls, values)
+
+    @classmethod
     def at(cls, path: str) -> "Stamp":
         """Return the stamp of the file at a path."""
         try:

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from satchel.diagnostics import Diagnostic, Severity, Where
 from satchel.formats.packed_text import Compressed, packed
 from satchel.formats.skill_manifest import SkillManifest
+from satchel.lazy_dataclass import fast_constructor
 from satchel.settings import MIB, Limits
 from satchel.sources.file_reader import Stamp, UnitFile, digest_of
 from satchel.sources.folder_reader import FolderContent
@@ -146,32 +147,31 @@ def _finding(root: SearchRoot, key: str, data: list[Any], rest: str, body: bytes
     checksum, (name, description, is_for_model), files, folders, target, links, *problems = data
     if checksum != _checksum(rest, body):
         raise ValueError(key)
-    in_folder, own = map(_diagnostics, problems)
+    in_folder, own = [_diagnostics(items) if items else () for items in problems]
     # Lists, because generators take longer for the few items of each skill.
-    folder = FolderContent(
+    new_file = fast_constructor(UnitFile)
+    folder = fast_constructor(FolderContent)(
         files=tuple(
             [
-                UnitFile(
-                    name=name, size=size, digest=digest, stamp=Stamp._make(stamp), settled=settled
+                new_file(
+                    name=name, size=size, digest=digest, stamp=Stamp.saved(stamp), settled=settled
                 )
                 for name, size, digest, stamp, settled in files
             ]
         ),
         diagnostics=in_folder,
-        links=frozenset([(path, target) for path, target in links]),
-        folders=tuple([(name, Stamp._make(stamp)) for name, stamp in folders]),
+        links=frozenset([(path, target) for path, target in links]) if links else frozenset(),
+        folders=tuple([(name, Stamp.saved(stamp)) for name, stamp in folders]),
     )
     manifest = SkillManifest.restored(
         name, description, rest, Compressed(body), is_for_model=is_for_model
     )
-    return SkillFinding(
+    return fast_constructor(SkillFinding)(
         place=root, key=key, folder=folder, manifest=manifest, diagnostics=own, target=target
     )
 
 
 def _diagnostics(items: Sequence[dict[str, Any]]) -> tuple[Diagnostic, ...]:
-    if not items:
-        return ()
     return tuple(
         Diagnostic(
             severity=Severity(item["severity"]),
