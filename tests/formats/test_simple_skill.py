@@ -16,7 +16,7 @@ def check(data, folder, limits=LIMITS):
     simple = read_simple_skill(data, limits)
     reading = read_any_skill(data, folder, "SKILL.md", limits)
     assert read_skill(data, folder, "SKILL.md", limits) == reading
-    is_in_order = simple is not None and simple.needs_no_diagnostic(folder, limits)
+    is_in_order = simple is not None and simple.is_in_order(folder, limits, frozenset())
     assert not is_in_order or reading.diagnostics == ()
     return is_in_order
 
@@ -42,6 +42,7 @@ PIECES = st.sampled_from(
         *('description: "Fills"\n', "description: >\n  Fills\n", "description:   \n"),
         *("description: >-\n  a\n\n  b\n", "description: |\n  a\n   b\n", "  c: d\n", "  - e\n"),
         *("metadata:\n", "metadata:\n  a: b\n  c: 'd'\n", "metadata:\n  a:\n", "version: 1\n"),
+        *("model: fast\n", "tags: [a]\n", "disable-model-invocation: true\n", "hooks: x\n"),
         *("allowed-tools:\n  - Read\n", "allowed-tools:\n- Read\n- 'b'\n"),
         *("license: MIT\n", "license: ''\n", "license:\n", "license: [a]\n", "odd: x\n"),
         *(

@@ -668,6 +668,38 @@ def test_a_tool_whose_contract_cannot_cross_is_left_out(plugin, carried):
     assert called(app, "free", x="many").error_code == "invalid_arguments"
 
 
+PROVIDING = """
+import satchel
+from satchel import tool
+
+
+class Nothing:
+    name, watch = "nothing", ()
+
+    def contribute(self, last, changed):
+        return satchel.Contribution()
+
+
+@tool
+def free(x: int) -> int:
+    "Tell."
+    return x
+
+
+@satchel.hookimpl
+def satchel_providers():
+    return [Nothing()]
+"""
+
+
+def test_a_provider_of_an_isolated_plugin_is_reported(plugin, carried):
+    plugin(PROVIDING)
+    app = carried()
+    assert list(app.catalog.tools) == ["free"]
+    (message,) = (it.message for it in app.catalog.diagnostics if it.code == "plugin-not-isolated")
+    assert message == "its providers are left out: they are not supported in a separate process"
+
+
 def install(site, tools, *, version="1.0"):
     """Install a package with a plugin `acme`, as an installer leaves it."""
     folder = site / "acme"

@@ -33,8 +33,11 @@ class SimpleSkill(NamedTuple):
     body: bytes
     """The text below the fences, which is UTF-8 and not blank."""
 
-    def needs_no_diagnostic(self, folder: str, limits: Limits) -> bool:
-        """Return whether it is all in order for a folder of that name."""
+    def is_in_order(self, folder: str, limits: Limits, others: frozenset[str]) -> bool:
+        """Return whether it is all in order for a folder of that name.
+
+        It may also have fields that are in `others`, if they are texts.
+        """
         values, texts = self.fields, [*self.fields.values()]
         if values.get("name") != folder or skill_name_fault(folder):
             return False
@@ -46,7 +49,7 @@ class SimpleSkill(NamedTuple):
             texts += metadata.values()
         longest = min(limits.description_shown, limits.description_accepted)
         return (
-            _PLAIN_FIELDS.issuperset(values)
+            (_PLAIN_FIELDS.issuperset(values) or _PLAIN_FIELDS.union(others).issuperset(values))
             and _ONLY_TEXTS.issuperset(map(type, texts))
             and _is_within(values.get("description", ""), longest)
             and _is_within(values.get("compatibility", "-"), COMPATIBILITY_LENGTH)

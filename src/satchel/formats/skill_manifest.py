@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from satchel.diagnostics import Where
+from satchel.diagnostics import Diagnostic, Where
 from satchel.formats.front_matter import FrontMatter, load_frontmatter, split_front_matter
 from satchel.formats.frozen_values import frozen, to_plain
 from satchel.formats.packed_text import Compressed, PackedText
@@ -49,6 +49,9 @@ _FOREIGN_FIELDS = frozenset(
     }
 )
 """Fields of other clients: advice to move them would break the skill there."""
+
+_IGNORED_FIELDS = _FOREIGN_FIELDS - frozenset(_EXTRA_FIELDS)
+"""Those that Satchel only keeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,10 +170,15 @@ def read_skill(data: bytes, folder: str, path: str, limits: Limits) -> ReadResul
     simple = read_simple_skill(data, limits)
     if simple is None:
         return read_any_skill(data, folder, path, limits)
-    if simple.needs_no_diagnostic(folder, limits):
-        return ReadResult(SkillManifest.of_texts(simple.fields, simple.body), ())
     yaml = YamlMap(simple.fields, simple.lines)
-    return _judged(yaml, simple.body, folder, DiagnosticCollector(path), limits)
+    if not simple.is_in_order(folder, limits, _IGNORED_FIELDS):
+        return _judged(yaml, simple.body, folder, DiagnosticCollector(path), limits)
+    diagnostics: tuple[Diagnostic, ...] = ()
+    if not _KNOWN.issuperset(simple.fields):
+        collector = DiagnosticCollector(path)
+        _report_unknown(_Fields(yaml, collector))
+        diagnostics = collector.diagnostics
+    return ReadResult(SkillManifest.of_texts(simple.fields, simple.body), diagnostics)
 
 
 def read_any_skill(

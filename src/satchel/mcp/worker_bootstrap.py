@@ -59,13 +59,16 @@ def load_plugin(
     )
     bound_tools = bound.bound_tools.values()
     tools, descriptions, problems = _describe_tools(bound.contribution.tools, versions)
+    parts = {"commands": contribution.commands, "providers": contribution.providers}
     left_out = [
         make_diagnostic(
             "plugin-not-isolated",
             Where(contribution.path),
-            "its commands are left out: they are not supported in a separate process",
+            f"its {name} are left out: they are not supported in a separate process",
             "remove 'isolation: process' if its code may run in the process of the host",
         )
+        for name, values in parts.items()
+        if values
     ]
     # With other configuration values it may serve more.
     is_lacking = contribution.state is Status.OK and (
@@ -79,7 +82,7 @@ def load_plugin(
             *contribution.diagnostics,
             *(item.diagnostic for item in bound_tools if item.diagnostic),
             *problems,
-            *(left_out if contribution.commands else ()),
+            *left_out,
         ),
     )
     offers = {f"{OFFER}{at}": offer for at, offer in enumerate(contribution.offers)}

@@ -8,6 +8,8 @@ from shlex import quote
 from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.sources.file_reader import real_path, reason_of
 
+LET_READ = "let this process read it"
+
 
 def in_repository(folder: str) -> Diagnostic:
     """Return the diagnostic of a repository inside a project, which is not loaded."""
@@ -21,13 +23,14 @@ def in_repository(folder: str) -> Diagnostic:
 
 def unlistable(path: str, reason: str) -> Diagnostic:
     """Return the diagnostic of a folder that cannot be listed."""
-    return make_diagnostic("source-unreadable", Where(path), f"cannot be listed: {reason}")
+    message = f"cannot be listed: {reason}"
+    return make_diagnostic("source-unreadable", Where(path), message, LET_READ)
 
 
 def fix_of_unreadable(cause: Diagnostic | None, fix: str) -> str:
     """Return how to make a needed file readable; `fix` is for what is no regular file."""
     if cause is not None and cause.code == "source-unreadable":
-        return "let this process read it"
+        return LET_READ
     is_link = cause is not None and cause.message.startswith("is a link")
     return f"correct the link, or {fix}" if is_link else fix
 

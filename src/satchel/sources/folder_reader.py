@@ -22,6 +22,7 @@ from satchel.sources.file_reader import (
     reason_of,
 )
 from satchel.sources.folder_diagnostics import (
+    LET_READ,
     in_repository,
     link_loop,
     link_outside,
@@ -385,7 +386,7 @@ class _WalkState:
         """Add the diagnostic of a file that cannot be read."""
         where = Where(self.shown(name))
         self.diagnostics.append(
-            make_diagnostic("source-unreadable", where, f"cannot be read: {reason}")
+            make_diagnostic("source-unreadable", where, f"cannot be read: {reason}", LET_READ)
         )
 
     def report_secret(self, path: str, *, is_link: bool) -> None:
