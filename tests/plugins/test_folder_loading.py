@@ -1,10 +1,13 @@
 import asyncio
 import json
 import sys
+import time
 
 import pytest
 
 from satchel.catalog.catalog_entries import Status
+from satchel.plugins import folder_loading
+from satchel.plugins.code_contribution import tools_of_modules
 from satchel.settings import Limits
 from satchel.sources.search_roots import Precedence
 
@@ -58,6 +61,16 @@ def test_an_imported_tool_can_be_called(load, tool_source):
     (offered,) = supply.tools
     assert asyncio.run(offered.tool.execute(name="you")) == "Hello you"
     assert supply.diagnostics == ()
+
+
+def test_a_busy_machine_costs_no_plugin_its_tools(load, tool_source, monkeypatch):
+    def slowly(*given):
+        time.sleep(0.8)  # as if others had the processor
+        return tools_of_modules(*given)
+
+    monkeypatch.setattr(folder_loading, "tools_of_modules", slowly)
+    supply = load(limits=Limits(hook=0.5, plugin_import=60), tools=tool_source)
+    assert (supply.state, names(supply)) == (Status.OK, ["hello"])
 
 
 def test_a_folder_without_tools_brings_its_skills_alone(load, tmp_path):

@@ -80,7 +80,10 @@ def load_folder(
         return with_contracts(hooked, found, code.modules, answers.contracts)
 
     try:
-        served, changed = guarded(collect, limits.hook, "hook", alone=alone)
+        # Making schemas imports pydantic, which takes long on a busy machine. A hook may hang.
+        served, changed = guarded(
+            collect, limits.hook, "hook", alone=alone, of_processor=not has_hooks
+        )
     except PluginCodeError as error:
         code.undo()
         problem = reading_failed(error, file, has_hooks=has_hooks)
