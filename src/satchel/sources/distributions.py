@@ -31,6 +31,8 @@ _METADATA_LIMIT = 4 * 1024 * 1024
 _USUAL_POINTS = 32 * 1024
 # Some systems install without RECORD, so only a recent folder counts as half written.
 _INSTALLING_SECONDS = 10.0
+# An installer makes the metadata folder before it writes into it, but not so long before.
+_LONGEST_INSTALLATION = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,8 +172,10 @@ def _list(folder: str) -> _Listing:
     infos = [os.path.join(folder, name) for name in names if name.endswith(".dist-info")]
     findings: list[DistributionFinding] = []
     diagnostics: list[Diagnostic] = []
-    installing = [info for info in infos if _is_installing(info)]
-    complete = list(_newest(info for info in infos if info not in installing))
+    is_quiet = time.time() - stamp.modified / 1e9 > _LONGEST_INSTALLATION
+    installing = [] if is_quiet else [info for info in infos if _is_installing(info)]
+    names_by_info = {info: _name_of(info) for info in infos}
+    complete = list(_newest(names_by_info.keys() - installing, names_by_info))
     skills = owners(shipped_skills(folder, names), complete, recorded_files)
     for info in complete:
         try:
@@ -184,7 +188,7 @@ def _list(folder: str) -> _Listing:
             )
     return _Listing(
         stamp=stamp,
-        names=frozenset(map(_name_of, infos)),
+        names=frozenset(names_by_info.values()),
         findings=tuple(findings),
         diagnostics=tuple(diagnostics),
         unfinished=tuple(os.path.join(info, "RECORD") for info in installing),
@@ -192,11 +196,11 @@ def _list(folder: str) -> _Listing:
     )
 
 
-def _newest(infos: Iterable[str]) -> Iterable[str]:
+def _newest(infos: Iterable[str], names: Mapping[str, str]) -> Iterable[str]:
     """Return one metadata folder per distribution: an upgrade may have left an older one."""
     by_name: dict[str, list[str]] = {}
-    for info in infos:
-        by_name.setdefault(_name_of(info), []).append(info)
+    for info in sorted(infos):
+        by_name.setdefault(names[info], []).append(info)
     return (
         max(same, key=_installation_order) if len(same) > 1 else same[0]
         for same in by_name.values()
@@ -298,7 +302,7 @@ def _headers(metadata: str) -> dict[str, str]:
     The mail parser of the standard library would take longer to import than everything else here.
     """
     headers: dict[str, str] = {}
-    for line in metadata.split("\n"):
+    for line in metadata.partition("\n\n")[0].split("\n"):
         if not line.strip():
             break  # The description follows.
         name, colon, value = line.partition(":")
