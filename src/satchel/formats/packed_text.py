@@ -1,7 +1,7 @@
 """A text of a record that takes little memory: many are kept, and few are read."""
 
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class PackedText:
@@ -20,20 +20,20 @@ class PackedText:
             raise AttributeError(self._name)  # So `dataclass` sees a field without a default.
         data = record.__dict__[self._name]
         if isinstance(data, Compressed):
-            data = zlib.decompress(data)
+            data = zlib.decompress(data.data)
         text: str = data.decode("utf-8", "surrogatepass")
         return text
 
-    def __set__(self, record: Any, text: str | bytes) -> None:
+    def __set__(self, record: Any, text: "str | bytes | Compressed") -> None:
         """Keep a text, or the UTF-8 of one."""
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         record.__dict__[self._name] = data
 
 
-class Compressed(bytes):
+class Compressed(NamedTuple):
     """The bytes of a text, compressed; a record can be made with them, too."""
 
-    __slots__ = ()
+    data: bytes
 
 
 def pack(record: object, name: str) -> bool:
@@ -44,7 +44,7 @@ def pack(record: object, name: str) -> bool:
     return True
 
 
-def packed(record: object, name: str) -> Compressed:
+def packed(record: object, name: str) -> bytes:
     """Compress a text of a record, unless that is done, and return its bytes."""
     data = record.__dict__[name]
     if not isinstance(data, Compressed):
@@ -52,4 +52,4 @@ def packed(record: object, name: str) -> Compressed:
         data = Compressed(zlib.compress(data, 1))
         # One assignment: other threads may read the text at this moment.
         record.__dict__[name] = data
-    return data
+    return data.data

@@ -41,7 +41,7 @@ class Stamp(NamedTuple):
     @classmethod
     def of(cls, status: os.stat_result) -> "Stamp":
         """Return the stamp of a file with this status."""
-        return _new_tuple(cls, _stamped(status))
+        return _new_tuple(cls, stamp_fields(status))
 
     @classmethod
     def saved(cls, values: list[int]) -> "Stamp":
@@ -62,7 +62,8 @@ class Stamp(NamedTuple):
 
 
 _new_tuple = tuple.__new__
-_stamped = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev")
+stamp_fields = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev")
+"""Return the fields of a stamp as a plain tuple, which is equal to the stamp."""
 
 
 StampedPath = tuple[str, Stamp]

@@ -20,6 +20,7 @@ from satchel.sources.file_reader import (
     is_utf8,
     real_path,
     reason_of,
+    stamp_fields,
 )
 from satchel.sources.folder_diagnostics import (
     LET_READ,
@@ -80,10 +81,10 @@ class FolderContent:
             return False
         try:
             for name, stamp in self.folders:
-                if Stamp.of(os.lstat(f"{folder}/{name}" if name else folder)) != stamp:
+                if stamp_fields(os.lstat(f"{folder}/{name}" if name else folder)) != stamp:
                     return False
             for file in self.files:
-                if Stamp.of(os.lstat(f"{folder}/{file.name}")) != file.stamp:
+                if stamp_fields(os.lstat(f"{folder}/{file.name}")) != file.stamp:
                     return False
         except OSError:
             return False

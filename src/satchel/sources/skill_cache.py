@@ -32,6 +32,8 @@ _LARGEST = 1024 * MIB
 """A larger file is started again: rows of roots that are gone stay in it."""
 _WAIT = 0.2
 """Seconds to wait for another process."""
+_PAGE = "pragma page_size = 65536"
+"""Most rows fit into a page; with many small pages, reading takes three times as long."""
 _TABLE = """create table if not exists skills (
     root text, key text, settings text, data text, rest text, body blob, primary key (root, key)
 ) without rowid"""
@@ -78,6 +80,7 @@ def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limi
                 _remove(path)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             with closing(sqlite3.connect(path, timeout=_WAIT)) as database, database:
+                database.execute(_PAGE)  # counts only for a new file
                 database.execute(_TABLE)
                 database.executemany("delete from skills where root = ? and key = ?", gone)
                 database.executemany(
@@ -144,10 +147,9 @@ def _checksum(rest: str, body: bytes) -> int:
 
 
 def _finding(root: SearchRoot, key: str, data: list[Any], rest: str, body: bytes) -> SkillFinding:
-    checksum, (name, description, is_for_model), files, folders, target, links, *problems = data
+    checksum, texts, files, folders, target, links, in_folder, own = data
     if checksum != _checksum(rest, body):
         raise ValueError(key)
-    in_folder, own = [_diagnostics(items) if items else () for items in problems]
     # Lists, because generators take longer for the few items of each skill.
     new_file = fast_constructor(UnitFile)
     folder = fast_constructor(FolderContent)(
@@ -159,15 +161,21 @@ def _finding(root: SearchRoot, key: str, data: list[Any], rest: str, body: bytes
                 for name, size, digest, stamp, settled in files
             ]
         ),
-        diagnostics=in_folder,
+        diagnostics=_diagnostics(in_folder) if in_folder else (),
         links=frozenset([(path, target) for path, target in links]) if links else frozenset(),
         folders=tuple([(name, Stamp.saved(stamp)) for name, stamp in folders]),
     )
+    name, description, is_for_model = texts
     manifest = SkillManifest.restored(
         name, description, rest, Compressed(body), is_for_model=is_for_model
     )
     return fast_constructor(SkillFinding)(
-        place=root, key=key, folder=folder, manifest=manifest, diagnostics=own, target=target
+        place=root,
+        key=key,
+        folder=folder,
+        manifest=manifest,
+        diagnostics=_diagnostics(own) if own else (),
+        target=target,
     )
 
 

@@ -75,12 +75,13 @@ class SkillFinding:
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """Return the diagnostics of the manifest and of the other files."""
-        if len(self.files) == 1 and not self.folder.diagnostics:
+        folder = self.folder
+        if len(folder.files) == 1 and not folder.diagnostics:
             return self.diagnostics  # Most skills are such, and this is asked of each.
         # That of an unreadable SKILL.md already says what is wrong with the file.
         covered = {item.where.path for item in self.diagnostics if item.code == "skill-unreadable"}
-        others = (item for item in self.folder.diagnostics if item.where.path not in covered)
-        return (*self.diagnostics, *others, *_inner_skills(self.path, self.files))
+        others = (item for item in folder.diagnostics if item.where.path not in covered)
+        return (*self.diagnostics, *others, *_inner_skills(self.path, folder.files))
 
     @property
     def files(self) -> tuple[UnitFile, ...]:
