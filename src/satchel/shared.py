@@ -113,9 +113,9 @@ class CatalogCache(Memo):
 
     @property
     def known_digest(self) -> CatalogDigest | None:
-        """Return the digest if it was already computed."""
+        """Return the digest if it was already computed, or else the last one before."""
         stored = self._values.get("digest")
-        return stored[0] if stored else None
+        return stored[0] if stored else self._previous_digest
 
     @property
     def sections(self) -> str:

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from satchel.catalog.catalog_entries import Group
 from satchel.catalog.skill_edits import edit_skills
 from satchel.diagnostics import Where, make_diagnostic
+from satchel.groups.view_digest import digest_catalog
+from satchel.shared import CatalogCache
 
 NAMES = ("alpha", "beta", "gamma", "delta")
 SKILLS = st.lists(
@@ -40,7 +42,9 @@ def test_an_edited_catalog_equals_a_built_one_or_there_is_none(make, before, edi
     edited = [new for old, new in zip(found, after, strict=True) if old != new]
     result = edit_skills(edited, first, ())
     built = make.catalog(after, plugins, first)
-    assert result is None or (result.generation, result.parts) == (built.generation, built.parts)
+    if result is not None:
+        assert (result.generation, result.parts) == (built.generation, built.parts)
+        assert digest_catalog(result, digest_catalog(first)) == digest_catalog(built)
 
 
 def test_an_edit_looks_at_no_other_skill(make):
@@ -51,6 +55,16 @@ def test_an_edit_looks_at_no_other_skill(make):
     assert second.skills["alpha"].description == "new"
     assert second.skills["alpha"].generation == 2
     assert second.skills["beta"] is first.skills["beta"]
+
+
+def test_a_prompt_after_several_edits_shares_what_did_not_change(make):
+    first = make.catalog([make.skill("alpha"), make.skill("beta")])
+    second = edit_skills([make.skill("alpha", text="new")], first, ())
+    third = edit_skills([make.skill("alpha", text="newer")], second, ())
+    seen = CatalogCache(first)
+    last = CatalogCache(third, CatalogCache(second, seen)) if seen.digest else None
+    assert last.digest == digest_catalog(third)
+    assert last.digest.by_key["skill", "beta"] is seen.digest.by_key["skill", "beta"]
 
 
 def test_an_edit_that_changes_nothing_returns_the_previous_catalog(make):

@@ -52,14 +52,25 @@ class Catalog:
     groups: Mapping[str, GroupEntry] = field(init=False, compare=False, repr=False)
     plugins: Mapping[str, PluginEntry] = field(init=False, compare=False, repr=False)
 
+    edited_skills: frozenset[str] | None = field(init=False, compare=False, repr=False)
+    """The names of the skills that are all that changed since the generation before, if known.
+
+    They are served, and no other entries have these names.
+    """
+
     served_skills: InitVar[Mapping[str, SkillEntry] | None] = None
     """What `skills` will be, if that is known."""
+    edited: InitVar[frozenset[str] | None] = None
+    """What `edited_skills` will be; a changed copy does not have it."""
 
-    def __post_init__(self, served_skills: Mapping[str, SkillEntry] | None) -> None:
+    def __post_init__(
+        self, served_skills: Mapping[str, SkillEntry] | None, edited: frozenset[str] | None
+    ) -> None:
         for name in ("tools", "groups", "plugins"):
             object.__setattr__(self, name, _served(getattr(self, f"all_{name}")))
         skills = _served(self.all_skills) if served_skills is None else served_skills
         object.__setattr__(self, "skills", skills)
+        object.__setattr__(self, "edited_skills", edited)
 
     @cached_property
     def contracts(self) -> Contracts:

@@ -58,7 +58,7 @@ class Status(StrEnum):
     @property
     def is_served(self) -> bool:
         """Whether an entry with this status is served to the model."""
-        return self in _SERVED
+        return self in SERVED
 
     @property
     def falls_back(self) -> bool:
@@ -67,7 +67,7 @@ class Status(StrEnum):
 
 
 # A tuple finds the usual status by identity; a set would hash it, for each of many entries.
-_SERVED = (Status.OK, Status.STALE, Status.DEGRADED)
+SERVED = (Status.OK, Status.STALE, Status.DEGRADED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class Entry:
     @property
     def is_served(self) -> bool:
         """Whether the model can see it while its group is active."""
-        return self.state in _SERVED
+        return self.state in SERVED
 
     @property
     def identity(self) -> tuple[Any, ...]:

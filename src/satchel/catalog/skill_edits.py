@@ -30,6 +30,7 @@ def edit_skills(
     """
     number, skills = previous.generation + 1, list(previous.all_skills)
     served: dict[str, SkillEntry] = previous.skills.copy()  # type: ignore[attr-defined]
+    names = set[str]()
     for ranked in edited:
         at = _position(ranked, skills)
         if at is None:
@@ -41,6 +42,7 @@ def edit_skills(
         if not (entry.state is old.state is Status.OK and _is_same_place(entry, old)):
             return None
         skills[at] = served[old.name] = with_last_generation(entry, old, number)
+        names.add(old.name)
     parts = {
         **previous.parts,
         "all_skills": tuple(skills),
@@ -48,7 +50,12 @@ def edit_skills(
     }
     if parts == previous.parts:
         return previous
-    return Catalog(generation=number, served_skills=MappingProxyType(served), **parts)
+    return Catalog(
+        generation=number,
+        served_skills=MappingProxyType(served),
+        edited=frozenset(names),
+        **parts,
+    )
 
 
 def _position(ranked: RankedSkill, skills: Sequence[SkillEntry]) -> int | None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, not_
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import Change, Event
-from satchel.catalog.catalog_entries import Entry, GroupEntry, SkillEntry, Status, ToolEntry
+from satchel.catalog.catalog_entries import SERVED, Entry, GroupEntry, SkillEntry, Status, ToolEntry
 from satchel.groups.group_activation import View
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
@@ -15,6 +16,8 @@ Key = tuple[str, str]
 """The kind and the name of an entry, as in a `Change`."""
 
 _OWN_SOURCE = "satchel"
+_NAME, _STATE = attrgetter("name"), attrgetter("state")
+_GENERATION = attrgetter("generation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,23 +83,28 @@ class ViewDigest:
 
 def digest_catalog(catalog: Catalog, before: CatalogDigest | None = None) -> CatalogDigest:
     """Return the digest of a catalog; it shares unchanged entries with the digest `before`."""
+    edited = catalog.edited_skills
+    if edited is not None and before and before.generation == catalog.generation - 1:
+        new = {("skill", name): (_digest_entry(catalog.skills[name]),) for name in edited}
+        return CatalogDigest(catalog.generation, {**before.by_key, **new}, before.names)
     old, shown = before or CatalogDigest(-1, {}), _shown(catalog)
-    names = tuple(tuple(map(attrgetter("name"), entries)) for entries in shown.values())
+    names = tuple(tuple(map(_NAME, entries)) for entries in shown.values())
     is_same = names == old.names
     digests = dict(old.by_key) if is_same else {}
-    for kind, entries in shown.items():
+    for (kind, entries), names_of_kind in zip(shown.items(), names, strict=True):
         by_name: dict[str, list[Entry]] = {}
-        for entry in _with_changed_names(entries, old.generation) if is_same else entries:
+        for entry in _changed(entries, names_of_kind, old.generation) if is_same else entries:
             by_name.setdefault(entry.name, []).append(entry)
         for name, same in by_name.items():
             digests[kind, name] = _digests((kind, name), same, old)
     return CatalogDigest(catalog.generation, digests, names)
 
 
-def _with_changed_names(entries: Sequence[Entry], generation: int) -> Iterable[Entry]:
+def _changed(entries: Sequence[Entry], names: Sequence[str], generation: int) -> Iterable[Entry]:
     """Return the entries of the names that have an entry changed after a generation."""
-    changed = {entry.name for entry in entries if entry.generation > generation}
-    return [entry for entry in entries if entry.name in changed] if changed else ()
+    # No loops in Python: there may be very many skills.
+    changed = set(compress(names, map(generation.__lt__, map(_GENERATION, entries))))
+    return compress(entries, map(changed.__contains__, names)) if changed else ()
 
 
 def _digests(key: Key, entries: list[Entry], before: CatalogDigest) -> tuple[EntryDigest, ...]:
@@ -171,13 +179,11 @@ def _shown(catalog: Catalog) -> dict[str, list[Entry]]:
 
 def _served_first(entries: Iterable[Entry]) -> list[Entry]:
     entries = list(entries)
-    if [entry.state for entry in entries].count(Status.OK) == len(entries):
-        return entries  # Usually: the loop below takes longer.
-    served: list[Entry] = []
-    others: list[Entry] = []
-    for entry in entries:
-        (served if entry.is_served else others).append(entry)
-    return served + [entry for entry in others if entry.state is Status.SHADOWED]
+    # No loops in Python, as above.
+    are_served = [*map(SERVED.__contains__, map(_STATE, entries))]
+    others = compress(entries, map(not_, are_served))
+    shadowed = [entry for entry in others if entry.state is Status.SHADOWED]
+    return [*compress(entries, are_served), *shadowed]
 
 
 def _digest_entry(entry: Entry) -> EntryDigest:
