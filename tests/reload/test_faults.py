@@ -175,6 +175,44 @@ def test_without_free_file_handles_everything_keeps_its_last_good_version(tmp_pa
     run(tmp_path, HANDLES, "-")
 
 
+TOUCHED = """
+import time
+
+def until(expected):
+    end = time.monotonic() + 60
+    while not expected():
+        assert time.monotonic() < end, (served(), app.catalog.diagnostics)
+        time.sleep(0.02)
+
+def is_seen():
+    codes = {item.code for item in app.catalog.diagnostics}
+    return "last-good" in codes or len(app.catalog.skills) < 2
+
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+with app.watching():
+    taken = []
+    used = {int(name) for name in os.listdir("/proc/self/fd")}
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(used) + 1, hard))
+    try:
+        while True:
+            taken.append(os.dup(0))
+    except OSError:
+        os.utime(root / "skills/alpha/SKILL.md")
+    until(is_seen)
+    check("touched", needs_reason=True)
+    for handle in taken:
+        os.close(handle)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    until(lambda: "last-good" not in {item.code for item in app.catalog.diagnostics})
+    check("again", needs_reason=False)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts handles in /proc")
+def test_a_skill_that_is_touched_without_free_handles_keeps_its_last_good_version(tmp_path):
+    run(tmp_path, TOUCHED, "-")
+
+
 @pytest.mark.parametrize("pause", [0.001, 0.02, 0.1])
 def test_an_editor_that_truncates_a_file_first_takes_no_tool_away(tmp_path, pause):
     code = (

@@ -1,3 +1,4 @@
+import errno
 import os
 import shutil
 import threading
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satchel.sources.open_folder import OpenFolder
 from satchel.sources.skill_scan import scan_skills
 
 GOOD = "---\nname: {}\ndescription: Does a thing.\n---\nDo it.\n"
@@ -563,6 +565,25 @@ def test_a_removed_skill_is_gone_without_a_look_at_the_folder_above(tmp_path, sc
     first = scan(tmp_path)
     shutil.rmtree(folder)
     assert list(scan(tmp_path, before=first, dirty=[str(folder)]).findings) == ["b"]
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EACCES, errno.EIO])
+def test_a_dirty_skill_that_cannot_be_looked_at_is_not_gone(
+    tmp_path, scan, write_skill, monkeypatch, number
+):
+    write_skill(tmp_path, "deep/a")
+    write_skill(tmp_path, "b")
+    first = scan(tmp_path)
+    os.utime(tmp_path / "deep/a/SKILL.md")
+
+    def fail(_folder, name, *_how):
+        raise OSError(number, os.strerror(number), name)
+
+    monkeypatch.setattr(OpenFolder, "enter", fail)
+    dirty = {str(tmp_path / "deep/a/SKILL.md")}
+    second = scan(tmp_path, first, dirty)
+    assert sorted(second.findings) == ["b", "deep/a"]
+    assert odd(second) == ["source-unreadable"]
 
 
 def test_a_skill_that_became_a_folder_of_skills_is_searched(tmp_path, scan, write_skill):

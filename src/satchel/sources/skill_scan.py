@@ -17,7 +17,6 @@ from satchel.settings import Limits
 from satchel.sources.file_reader import (
     Stamp,
     UnitFile,
-    UnreadableFileError,
     is_inside,
     is_utf8,
     real_path,
@@ -43,7 +42,7 @@ from satchel.sources.folder_reader import (
     nested_repository,
 )
 from satchel.sources.lost_mounts import device_of, lost_below, lost_mount
-from satchel.sources.open_folder import OpenFolder, following, inside, joined
+from satchel.sources.open_folder import OpenFolder, following, joined
 from satchel.sources.search_roots import ScriptRule, SearchRoot
 from satchel.sources.secret_files import is_secret_file
 from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan
@@ -81,8 +80,11 @@ def scan_skills(
     if "" in starts or lost_mount(place.path, before.device):
         return _scan_everything(place, limits, before)
     scan = replace(before, edited=frozenset())
-    for start in starts:
-        scan = _merge(scan, _Walk(place, limits, before).below(start), start)
+    try:
+        for start in starts:
+            scan = _merge(scan, _Walk(place, limits, before).below(start), start)
+    except OSError:  # Without handles or rights, nothing is known to be gone.
+        return _scan_everything(place, limits, before)
     folders = len(scan.walked) + len(scan.findings) - 1  # without the root itself
     if scan.links or scan.cut or folders > limits.find_folders:
         return _scan_everything(place, limits, before)
@@ -281,12 +283,18 @@ class _Walk:
         return os.path.normpath(os.path.join(self._root, below))
 
     def below(self, key: str) -> SkillScan:
-        """Scan the part of the search root at `key` and below; no link leads there."""
+        """Scan the part of the search root at `key` and below; no link leads there.
+
+        Raises `OSError` if that cannot be looked at now.
+        """
         *above, name = key.split("/")
         path = self._place.path
         with ExitStack() as opened:
             try:
-                folder = opened.enter_context(inside(path, self._root)).folder
+                place = opened.enter_context(following(path))
+                if place.file or not is_inside(place.path, self._root):
+                    return self._result()
+                folder = place.folder
                 ancestry = [folder.path]
                 for part in above:
                     path = joined(path, part)
@@ -299,7 +307,7 @@ class _Walk:
                     is_link, is_dir = stat.S_ISLNK(mode), stat.S_ISDIR(mode)
                     entry = _Entry(name, joined(path, name), is_link, is_dir)
                     self._entry(key, entry, folder, tuple(ancestry))
-            except (OSError, UnreadableFileError):
+            except (FileNotFoundError, NotADirectoryError):
                 pass  # It is gone, with a folder above or without.
         return self._result()
 
