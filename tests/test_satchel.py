@@ -754,6 +754,16 @@ def test_project_folders_are_searched_only_if_the_project_is_named(
     assert app.catalog.skills["two"].description == "In project.", "the project is nearer"
 
 
+def test_a_program_in_the_home_folder_has_the_skills_of_the_user(
+    tmp_path, write_skill, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_skill(tmp_path / ".agents/skills", "own")
+    app = Satchel(roots=conventional_roots(tmp_path))
+    assert sorted(app.catalog.skills) == ["own"]
+    assert problem_codes(app.catalog) == []
+
+
 # ---- real skills -------------------------------------------------------------------------------
 
 

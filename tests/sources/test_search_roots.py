@@ -75,9 +75,9 @@ def test_claude_adds_its_folder_of_skills(home):
     assert "~/.claude/skills" in [item.source for item in conventional_roots(claude=True)]
 
 
-def test_a_project_that_is_the_home_counts_once(home):
+def test_folders_of_the_home_are_the_users_also_if_the_project_is_the_home(home):
     found = conventional_roots(home)
-    assert [item.scope for item in found] == [Precedence.PROJECT] * 5
+    assert [item.scope for item in found] == [Precedence.USER] * 5
 
 
 def test_the_nearer_scope_is_the_smaller_one():
@@ -121,4 +121,4 @@ def test_the_roots_of_a_project_are_held_within_it(home, tmp_path):
 def test_the_plugins_that_a_user_installed_may_be_links(home):
     assert own_plugins() == str(home / ".satchel/plugins")
     assert search_root("~/.satchel/plugins", RootKind.PLUGINS).follows_links_out
-    assert [item.follows_links_out for item in conventional_roots(home)].count(True) == 1
+    assert [item.follows_links_out for item in conventional_roots(home)].count(True) == 4

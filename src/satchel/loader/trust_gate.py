@@ -17,7 +17,7 @@ from satchel.settings import Settings
 from satchel.sources.file_reader import is_inside, may_be_folder
 from satchel.sources.folder_diagnostics import missing
 from satchel.sources.projects import SERVERS_FILE, Project, TrustLevel
-from satchel.sources.search_roots import Precedence, ScriptRule, conventional_roots, distinct_roots
+from satchel.sources.search_roots import Precedence, ScriptRule, distinct_roots, roots_in_project
 from satchel.sources.selection import SELECTION_FILE, Selection, SelectionFile
 from satchel.sources.state_files import environment, exists
 
@@ -375,8 +375,7 @@ def _grant(project: Project, state_folder: str, before: Grant | None) -> Grant:
 
 def project_roots(project: Project) -> tuple[SearchRoot, ...]:
     """Return the conventional search roots of a project, whether they exist or not."""
-    roots = conventional_roots(project.folder, claude=project.claude)
-    return tuple(root for root in roots if root.scope is Precedence.PROJECT)
+    return roots_in_project(project.folder, claude=project.claude)
 
 
 def project_parts(project: Project) -> list[str]:

@@ -28,8 +28,8 @@ from satchel.sources.search_roots import (
     Precedence,
     RootKind,
     SearchRoot,
-    conventional_roots,
     distinct_roots,
+    roots_in_project,
     skills_of_plugin,
 )
 from satchel.sources.selection import Selection, project_selection_path, selection_path
@@ -149,9 +149,11 @@ def _enabled_packages(files: Iterable[SelectionFile]) -> Iterable[str]:
 
 def _roots(project: Project, files: Iterable[SelectionFile]) -> tuple[SearchRoot, ...]:
     """Return the search roots of a project, each folder once."""
-    conventional = conventional_roots(project.folder, claude=project.claude)
-    roots = (*(root for file in files for root in file.roots), *conventional)
-    return distinct_roots(root for root in roots if root.scope is Precedence.PROJECT)
+    conventional = roots_in_project(project.folder, claude=project.claude)
+    of_files = (root for file in files for root in file.roots)
+    return distinct_roots(
+        root for root in (*of_files, *conventional) if root.scope is Precedence.PROJECT
+    )
 
 
 def _roots_of_plugin(plugin: PluginFinding, base: str) -> Iterable[SearchRoot]:

@@ -158,23 +158,31 @@ def conventional_roots(
 ) -> tuple[SearchRoot, ...]:
     """Return the search roots that are used if the user names none.
 
-    Folders in the user's home are always searched. Those of `project` are searched only if it is
-    given, because a project written by others may contain code. `claude` adds `.claude/skills`.
+    Folders in the user's home are always searched, also if `project` is the home. Those of
+    `project` are searched only if it is given, because a project written by others may contain
+    code. `claude` adds `.claude/skills`.
     """
-    roots: list[SearchRoot] = []
-    if project is not None:
-        base = real_path(_absolute(os.fspath(project)))
-        roots += _roots_in(base, Precedence.PROJECT, "", claude=claude)
-    roots += _roots_in(os.path.expanduser("~"), Precedence.USER, "~/", claude=claude)
-    return distinct_roots(roots)
+    of_project = () if project is None else roots_in_project(project, claude=claude)
+    own = _roots_in(os.path.expanduser("~"), Precedence.USER, "~/", claude=claude)
+    return distinct_roots((*of_project, *own))
+
+
+def roots_in_project(
+    project: str | os.PathLike[str], *, claude: bool = False
+) -> tuple[SearchRoot, ...]:
+    """Return the search roots of a project, also those that are the user's own folders as well."""
+    base = real_path(_absolute(os.fspath(project)))
+    return tuple(_roots_in(base, Precedence.PROJECT, "", claude=claude))
 
 
 def distinct_roots(roots: Iterable[SearchRoot]) -> tuple[SearchRoot, ...]:
-    """Keep the first search root of each folder."""
-    first: dict[tuple[str, RootKind], SearchRoot] = {}
+    """Keep one search root of each folder: the first of the user's own, else the first."""
+    chosen: dict[tuple[str, RootKind], SearchRoot] = {}
     for root in roots:
-        first.setdefault((root.path, root.holds), root)
-    return tuple(first.values())
+        first = chosen.setdefault((root.path, root.holds), root)
+        if first.scope is Precedence.PROJECT and root.scope is not Precedence.PROJECT:
+            chosen[root.path, root.holds] = root
+    return tuple(chosen.values())
 
 
 def own_plugins() -> str:
