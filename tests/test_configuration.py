@@ -142,8 +142,19 @@ def test_a_tool_without_its_value_is_refused_and_the_others_serve(plugins, tmp_p
     told = asyncio.run(app.session().call("fetch", {"city": "a"})).text
     assert told == (
         "Tool 'fetch' cannot be used now: a value that it needs is not configured. "
-        "Ask the user to run: satchel config set demo api_key. Continue without it if you can."
+        "Ask the user to run: satchel config set --plugins FOLDER demo api_key, where FOLDER is "
+        "the folder of the plugin. Continue without it if you can."
     )
+
+
+def test_the_command_in_the_sentence_for_the_model_works(plugins):
+    app = Satchel(plugins=[plugins])
+    told = asyncio.run(app.session().call("fetch", {"city": "a"})).text
+    command = told.partition("run: satchel ")[2].partition(",")[0]
+    folder = str(plugins / "demo")
+    arguments = f"{command.replace('FOLDER', folder)}=k".split()  # without a terminal to ask
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    assert say(Satchel(plugins=[plugins]), "fetch", city="a") == "a k 2"
 
 
 def test_the_command_for_a_folder_that_the_host_named_names_a_folder(tmp_path, write_plugin):
@@ -152,7 +163,7 @@ def test_the_command_for_a_folder_that_the_host_named_names_a_folder(tmp_path, w
     write_plugin(tmp_path / "p", "demo", "active: true\n", tools=source)
     app = Satchel(plugins=[tmp_path / "p"], config={"demo": {"api_key": "k"}})
     told = asyncio.run(app.session().call("fetch", {"city": "a"})).text
-    assert "run: satchel doctor --run, with --plugins and the folder of the plugin. " in told
+    assert "run: satchel doctor --plugins FOLDER --run, where FOLDER is the folder of" in told
 
 
 def test_a_python_default_makes_the_value_optional(plugins, config):

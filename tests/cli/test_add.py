@@ -392,6 +392,21 @@ def test_a_plugin_of_a_marketplace_is_only_what_its_entry_names(run, tmp_path, h
     assert "two" not in result.stderr
 
 
+def test_a_plugin_of_a_marketplace_below_plugins_is_added_once(run, tmp_path, home, write_skill):
+    plugin = tmp_path / "market" / "plugins" / "tidy"
+    write_skill(plugin / "skills", "greet")
+    listing = tmp_path / "market" / ".claude-plugin" / "marketplace.json"
+    for path in (listing, plugin / ".claude-plugin" / "plugin.json"):
+        path.parent.mkdir()
+    path.write_text(json.dumps({"name": "tidy", "version": "1.0.0", "description": "Tidies."}))
+    plugins = [{"name": "tidy", "source": "./plugins/tidy"}]
+    listing.write_text(json.dumps({"name": "m", "owner": {"name": "o"}, "plugins": plugins}))
+    result = run("add", str(tmp_path / "market"), "--yes")
+    assert result.stderr.count("plugin tidy") == 1
+    assert "installed tidy 1.0.0" in result.stdout + result.stderr
+    assert "reinstalled" not in result.stdout + result.stderr
+
+
 def test_a_folder_that_several_plugins_share_is_scanned_once(
     run, tmp_path, write_skill, monkeypatch
 ):

@@ -252,6 +252,29 @@ def test_a_command_that_cannot_be_shown_as_it_is_is_not_offered(commands, here, 
     assert renamed("-rf") == "mv -n ./-rf right"
 
 
+@pytest.mark.parametrize("manifest", ["plugin.json", "marketplace.json"])
+def test_no_folder_inside_a_plugin_or_marketplace_is_renamed(commands, here, write_skill, manifest):
+    write_skill(here / "p" / "skills", "odd", text="---\nname: right\ndescription: d\n---\nb\n")
+    assert commands("--skills", "p")["skill-name-folder"] == "mv -n p/skills/odd p/skills/right"
+    (here / "p" / ".claude-plugin").mkdir()
+    (here / "p" / ".claude-plugin" / manifest).write_text('{"name": "p", "plugins": []}')
+    assert commands("--skills", "p")["skill-name-folder"] is None
+
+
+def test_no_two_skills_are_advised_to_have_one_name(run, here, write_skill):
+    for name in ("One Tool", "Other Tool"):
+        folder = here / name.partition(" ")[0] / "skills"
+        write_skill(folder, "tool", text=f"---\nname: {name}\ndescription: d\n---\nb\n")
+    write_skill(here, "single", text="---\nname: Single\ndescription: d\n---\nb\n")
+    doctor = run("doctor", "-v", "--skills", ".").stdout
+    validate = run("validate", ".").stdout.replace("\n", " ")
+    for output in (doctor, validate):
+        assert "Write 'name: one-tool'; 'tool' is the name or the folder of another" in output
+        assert "Write 'name: other-tool'" in output
+        assert "Write 'name: single'." in output
+        assert "Write 'name: tool'" not in output
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_what_may_not_be_read_is_to_be_allowed(commands, here, write_skill):
     file = write_skill(here / "skills", "shut") / "SKILL.md"

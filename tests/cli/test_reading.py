@@ -192,6 +192,15 @@ def test_the_projects_folders_are_found_and_named_with_the_option_that_uses_them
     assert "not read" not in run("list", "skills", "--skills", "skills").stderr
 
 
+def test_the_skills_of_a_project_in_the_folder_of_claude_are_named(run, here, write_skill):
+    write_skill(here / ".claude" / "skills", "pdf")
+    line = run("list", "skills").stderr.splitlines()[0]
+    assert line.startswith("not read: ./.claude/skills; name folders with --skills and --plugins")
+    assert line.endswith("; .claude/skills also needs --claude then")
+    assert "pdf" in run("list", "skills", "--skills", ".claude/skills").stdout
+    assert "pdf" in run("list", "skills", "--claude", "--trust", "data").stdout
+
+
 def test_broken_file_names_survive_json(run, here, write_skill):
     folder = write_skill(here / "skills", "odd")
     broken = bytes(here) + b"/skills/br\xffken"

@@ -245,7 +245,7 @@ def _write_unread_folders(
     said = [item for item in app.catalog.diagnostics if is_said_once(item)]
     lines = list(map(diagnostic_line, said))
     if project is None and not (sources.skills or sources.plugins or _is_home()):
-        lines += _unread_project(claude=sources.claude)
+        lines += _unread_project()
     meta = click.get_current_context().meta
     meta[_IS_MISSING] = any(item.code == "source-missing" for item in said)
     written = meta.setdefault(_WRITTEN_LINES, set())
@@ -274,19 +274,22 @@ def _wait_for_servers(app: "satchel.Satchel", patience: float | None) -> None:
         complain(f"not waited any longer for {text}")
 
 
-def _unread_project(*, claude: bool) -> list[str]:
+def _unread_project() -> list[str]:
     """Return a line about what the current folder has, and why its record of trust is not used."""
     from satchel.cli.rendering import diagnostic_line
     from satchel.loader.trust_gate import project_parts
     from satchel.sources.trust_record import TrustStore
 
-    here = satchel.Project(".", claude=claude)
+    # Many projects have only .claude/skills: it is named also without --claude.
+    here = satchel.Project(".", claude=True)
     if not (found := project_parts(here)):
         return []
     problems = TrustStore().read(here.folder).diagnostics
     how = (
         "name folders with --skills and --plugins, or run 'satchel trust', which shows all and asks"
     )
+    if "./.claude/skills" in found:
+        how += "; .claude/skills also needs --claude then"
     line = f"not read: {', '.join(found)}; {how}"
     return [*map(diagnostic_line, problems), line]
 

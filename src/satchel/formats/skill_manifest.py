@@ -292,9 +292,14 @@ def _fix_of_name(name: str, folder: str) -> str:
     """Return how to correct a name: with a good folder, nothing needs to be renamed."""
     if not skill_name_fault(folder):
         return f"Write 'name: {folder}'."
-    slug = _SEPARATORS.sub("-", name.lower()).strip("-")
-    example = "" if skill_name_fault(slug) else f", for example to '{slug}'"
+    example = f", for example to '{slug}'" if (slug := valid_name_like(name)) else ""
     return f"Rename the skill and its folder{example}."
+
+
+def valid_name_like(name: str) -> str:
+    """Return a name that follows the rules of the format and resembles another, or `""`."""
+    slug = _SEPARATORS.sub("-", name.lower()).strip("-")
+    return "" if skill_name_fault(slug) else slug
 
 
 def _description(fields: _Fields, limits: Limits) -> str:

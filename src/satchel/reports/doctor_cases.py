@@ -1,11 +1,13 @@
 """The diagnostics of a catalog, grouped by the entry that they are about."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from satchel.diagnostics import Diagnostic, Severity
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.fix_commands import command_for
+from satchel.reports.repair_advice import with_free_names
 from satchel.reports.serializer import KINDS, entries_of
 from satchel.reports.short_texts import worst_first
 from satchel.text import one_line
@@ -50,7 +52,13 @@ def doctor_cases(catalog: "Catalog") -> list[DoctorCase]:
             new = dict.fromkeys(item for item in entry.diagnostics if item not in reported)
             cases.append(DoctorCase(kind, entry, tuple(worst_first(new))))
             reported |= new
-    cases = [case for case in cases if case.diagnostics]
+    skills = {skill.path: skill.name for skill in catalog.all_skills}
+    corrected = with_free_names(reported, skills)
+    cases = [
+        replace(case, diagnostics=tuple(corrected.get(item, item) for item in case.diagnostics))
+        for case in cases
+        if case.diagnostics
+    ]
     return sorted(cases, key=lambda case: list(Severity).index(case.diagnostics[0].severity))
 
 

@@ -40,8 +40,7 @@ def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None
     # Without a key the user named the folder itself; renaming it would break their command.
     if entry is None or skill_name_fault(entry.name) or not getattr(entry, "key", ""):
         return None
-    # The plugin's commands and other plugins may name the folder.
-    if entry.scope is Precedence.PLUGIN:
+    if entry.scope is Precedence.PLUGIN or _is_in_plugin(entry.path):
         return None
     # If two skills have the name, only the served one may get the folder of that name.
     if not entry.is_served:
@@ -50,6 +49,18 @@ def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None
     if any(item.code == "skill-inside-skill" for item in entry.diagnostics):
         return None
     return _move(entry.path, os.path.join(os.path.dirname(entry.path), entry.name))
+
+
+def _is_in_plugin(path: str) -> bool:
+    """Return whether a plugin or marketplace is around a skill: its files may name the folder."""
+    from satchel.sources.marketplaces import is_marketplace
+    from satchel.sources.plugin_formats import format_of
+
+    while (parent := os.path.dirname(path)) != path:
+        path = parent
+        if is_marketplace(path) or format_of(path) is not None:
+            return True
+    return False
 
 
 def _rename_skill_file(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:

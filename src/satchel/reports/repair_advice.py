@@ -1,8 +1,12 @@
 """What a person should do about a diagnostic: files of others are not theirs to rename."""
 
 import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic
+from satchel.formats.skill_manifest import valid_name_like
 
 _FIXED_BY_RENAMING = frozenset(
     {
@@ -19,6 +23,34 @@ def advice(item: Diagnostic) -> str:
         return item.fix
     _, _, other_way = item.fix.partition(", or ")
     return other_way or "It belongs to another project: report it there."
+
+
+def with_free_names(
+    diagnostics: Iterable[Diagnostic], skills: Mapping[str, str]
+) -> dict[Diagnostic, Diagnostic]:
+    """Return the diagnostics whose fix is a name that another skill has or may get, corrected.
+
+    `skills` are the names of all skills by their folders. Skills of one name would only hide each
+    other.
+    """
+    users = defaultdict[str, set[str]](set)
+    for folder, name in skills.items():
+        for possible_name in (name, os.path.basename(folder), valid_name_like(name)):
+            users[possible_name].add(name)
+    corrected: dict[Diagnostic, Diagnostic] = {}
+    for item in diagnostics:
+        folder = os.path.dirname(item.where.path)
+        if item.code != "skill-name-shape" or folder not in skills:
+            continue
+        advised, name = os.path.basename(folder), skills[folder]
+        if users[advised] == {name}:
+            continue
+        other = valid_name_like(name)
+        is_free = bool(other) and users[other] == {name}
+        fix = f"Write 'name: {other}'" if is_free else "Choose a name that no other skill has"
+        fix += f"; '{advised}' is the name or the folder of another skill."
+        corrected[item] = replace(item, fix=fix)
+    return corrected
 
 
 def belongs_to_others(path: str) -> bool:

@@ -134,6 +134,9 @@ _REASONS = {
 """Why a tool cannot be called, in words that show the model no text of the plugin's code."""
 
 
+_COMMAND = re.compile(r"^satchel (config |mcp )?[a-z]+")
+
+
 def unknown_tool(name: str, guesses: Iterable[str], catalog: Catalog) -> str:
     """Return a message for the model that there is no such tool.
 
@@ -189,9 +192,10 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
     command = re.split(r"[,;] ", problem.fix)[0]
     if not command.startswith("satchel "):
         command = "satchel doctor --run"
-        if entry.scope is Precedence.EXPLICIT:  # the command line does not know the folder,
-            # and the model may not see its path
-            command += ", with --plugins and the folder of the plugin"
+    if entry.scope is Precedence.EXPLICIT:  # the command line does not know the folder,
+        # and the model may not see its path
+        command = _COMMAND.sub(r"\g<0> --plugins FOLDER", command)
+        command += ", where FOLDER is the folder of the plugin"
     return (
         f"Tool {name!r} cannot be used now: {reason}. Ask the user to run: {one_line(command)}. "
         "Continue without it if you can."

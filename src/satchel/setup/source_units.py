@@ -84,8 +84,10 @@ def _plugins(folder: str, keys: Iterable[str]) -> Iterable[PluginFinding]:
         is_part = any(is_inside(path, it.path) for it in found.values())
         if os.path.isdir(path) and not (is_hidden or is_part):
             scan = scan_plugins(search_root(path, RootKind.PLUGINS), Limits())
-            # Plugins of a marketplace may share a folder.
-            found.update((it.unit, it) for it in scan.findings.values())
+            earlier = {real_path(it.path) for it in found.values()}
+            # Plugins of a marketplace may share a folder; only one scan finds them all.
+            new = (it for it in scan.findings.values() if real_path(it.path) not in earlier)
+            found.update((it.unit, it) for it in new)
     return found.values()
 
 

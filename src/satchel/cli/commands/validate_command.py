@@ -15,6 +15,7 @@ from satchel.cli.contract_lines import NOT_LOADED
 from satchel.cli.rendering import COLOURS, diagnostic_line, workflow_command
 from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_diagnostic, strictly
 from satchel.lazy_dataclass import dataclass
+from satchel.reports.repair_advice import with_free_names
 from satchel.reports.short_texts import count, count_units, relative, worst_first
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
@@ -64,9 +65,11 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
             diagnostics.update(dict.fromkeys(_run_diagnostics(path, console)))
     elif any(map(_may_have_contracts, plugins.values())):
         console.say(f"contracts are {NOT_LOADED}")
+    skills = {skill.path: skill.name for checked in checks for skill in checked.skills}
+    corrected = with_free_names(diagnostics, skills)
     findings = [
         replace(item, where=replace(item.where, path=relative(item.where.path)))
-        for item in strictly(diagnostics)
+        for item in strictly(corrected.get(item, item) for item in diagnostics)
     ]
     _write(findings, output_format, console)
     errors = sum(item.severity is Severity.ERROR for item in findings)
