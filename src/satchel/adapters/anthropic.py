@@ -7,7 +7,7 @@ calls until it makes no more. Nothing of Anthropic is imported: the client is yo
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from satchel.adapters.provider_loop import Event, Message, ProviderLoop
+from satchel.adapters.provider_loop import STREAM_ENDED, Event, Message, ModelAnswer, ProviderLoop
 from satchel.provider_messages.message_parts import plain
 from satchel.session.recording import Recording
 from satchel.session.session import Session
@@ -77,17 +77,19 @@ class AnthropicLoop(ProviderLoop):
     def _send(self, arguments: dict[str, Any]) -> Any:
         return self._client.messages.create(**arguments)
 
-    async def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[str | Message, None]:
+    async def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[str | ModelAnswer, None]:
         async with self._client.messages.stream(**arguments) as stream:
             async for text in stream.text_stream:
                 yield text
-            yield self._message(await stream.get_final_message())
+            answer = self._answer(await stream.get_final_message())
+            yield answer._replace(stop_reason=answer.stop_reason or STREAM_ENDED)
 
     def _prompted(self, prompt: str) -> dict[str, Any]:
         return {"messages": [*self._messages], **({"system": prompt} if prompt else {})}
 
-    def _message(self, response: Any) -> Message:
-        return {"role": "assistant", "content": plain(response.content)}
+    def _answer(self, response: Any) -> ModelAnswer:
+        message = {"role": "assistant", "content": plain(response.content)}
+        return ModelAnswer(message, getattr(response, "stop_reason", None))
 
     def _text(self, message: Message) -> str:
         parts = message["content"]
