@@ -1,6 +1,7 @@
 """The loops over providers' libraries, with clients that only look like theirs."""
 
 import asyncio
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -227,6 +228,78 @@ def test_a_call_that_anthropic_streamed_in_part_is_not_run(session, reason):
     assert [item.error_code for item in items if isinstance(item, ToolResult)] == ["cut_off"]
     assert items[-1] == "done"
     assert len(requests) == 2
+
+
+PAUSED = [
+    {"type": "text", "text": "searching"},
+    {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}},
+]
+
+
+class Pausing(ScriptedClient):
+    """A client that pauses its first answers."""
+
+    pauses = 1
+
+    def _given(self, response):
+        if len(self.requests) <= self.pauses:
+            response = SimpleNamespace(content=PAUSED, stop_reason="pause_turn")
+        return super()._given(response)
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_turn_that_anthropic_pauses_goes_on(session, is_async):
+    client, messages = Pausing("", "3 results", blocking=not is_async), list(ASKED)
+    if is_async:
+        text = asyncio.run(run_anthropic(client, session, messages, model="m"))
+    else:
+        text = run_anthropic_sync(client, session, messages, model="m")
+    assert text == "3 results"
+    paused = {"role": "assistant", "content": PAUSED}
+    assert client.requests[1]["messages"] == [*ASKED, paused]
+    assert messages[:2] == [*ASKED, paused]
+
+
+def test_a_streamed_turn_that_is_paused_goes_on():
+    client, requests = anthropic_streams(AnthropicStream("pause_turn", *PAUSED), DONE)
+    stream = stream_anthropic(client, Satchel().session(), list(ASKED), model="m")
+    assert asyncio.run(collect(stream)) == ["searching", "done"]
+    assert requests[1]["messages"][1] == {"role": "assistant", "content": PAUSED}
+
+
+def test_a_turn_that_is_paused_for_ever_is_asked_only_so_often(session):
+    client = Pausing(*[""] * 9)
+    client.pauses = 9
+    with pytest.raises(SatchelError, match="asked 3 times"):
+        asyncio.run(run_anthropic(client, session, list(ASKED), model="m", max_requests=3))
+    assert len(client.requests) == 3
+
+
+def test_a_system_of_blocks_is_kept_for_anthropic(session):
+    host = {"type": "text", "text": "HOST", "cache_control": {"type": "ephemeral"}}
+    client, blocks = ScriptedClient(ADD, "done"), [host]
+    asyncio.run(run_anthropic(client, session, list(ASKED), model="m", system=blocks))
+    for request in client.requests:
+        assert request["system"][0] == host
+        assert "Be exact." in request["system"][1]["text"]
+        assert len(request["system"]) == 2
+    assert blocks == [host]
+
+
+HALF = "half of an emoji \ud83d"
+
+
+@pytest.mark.parametrize("run", [run_openai, run_anthropic])
+def test_half_an_emoji_is_answered_and_the_conversation_goes_on(session, run, caplog):
+    text = json.dumps({"a": HALF}, ensure_ascii=False)
+    sent = text if run is run_openai else {"a": HALF}
+    client, messages = ScriptedClient([ToolCall(name="add", arguments=sent)], HALF), list(ASKED)
+    asyncio.run(run(client, session, messages, model="m"))
+    assert "invalid arguments for add" in str(messages[2])
+    assert "Traceback" not in caplog.text
+    json.dumps(messages, ensure_ascii=False).encode()
+    assert "half of an emoji \ufffd" in str(messages[1])
+    assert "half of an emoji \ufffd" in str(messages[3])
 
 
 def piece(text=None, index=None, name=None, arguments=None):

@@ -7,6 +7,7 @@ calls until it makes no more. Nothing of Anthropic is imported: the client is yo
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
+from satchel.adapters.model_request import joined
 from satchel.adapters.provider_loop import STREAM_ENDED, Event, Message, ModelAnswer, ProviderLoop
 from satchel.provider_messages.message_parts import plain
 from satchel.session.recording import Recording
@@ -19,16 +20,16 @@ async def run_anthropic(
     messages: list[Message],
     *,
     model: str,
-    system: str | None = None,
+    system: str | list[Message] | None = None,
     max_tokens: int = 4096,
     record: Recording | None = None,
     **options: Any,
 ) -> str:
     """Run an agent on an `AsyncAnthropic` until it is done; return its last text.
 
-    `messages` has the conversation, and grows. `system` stands before the prompt of the session.
-    `record` writes the conversation down. The run ends with `SatchelError` after `max_requests`
-    requests, by default 100. Other `options` go to `messages.create`.
+    `messages` has the conversation, and grows. `system`, a text or blocks, stands before the prompt
+    of the session. `record` writes the conversation down. The run ends with `SatchelError` after
+    `max_requests` requests, by default 100. Other `options` go to `messages.create`.
     """
     options |= {"model": model, "max_tokens": max_tokens}
     loop = AnthropicLoop(client, session, messages, system=system, record=record, **options)
@@ -41,7 +42,7 @@ def run_anthropic_sync(
     messages: list[Message],
     *,
     model: str,
-    system: str | None = None,
+    system: str | list[Message] | None = None,
     max_tokens: int = 4096,
     record: Recording | None = None,
     **options: Any,
@@ -58,7 +59,7 @@ def stream_anthropic(
     messages: list[Message],
     *,
     model: str,
-    system: str | None = None,
+    system: str | list[Message] | None = None,
     max_tokens: int = 4096,
     record: Recording | None = None,
     **options: Any,
@@ -85,7 +86,12 @@ class AnthropicLoop(ProviderLoop):
             yield answer._replace(stop_reason=answer.stop_reason or STREAM_ENDED)
 
     def _prompted(self, prompt: str) -> dict[str, Any]:
-        return {"messages": [*self._messages], **({"system": prompt} if prompt else {})}
+        system = self._system
+        if isinstance(system, list):
+            system = [*system, {"type": "text", "text": prompt}] if prompt else system
+        else:
+            system = joined(system, prompt)
+        return {"messages": [*self._messages], **({"system": system} if system else {})}
 
     def _answer(self, response: Any) -> ModelAnswer:
         message = {"role": "assistant", "content": plain(response.content)}

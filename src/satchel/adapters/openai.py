@@ -7,6 +7,7 @@ until it makes no more. Nothing of OpenAI is imported: the client is yours.
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
+from satchel.adapters.model_request import joined
 from satchel.adapters.provider_loop import STREAM_ENDED, Event, Message, ModelAnswer, ProviderLoop
 from satchel.provider_messages.message_parts import plain
 from satchel.session.recording import Recording
@@ -94,7 +95,8 @@ class OpenAILoop(ProviderLoop):
         yield ModelAnswer(message, stop_reason or STREAM_ENDED)
 
     def _prompted(self, prompt: str) -> dict[str, Any]:
-        first = [{"role": "system", "content": prompt}] if prompt else []
+        system = joined(self._system, prompt)
+        first = [{"role": "system", "content": system}] if system else []
         return {"messages": [*first, *self._messages]}
 
     def _answer(self, response: Any) -> ModelAnswer:

@@ -7,9 +7,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from satchel.adapters.model_request import joined, name_of, not_taken
+from satchel.adapters.model_request import name_of, not_taken
 from satchel.errors import SatchelError
 from satchel.provider_messages.message_formats import calls_in, result_messages
+from satchel.provider_messages.message_parts import encodable
 from satchel.session.recording import CUT_OFF, Recording
 from satchel.session.session import Session
 from satchel.session.step import Step
@@ -62,7 +63,7 @@ class ProviderLoop(ABC):
         session: Session,
         messages: list[Message],
         *,
-        system: str | None,
+        system: Any,
         record: Recording | None,
         max_requests: int = MAX_REQUESTS,
         **options: Any,
@@ -81,7 +82,7 @@ class ProviderLoop(ABC):
 
     @abstractmethod
     def _prompted(self, prompt: str) -> dict[str, Any]:
-        """Return the arguments for the messages and a prompt, which may be empty."""
+        """Return the arguments for the messages and the step's prompt, which may be empty."""
 
     @abstractmethod
     def _answer(self, response: Any) -> ModelAnswer:
@@ -148,12 +149,12 @@ class ProviderLoop(ABC):
 
     def _no_end(self) -> SatchelError:
         return SatchelError(
-            f"the model was asked {self._max_requests:,} times and still makes calls",
+            f"the model was asked {self._max_requests:,} times and is still not done",
             fix="set max_requests to a greater number, or run again with the same messages",
         )
 
     def _arguments(self, step: Step) -> dict[str, Any]:
-        arguments = {**self._prompted(joined(self._system, step.prompt())), **self._options}
+        arguments = {**self._prompted(step.prompt()), **self._options}
         # The host's own tools are those that the provider runs, such as a web search.
         own = [*self._options.get("tools", ())]
         tools = own + not_taken(step.schemas(self.dialect), [*map(name_of, own)])
@@ -163,13 +164,15 @@ class ProviderLoop(ABC):
         self, step: Step, answer: ModelAnswer, calls: list[ToolCall], results: list[ToolResult]
     ) -> bool:
         """Add a turn to the messages; return whether it was the last."""
-        message = answer.message
+        message = encodable(answer.message)
+        answers = encodable(result_messages(calls, results, self.dialect))
         if self._record is not None:
             self._record.add_step(step)
             self._record.add_messages([message])
             self._record.add_calls(calls, results)
-        self._messages.extend([message, *result_messages(calls, results, self.dialect)])
-        return not calls
+        self._messages.extend([message, *answers])
+        # Anthropic pauses a long turn of its own tools, and goes on if asked again.
+        return not calls and answer.stop_reason != "pause_turn"
 
 
 def answers_to_cut_off(answer: ModelAnswer, calls: Sequence[ToolCall]) -> list[ToolResult]:
