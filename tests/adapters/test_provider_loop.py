@@ -1,12 +1,13 @@
 """The loops over providers' libraries, with clients that only look like theirs."""
 
 import asyncio
+import json
 from types import SimpleNamespace
 
 import pytest
 
 from satchel import Recording, Satchel, SatchelError, ToolCall, ToolChunk, ToolResult, replay
-from satchel.adapters.anthropic import run_anthropic, run_anthropic_sync
+from satchel.adapters.anthropic import run_anthropic, run_anthropic_sync, stream_anthropic
 from satchel.adapters.openai import run_openai, run_openai_sync, stream_openai
 from satchel.testing import ScriptedClient
 
@@ -117,6 +118,190 @@ def test_a_cancelled_run_leaves_no_half_turn():
     assert messages == ASKED, "half a turn would make the next request invalid"
 
 
+def cut_off(response, reason):
+    """Return the response with another reason why the model stopped."""
+    place = response.choices[0] if hasattr(response, "choices") else response
+    place.finish_reason = place.stop_reason = reason
+    return response
+
+
+class CutOff(ScriptedClient):
+    """A client whose first answer stops for some reason."""
+
+    reason = None
+
+    def _given(self, response):
+        reason = self.reason if len(self.requests) == 1 else "stop"
+        return super()._given(cut_off(response, reason))
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize(
+    ("reason", "run", "run_sync"),
+    [
+        ("length", run_openai, run_openai_sync),
+        ("content_filter", run_openai, run_openai_sync),
+        ("max_tokens", run_anthropic, run_anthropic_sync),
+        ("model_context_window_exceeded", run_anthropic, run_anthropic_sync),
+        ("refusal", run_anthropic, run_anthropic_sync),
+    ],
+)
+def test_a_call_of_an_answer_that_was_cut_off_is_not_run(reason, run, run_sync, is_async):
+    app, ran = Satchel(), []
+    app.register_tool(lambda folder="/": ran.append(folder), name="wipe", description="Wipe.")
+    client = CutOff([ToolCall(name="wipe", id="w")], "done", blocking=not is_async)
+    client.reason, messages, record = reason, list(ASKED), Recording()
+    ask = {"model": "m", "record": record}
+    if is_async:
+        text = asyncio.run(run(client, app.session(), messages, **ask))
+    else:
+        text = run_sync(client, app.session(), messages, **ask)
+    assert (text, ran) == ("done", [])
+    assert f"the answer was cut off ({reason}), so this call was not run" in str(messages[2])
+    assert len(client.requests) == 2
+    assert asyncio.run(replay(record, app.session(), run=True)) == ()
+    assert ran == []
+
+
+def test_a_text_that_was_cut_off_is_logged(session, caplog):
+    client = CutOff("hal")
+    client.reason = "length"
+    assert asyncio.run(run_openai(client, session, list(ASKED), model="m")) == "hal"
+    assert "the model's answer was cut off (length)" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("ends", "reason"), [([], "the stream ended early"), (["length"], "length")]
+)
+def test_a_streamed_call_that_was_cut_off_is_not_run(session, ends, reason):
+    call = add_call(0, "a", '{"a": 1, "b": 1}')
+    first = pieces(call, *(given({}, finish_reason) for finish_reason in ends))
+    messages = list(ASKED)
+    client = Streaming(first, pieces(piece("done"), END))
+    items = asyncio.run(collect(stream_openai(client, session, messages, model="m")))
+    assert [item.error_code for item in items if isinstance(item, ToolResult)] == ["cut_off"]
+    assert items[-1] == "done"
+    assert f"cut off ({reason})" in messages[2]["content"]
+
+
+class AnthropicStream:
+    """A stream of Anthropic's library with its last message."""
+
+    def __init__(self, stop_reason, *content):
+        self._message = SimpleNamespace(content=list(content), stop_reason=stop_reason)
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        pass
+
+    @property
+    async def text_stream(self):
+        for part in self._message.content:
+            if part["type"] == "text":
+                yield part["text"]
+
+    async def get_final_message(self):
+        return self._message
+
+
+def anthropic_streams(*streams):
+    """Return a client that gives these streams, and a list of the requests."""
+    left, requests = list(streams), []
+
+    def stream(**arguments):
+        requests.append(arguments)
+        return left.pop(0)
+
+    return SimpleNamespace(messages=SimpleNamespace(stream=stream)), requests
+
+
+DONE = AnthropicStream("end_turn", {"type": "text", "text": "done"})
+
+
+@pytest.mark.parametrize("reason", [None, "max_tokens"])
+def test_a_call_that_anthropic_streamed_in_part_is_not_run(session, reason):
+    use = {"type": "tool_use", "id": "a", "name": "add", "input": {"a": 1, "b": 1}}
+    client, requests = anthropic_streams(AnthropicStream(reason, use), DONE)
+    items = asyncio.run(collect(stream_anthropic(client, session, list(ASKED), model="m")))
+    assert [item.error_code for item in items if isinstance(item, ToolResult)] == ["cut_off"]
+    assert items[-1] == "done"
+    assert len(requests) == 2
+
+
+PAUSED = [
+    {"type": "text", "text": "searching"},
+    {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}},
+]
+
+
+class Pausing(ScriptedClient):
+    """A client that pauses its first answers."""
+
+    pauses = 1
+
+    def _given(self, response):
+        if len(self.requests) <= self.pauses:
+            response = SimpleNamespace(content=PAUSED, stop_reason="pause_turn")
+        return super()._given(response)
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_turn_that_anthropic_pauses_goes_on(session, is_async):
+    client, messages = Pausing("", "3 results", blocking=not is_async), list(ASKED)
+    if is_async:
+        text = asyncio.run(run_anthropic(client, session, messages, model="m"))
+    else:
+        text = run_anthropic_sync(client, session, messages, model="m")
+    assert text == "3 results"
+    paused = {"role": "assistant", "content": PAUSED}
+    assert client.requests[1]["messages"] == [*ASKED, paused]
+    assert messages[:2] == [*ASKED, paused]
+
+
+def test_a_streamed_turn_that_is_paused_goes_on():
+    client, requests = anthropic_streams(AnthropicStream("pause_turn", *PAUSED), DONE)
+    stream = stream_anthropic(client, Satchel().session(), list(ASKED), model="m")
+    assert asyncio.run(collect(stream)) == ["searching", "done"]
+    assert requests[1]["messages"][1] == {"role": "assistant", "content": PAUSED}
+
+
+def test_a_turn_that_is_paused_for_ever_is_asked_only_so_often(session):
+    client = Pausing(*[""] * 9)
+    client.pauses = 9
+    with pytest.raises(SatchelError, match="asked 3 times"):
+        asyncio.run(run_anthropic(client, session, list(ASKED), model="m", max_requests=3))
+    assert len(client.requests) == 3
+
+
+def test_a_system_of_blocks_is_kept_for_anthropic(session):
+    host = {"type": "text", "text": "HOST", "cache_control": {"type": "ephemeral"}}
+    client, blocks = ScriptedClient(ADD, "done"), [host]
+    asyncio.run(run_anthropic(client, session, list(ASKED), model="m", system=blocks))
+    for request in client.requests:
+        assert request["system"][0] == host
+        assert "Be exact." in request["system"][1]["text"]
+        assert len(request["system"]) == 2
+    assert blocks == [host]
+
+
+HALF = "half of an emoji \ud83d"
+
+
+@pytest.mark.parametrize("run", [run_openai, run_anthropic])
+def test_half_an_emoji_is_answered_and_the_conversation_goes_on(session, run, caplog):
+    text = json.dumps({"a": HALF}, ensure_ascii=False)
+    sent = text if run is run_openai else {"a": HALF}
+    client, messages = ScriptedClient([ToolCall(name="add", arguments=sent)], HALF), list(ASKED)
+    asyncio.run(run(client, session, messages, model="m"))
+    assert "invalid arguments for add" in str(messages[2])
+    assert "Traceback" not in caplog.text
+    json.dumps(messages, ensure_ascii=False).encode()
+    assert "half of an emoji \ufffd" in str(messages[1])
+    assert "half of an emoji \ufffd" in str(messages[3])
+
+
 def piece(text=None, index=None, name=None, arguments=None):
     """Return one chunk of a stream of OpenAI."""
     function = {"name": name, "arguments": arguments}
@@ -124,9 +309,12 @@ def piece(text=None, index=None, name=None, arguments=None):
     return given({"role": "assistant", "content": text, "tool_calls": calls})
 
 
-def given(delta):
+def given(delta, finish_reason=None):
     """Return a chunk with this delta."""
-    return SimpleNamespace(choices=[SimpleNamespace(delta=delta)])
+    return SimpleNamespace(choices=[SimpleNamespace(delta=delta, finish_reason=finish_reason)])
+
+
+END = given({}, "stop")
 
 
 async def pieces(*items):
@@ -145,7 +333,12 @@ def test_a_stream_yields_text_chunks_and_results_as_they_come():
     app.register_tool(count)
     client = Streaming(
         pieces(
-            piece("I "), piece("count."), piece(None, 0, "count", "{"), piece(None, 0, None, "}")
+            piece("I "),
+            piece("count."),
+            piece(None, 0, "count", "{"),
+            piece(None, 0, None, "}"),
+            END,
+            SimpleNamespace(choices=[]),
         ),
         pieces(SimpleNamespace(choices=[]), piece("done")),
     )
@@ -186,6 +379,7 @@ def test_calls_that_a_server_gives_one_index_stay_apart(session, index):
         add_call(index, "a", '{"a": 1', extra_content=extra),
         add_call(index, "a", ', "b": 1}'),
         add_call(index, "b", '{"a": 2, "b": 2}'),
+        END,
     )
     _, messages = streamed(session, first, pieces(piece("done")))
     made = messages[1]["tool_calls"]
@@ -212,7 +406,7 @@ def test_a_model_that_never_stops_is_asked_only_so_often(session, is_async):
     assert len(client.requests) == 3
     assert [item["role"] for item in messages[1:]] == ["assistant", "tool"] * 3
     assert "max_requests" not in client.requests[0]
-    stopped = pieces(add_call(0, "a", '{"a": 1, "b": 1}'))
+    stopped = pieces(add_call(0, "a", '{"a": 1, "b": 1}'), END)
     items = stream_openai(Streaming(stopped), session, list(ASKED), model="m", max_requests=1)
     with pytest.raises(SatchelError, match="asked 1 times"):
         asyncio.run(collect(items))
@@ -235,7 +429,7 @@ def test_leaving_a_stream_ends_the_calls():
             ended.set()
 
     app.register_tool(count)
-    client = Streaming(pieces(piece(None, 0, "count", "{}")))
+    client = Streaming(pieces(piece(None, 0, "count", "{}"), END))
 
     async def main():
         stream = stream_openai(client, app.session(), list(ASKED), model="m")

@@ -35,7 +35,9 @@ def test_arguments_that_are_fine_are_not_copied():
     assert read_arguments("probe", sent) is sent
 
 
-@pytest.mark.parametrize("sent", ["{", "secret", '{"city": NaN}', '{"a": Infinity}', "[" * 200_000])
+@pytest.mark.parametrize(
+    "sent", ["{", "secret", '{"city": NaN}', '{"a": Infinity}', "[" * 200_000, '{"a": "\ud83d"}']
+)
 def test_text_that_is_no_json_is_refused(sent):
     with pytest.raises(ArgumentError, match="they are not valid JSON") as caught:
         read_arguments("probe", sent)

@@ -7,7 +7,8 @@ calls until it makes no more. Nothing of Anthropic is imported: the client is yo
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from satchel.adapters.provider_loop import Event, Message, ProviderLoop
+from satchel.adapters.model_request import joined
+from satchel.adapters.provider_loop import STREAM_ENDED, Event, Message, ModelAnswer, ProviderLoop
 from satchel.provider_messages.message_parts import plain
 from satchel.session.recording import Recording
 from satchel.session.session import Session
@@ -19,16 +20,16 @@ async def run_anthropic(
     messages: list[Message],
     *,
     model: str,
-    system: str | None = None,
+    system: str | list[Message] | None = None,
     max_tokens: int = 4096,
     record: Recording | None = None,
     **options: Any,
 ) -> str:
     """Run an agent on an `AsyncAnthropic` until it is done; return its last text.
 
-    `messages` has the conversation, and grows. `system` stands before the prompt of the session.
-    `record` writes the conversation down. The run ends with `SatchelError` after `max_requests`
-    requests, by default 100. Other `options` go to `messages.create`.
+    `messages` has the conversation, and grows. `system`, a text or blocks, stands before the prompt
+    of the session. `record` writes the conversation down. The run ends with `SatchelError` after
+    `max_requests` requests, by default 100. Other `options` go to `messages.create`.
     """
     options |= {"model": model, "max_tokens": max_tokens}
     loop = AnthropicLoop(client, session, messages, system=system, record=record, **options)
@@ -41,7 +42,7 @@ def run_anthropic_sync(
     messages: list[Message],
     *,
     model: str,
-    system: str | None = None,
+    system: str | list[Message] | None = None,
     max_tokens: int = 4096,
     record: Recording | None = None,
     **options: Any,
@@ -58,7 +59,7 @@ def stream_anthropic(
     messages: list[Message],
     *,
     model: str,
-    system: str | None = None,
+    system: str | list[Message] | None = None,
     max_tokens: int = 4096,
     record: Recording | None = None,
     **options: Any,
@@ -77,17 +78,24 @@ class AnthropicLoop(ProviderLoop):
     def _send(self, arguments: dict[str, Any]) -> Any:
         return self._client.messages.create(**arguments)
 
-    async def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[str | Message, None]:
+    async def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[str | ModelAnswer, None]:
         async with self._client.messages.stream(**arguments) as stream:
             async for text in stream.text_stream:
                 yield text
-            yield self._message(await stream.get_final_message())
+            answer = self._answer(await stream.get_final_message())
+            yield answer._replace(stop_reason=answer.stop_reason or STREAM_ENDED)
 
     def _prompted(self, prompt: str) -> dict[str, Any]:
-        return {"messages": [*self._messages], **({"system": prompt} if prompt else {})}
+        system = self._system
+        if isinstance(system, list):
+            system = [*system, {"type": "text", "text": prompt}] if prompt else system
+        else:
+            system = joined(system, prompt)
+        return {"messages": [*self._messages], **({"system": system} if system else {})}
 
-    def _message(self, response: Any) -> Message:
-        return {"role": "assistant", "content": plain(response.content)}
+    def _answer(self, response: Any) -> ModelAnswer:
+        message = {"role": "assistant", "content": plain(response.content)}
+        return ModelAnswer(message, getattr(response, "stop_reason", None))
 
     def _text(self, message: Message) -> str:
         parts = message["content"]

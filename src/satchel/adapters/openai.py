@@ -7,7 +7,8 @@ until it makes no more. Nothing of OpenAI is imported: the client is yours.
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from satchel.adapters.provider_loop import Event, Message, ProviderLoop
+from satchel.adapters.model_request import joined
+from satchel.adapters.provider_loop import STREAM_ENDED, Event, Message, ModelAnswer, ProviderLoop
 from satchel.provider_messages.message_parts import plain
 from satchel.session.recording import Recording
 from satchel.session.session import Session
@@ -75,11 +76,13 @@ class OpenAILoop(ProviderLoop):
     def _send(self, arguments: dict[str, Any]) -> Any:
         return self._client.chat.completions.create(**arguments)
 
-    async def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[str | Message, None]:
+    async def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[str | ModelAnswer, None]:
         message: Message = {"role": "assistant", "content": None}
         calls: list[tuple[int | None, Message]] = []
+        stop_reason = None
         async for chunk in await self._send({**arguments, "stream": True}):
             for choice in chunk.choices[:1]:
+                stop_reason = getattr(choice, "finish_reason", None) or stop_reason
                 delta = plain(choice.delta) or {}
                 for piece in delta.pop("tool_calls", ()):
                     _add_piece(calls, piece)
@@ -89,15 +92,18 @@ class OpenAILoop(ProviderLoop):
                     yield text
         if calls:
             message["tool_calls"] = [call for _, call in calls]
-        yield message
+        yield ModelAnswer(message, stop_reason or STREAM_ENDED)
 
     def _prompted(self, prompt: str) -> dict[str, Any]:
-        first = [{"role": "system", "content": prompt}] if prompt else []
+        system = joined(self._system, prompt)
+        first = [{"role": "system", "content": system}] if system else []
         return {"messages": [*first, *self._messages]}
 
-    def _message(self, response: Any) -> Message:
+    def _answer(self, response: Any) -> ModelAnswer:
+        choice = response.choices[0]
         # Some servers that copy this interface refuse a message without `content`.
-        return {"content": None, **plain(response.choices[0].message)}
+        message = {"content": None, **plain(choice.message)}
+        return ModelAnswer(message, getattr(choice, "finish_reason", None))
 
     def _text(self, message: Message) -> str:
         return str(message.get("content") or message.get("refusal") or "")

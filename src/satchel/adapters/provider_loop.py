@@ -1,18 +1,22 @@
 """A whole agent over a provider's own library: requests, calls and results until it is done."""
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
-from satchel.adapters.model_request import joined, name_of, not_taken
+from satchel.adapters.model_request import name_of, not_taken
 from satchel.errors import SatchelError
 from satchel.provider_messages.message_formats import calls_in, result_messages
-from satchel.session.recording import Recording
+from satchel.provider_messages.message_parts import encodable
+from satchel.session.recording import CUT_OFF, Recording
 from satchel.session.session import Session
 from satchel.session.step import Step
-from satchel.tools import Item, ToolCall, ToolResult
+from satchel.tools import Item, ToolCall, ToolResult, failure
+
+_log = logging.getLogger("satchel.adapters")
 
 Message = dict[str, Any]
 
@@ -21,6 +25,27 @@ MAX_REQUESTS = 100
 
 Event = str | Item
 """What a stream yields: pieces of the model's text, chunks of tools, and their results."""
+
+STREAM_ENDED = "the stream ended early"
+"""Why a stream stopped that gave no reason: nothing says that its last call is whole."""
+CUT_OFF_REASONS = frozenset(
+    {
+        "length",
+        "content_filter",
+        "max_tokens",
+        "model_context_window_exceeded",
+        "refusal",
+        STREAM_ENDED,
+    }
+)
+"""The reasons of all providers for which an answer stops in the middle."""
+
+
+class ModelAnswer(NamedTuple):
+    """The model's message, as it is sent back, and why the model stopped, if it was said."""
+
+    message: Message
+    stop_reason: str | None = None
 
 
 class ProviderLoop(ABC):
@@ -38,7 +63,7 @@ class ProviderLoop(ABC):
         session: Session,
         messages: list[Message],
         *,
-        system: str | None,
+        system: Any,
         record: Recording | None,
         max_requests: int = MAX_REQUESTS,
         **options: Any,
@@ -52,16 +77,16 @@ class ProviderLoop(ABC):
         """Return the response to a request; with an asynchronous client, something to await."""
 
     @abstractmethod
-    def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[str | Message, None]:
-        """Send a request; yield the text as it comes, and last the model's message."""
+    def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[str | ModelAnswer, None]:
+        """Send a request; yield the text as it comes, and last the model's answer."""
 
     @abstractmethod
     def _prompted(self, prompt: str) -> dict[str, Any]:
-        """Return the arguments for the messages and a prompt, which may be empty."""
+        """Return the arguments for the messages and the step's prompt, which may be empty."""
 
     @abstractmethod
-    def _message(self, response: Any) -> Message:
-        """Return the model's message in a response, as it is sent back."""
+    def _answer(self, response: Any) -> ModelAnswer:
+        """Return the model's answer in a response."""
 
     @abstractmethod
     def _text(self, message: Message) -> str:
@@ -70,39 +95,46 @@ class ProviderLoop(ABC):
     async def run(self) -> str:
         """Ask and call until the model makes no more calls; return its last text."""
         for step in self._steps():
-            message = self._message(await self._send(self._arguments(step)))
-            calls = calls_in(message, self.dialect)
-            if self._add(step, message, calls, await step.execute(calls)):
-                return self._text(message)
+            answer = self._answer(await self._send(self._arguments(step)))
+            calls = calls_in(answer.message, self.dialect)
+            results = answers_to_cut_off(answer, calls) or await step.execute(calls)
+            if self._add(step, answer, calls, results):
+                return self._text(answer.message)
         raise self._no_end()
 
     def run_sync(self) -> str:
         """Do the same without an event loop, with the provider's blocking client."""
         for step in self._steps():
-            message = self._message(self._send(self._arguments(step)))
-            calls = calls_in(message, self.dialect)
-            if self._add(step, message, calls, step.execute_sync(calls) if calls else []):
-                return self._text(message)
+            answer = self._answer(self._send(self._arguments(step)))
+            calls = calls_in(answer.message, self.dialect)
+            results = answers_to_cut_off(answer, calls)
+            if calls and not results:
+                results = step.execute_sync(calls)
+            if self._add(step, answer, calls, results):
+                return self._text(answer.message)
         raise self._no_end()
 
     async def stream(self) -> AsyncIterator[Event]:
         """Do the same, and yield the model's text, the tools' chunks and their results."""
-        message: Message = {}
+        answer = ModelAnswer({})
         for step in self._steps():
             async with aclosing(self._stream(self._arguments(step))) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, str):
                         yield piece
                     else:
-                        message = piece
-            calls = calls_in(message, self.dialect)
-            results: dict[int, ToolResult] = {}
-            async with aclosing(stream_calls(step, calls)) as items:
+                        answer = piece
+            calls = calls_in(answer.message, self.dialect)
+            not_run = answers_to_cut_off(answer, calls)
+            for result in not_run:
+                yield result
+            results = dict(enumerate(not_run))
+            async with aclosing(stream_calls(step, [] if not_run else calls)) as items:
                 async for place, item in items:
                     if isinstance(item, ToolResult):
                         results[place] = item
                     yield item
-            if self._add(step, message, calls, [results[place] for place in range(len(calls))]):
+            if self._add(step, answer, calls, [results[place] for place in range(len(calls))]):
                 return
         raise self._no_end()
 
@@ -117,27 +149,43 @@ class ProviderLoop(ABC):
 
     def _no_end(self) -> SatchelError:
         return SatchelError(
-            f"the model was asked {self._max_requests:,} times and still makes calls",
+            f"the model was asked {self._max_requests:,} times and is still not done",
             fix="set max_requests to a greater number, or run again with the same messages",
         )
 
     def _arguments(self, step: Step) -> dict[str, Any]:
-        arguments = {**self._prompted(joined(self._system, step.prompt())), **self._options}
+        arguments = {**self._prompted(step.prompt()), **self._options}
         # The host's own tools are those that the provider runs, such as a web search.
         own = [*self._options.get("tools", ())]
         tools = own + not_taken(step.schemas(self.dialect), [*map(name_of, own)])
         return {**arguments, "tools": tools} if tools else arguments
 
     def _add(
-        self, step: Step, message: Message, calls: list[ToolCall], results: list[ToolResult]
+        self, step: Step, answer: ModelAnswer, calls: list[ToolCall], results: list[ToolResult]
     ) -> bool:
         """Add a turn to the messages; return whether it was the last."""
+        message = encodable(answer.message)
+        answers = encodable(result_messages(calls, results, self.dialect))
         if self._record is not None:
             self._record.add_step(step)
             self._record.add_messages([message])
             self._record.add_calls(calls, results)
-        self._messages.extend([message, *result_messages(calls, results, self.dialect)])
-        return not calls
+        self._messages.extend([message, *answers])
+        # Anthropic pauses a long turn of its own tools, and goes on if asked again.
+        return not calls and answer.stop_reason != "pause_turn"
+
+
+def answers_to_cut_off(answer: ModelAnswer, calls: Sequence[ToolCall]) -> list[ToolResult]:
+    """Return an error for each call of an answer that was cut off; `[]` for a whole one.
+
+    Such a call may have half of its arguments, and still look like a whole one.
+    """
+    if answer.stop_reason not in CUT_OFF_REASONS:
+        return []
+    _log.warning("the model's answer was cut off (%s)", answer.stop_reason)
+    why = f"the answer was cut off ({answer.stop_reason}), so this call was not run"
+    text = f"{why}; make it again, in a shorter answer"
+    return [failure(CUT_OFF, text, call.id or None) for call in calls]
 
 
 async def stream_calls(

@@ -30,6 +30,17 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def encodable(value: Any) -> Any:
+    """Return a plain message without lone surrogates, which no request can carry."""
+    if isinstance(value, str):
+        if value.isascii():
+            return value
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {encodable(key): encodable(item) for key, item in value.items()}
+    return [encodable(item) for item in value] if isinstance(value, list) else value
+
+
 def items_of(message: Any, *keys: str) -> list[Message]:
     """Return the dicts in a list below a message, or in the message itself if it is a list."""
     value = plain(message)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import SESSION_TOOLS
-from satchel.session.recording import describe_step
+from satchel.session.recording import CUT_OFF, describe_step
 from satchel.tools import ToolCall, ToolResult
 from satchel.tools.callables import in_thread
 
@@ -57,6 +57,8 @@ async def replay(
         if kind == "call":
             # The calls of one message are judged together.
             calls = [_RecordedCall.of(*item) for item in group]
+            # What was cut off was not run, and is not whole.
+            calls = [item for item in calls if item.result.error_code != CUT_OFF]
             said += "".join(_answer_text(item) for item in calls)
             differences += await _replay_calls(calls, step, run)
             continue

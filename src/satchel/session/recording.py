@@ -22,6 +22,8 @@ _FORMAT = {"satchel-recording": 1}
 SWITCHED = ("on", "off", "tools")
 """What a step says of its activation: groups switched on and off, and single tools."""
 _KINDS = ("message", "step", "call")
+CUT_OFF = "cut_off"
+"""The `error_code` of a call that was not run, as the model's answer ended in the middle."""
 
 
 class Recording:

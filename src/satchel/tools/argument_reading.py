@@ -39,7 +39,7 @@ def _parse(tool: str, text: str) -> Any:
 
     try:
         return from_json(text.strip() or "{}", allow_inf_nan=False)
-    except ValueError:
+    except (ValueError, TypeError):  # TypeError: a lone surrogate
         raise ArgumentError(tool, [ArgumentFault("", "they are not valid JSON")]) from None
 
 
