@@ -127,13 +127,13 @@ def test_logins_of_other_tools_and_the_settings_of_satchel_are_not_seen(tmp_path
 
 @pytest.mark.parametrize("write_skill", [False, True])
 def test_a_script_does_not_see_the_env_files_of_its_skill(tmp_path, write_skill):
-    for name in (".env", "config/prod.env", "other.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in (".env", "config/prod.env", "other.txt", "more/.env/key", "keys.env/.env/x"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(f"text of {name}\n")
     (tmp_path / "link.env").symlink_to(tmp_path / "config/prod.env")
     writable = (str(tmp_path),) if write_skill else ()
     more = {"readable": (str(tmp_path),), "writable": writable}
-    command = "cat .env config/prod.env link.env other.txt"
+    command = "cat .env config/prod.env link.env other.txt more/.env/key keys.env/.env/x"
     assert run("sandbox", command, tmp_path, **more)["stdout"] == "text of other.txt\n"
 
 

@@ -89,7 +89,16 @@ def test_a_branch_that_is_named_like_a_commit_does_not_stand_for_it(work, commit
     wanted = commit(a="1")
     commit(a="2")
     git(work, "branch", wanted)
-    assert fetch(f"@{wanted}")[1] == {"a": "1"}
+    git(work, "branch", wanted[:8])
+    git(work, "tag", wanted[:10])
+    for rev in (wanted, wanted[:8], wanted[:10], wanted.upper()):
+        assert fetch(f"@{rev}")[:2] == (wanted, {"a": "1"})
+
+
+def test_a_tag_that_begins_no_commit_may_look_like_one(work, commit, fetch):
+    wanted = commit(a="1")
+    git(work, "tag", "20240101")
+    assert fetch("@20240101")[0] == wanted
 
 
 def test_a_folder_is_taken_with_its_bytes_and_its_executables(work, commit, fetch, tmp_path):

@@ -32,6 +32,16 @@ def test_a_folder_and_an_archive_are_found_on_disk(tmp_path):
     assert (found.kind, found.sha256) == ("archive", digest)
 
 
+def test_the_beginning_of_a_commit_is_replaced_by_the_whole():
+    commit = "74dd4c1d" * 5
+    for text in ("git+https://example.org/a@74DD4c1#subdirectory=b", "github:a/b/c#@74dd4c1d"):
+        found = read_address(text).pinned(commit)
+        assert found == read_address(found.text)
+        assert found.rev == commit
+    for text in ("github:a/b@74d", "github:a/b@main", "github:a/b"):
+        assert read_address(text).pinned(commit) == read_address(text)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -59,6 +69,11 @@ def test_a_folder_and_an_archive_are_found_on_disk(tmp_path):
         "github:acme/x/../../y",
         "git@example.org:acme/x",
         "https://example.org/page.html",
+        "https://example.org/x.zip#",
+        "https://example.org/x.zip#sha256=",
+        "https://example.org/x.zip#sha256=aa",
+        f"https://example.org/x.zip#SHA256={'a' * 64}",
+        f"https://example.org/x.zip#sha512={'a' * 128}",
         "ftp://example.org/x.zip",
     ],
 )

@@ -237,6 +237,8 @@ def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(
         ("command = 'uvx'\nargs = ['serve', 'file://%73ub']", False),
         ("command = 'uvx'\nargs = ['python', '-m', 'unittest']", False),
         ("command = 'uvx'\nargs = ['serve', '-m', 'sub.run']", False),
+        ("command = 'npx'\nargs = ['node', 'sub/native']", False),
+        ("command = 'uvx'\nargs = ['serve', '-m', 'fast']", False),
         ("command = 'uvx'\nargs = ['serve', 1]", True),
         ("command = 'uvx'\nargs = ['--quiet']", False),
         ("command = 'uvx'\nargs = ['--from', 'my tool', 'serve']", False),
@@ -254,6 +256,8 @@ def test_a_server_that_is_fetched_by_name_does_not_count_the_files_of_the_projec
     (folder / "my tool").mkdir()
     (folder / "sub").mkdir()
     (folder / "sub/run.sh").write_text("")
+    (folder / "sub/native.node").write_text("")
+    (folder / "fast.cpython-313-x86_64-linux-gnu.so").write_text("")
     (folder / "here.txt").write_text("serve")
     text = f"[mcp.box]\n{table}\n"
     before = settings(folder, text)

@@ -213,11 +213,12 @@ def _hidden_secrets(bwrap: str) -> list[str]:
 
 
 def _secrets_in(folders: Iterable[str]) -> Iterator[str]:
-    """Yield the files of secrets in the folders of a skill, such as `.env`, without links."""
+    """Yield what holds secrets in the folders of a skill, such as `.env`, without links."""
     for folder in folders:
-        for path, _, names in os.walk(folder):
-            files = (os.path.join(path, name) for name in names if is_secret_file(name))
-            yield from (os.path.realpath(file) for file in files)
+        for path, inside, files in os.walk(folder):
+            names = filter(is_secret_file, (*inside, *files))
+            yield from (os.path.realpath(os.path.join(path, name)) for name in names)
+            inside[:] = [name for name in inside if not is_secret_file(name)]
 
 
 def _hidden(bwrap: str, path: str) -> tuple[str, ...]:

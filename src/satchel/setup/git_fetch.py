@@ -26,6 +26,7 @@ MOST_FILES = 50_000
 MOST_BYTES = 512 * MIB
 _SECONDS = 300.0
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_BEGINNING = re.compile(r"[0-9a-fA-F]{7,64}")
 _FILE_MODES = frozenset({"100644", "100755", "100664"})
 _LINK = "120000"
 _SETTINGS = (
@@ -91,16 +92,20 @@ class _Git:
     def fetch(self) -> str:
         rev, url = self._address.rev, self._address.location
         one = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1", "--", url)
-        try:
-            self._git(*one, rev or "HEAD")
-            commit = self._commit_of("FETCH_HEAD")
-        except SatchelError:
-            if not rev:
-                raise
+        commit, is_beginning = "", _BEGINNING.fullmatch(rev) and not _COMMIT.fullmatch(rev)
+        if not is_beginning:
+            try:
+                self._git(*one, rev or "HEAD")
+                commit = self._commit_of("FETCH_HEAD")
+            except SatchelError:
+                if not rev:
+                    raise
+        if not commit:
             # An old server, or the beginning of a commit's name: look through everything.
             self._git("fetch", "--quiet", "--no-recurse-submodules", "--", url, *_MANY)
             names = (f"refs/tags/{rev}", f"refs/remotes/it/{rev}", rev)
-            commit = next(filter(None, map(self._found, names)), "")
+            commit = self._beginning_with(rev) if is_beginning else ""
+            commit = commit or next(filter(None, map(self._found, names)), "")
         if not commit or (_COMMIT.fullmatch(rev) and commit != rev):
             raise SatchelError(f"has no branch, tag or commit {rev!r}", where=self._shown)
         return commit
@@ -165,6 +170,14 @@ class _Git:
         arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         commit = self._git(*arguments).decode().strip()
         return commit if _COMMIT.fullmatch(commit) else ""
+
+    def _beginning_with(self, rev: str) -> str:
+        """Return the commit that begins so: no branch or tag of that name stands for it."""
+        objects = self._git("rev-parse", f"--disambiguate={rev}").decode().split()
+        commits = [name for name in objects if self._found(name) == name]
+        if len(commits) > 1:
+            raise SatchelError(f"has several commits that begin with {rev!r}", where=self._shown)
+        return commits[0] if commits else ""
 
     def _found(self, name: str) -> str:
         try:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import replace
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
@@ -19,7 +20,9 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _SCHEMES = ("https", "ssh", "file")
 ARCHIVE_ENDING = re.compile(r"\.(?:zip|tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)$", re.IGNORECASE)
 _SUBDIRECTORY = "subdirectory="
-_SHA256 = "sha256="
+_SHA256 = re.compile(r"sha256=[0-9A-Fa-f]{64}")
+_LEAST_OF_COMMIT = 7
+"""Letters of a commit's name that stand for it."""
 _FORMS = "write a folder, an archive, git+https://..., or github:owner/repo"
 
 
@@ -44,6 +47,16 @@ class SourceAddress:
         """Return a name for the folder of its content."""
         last = (self.subdirectory or self.location).rstrip("/").rpartition("/")[2]
         return ARCHIVE_ENDING.sub("", last.removesuffix(".git")) or "source"
+
+    def pinned(self, commit: str) -> "SourceAddress":
+        """Return it with the whole name of the commit if its beginning was given."""
+        if len(self.rev) < _LEAST_OF_COMMIT or not commit.startswith(self.rev.lower()):
+            return self
+        # A folder in github:owner/repo/folder may have a "#".
+        is_url = self.text.startswith("git+")
+        source, sign, fragment = self.text.partition("#") if is_url else (self.text, "", "")
+        text = f"{source.removesuffix(self.rev)}{commit}{sign}{fragment}"
+        return replace(self, text=text, rev=commit)
 
 
 def read_address(text: str) -> SourceAddress:
@@ -99,14 +112,16 @@ def _git(text: str) -> SourceAddress:
 
 
 def _web_archive(text: str) -> SourceAddress:
-    url, _, fragment = text.partition("#")
+    url, sign, fragment = text.partition("#")
+    if sign and not _SHA256.fullmatch(fragment):
+        raise SatchelError("after '#', only sha256= with 64 hexadecimal digits is known")
     _require_safe(url)
     if not ARCHIVE_ENDING.search(urlsplit(url).path):
         raise SatchelError(
             "this address is not an archive such as .zip or .tar.gz",
             fix="write git+https://... for a repository",
         )
-    digest = fragment.removeprefix(_SHA256) if fragment.startswith(_SHA256) else ""
+    digest = fragment.removeprefix("sha256=")
     return SourceAddress(kind="archive", text=text, location=url, sha256=digest)
 
 

@@ -64,6 +64,7 @@ def fetched(address: SourceAddress, progress: Progress) -> Iterator[FetchedSourc
         folder = os.path.join(above, address.name)
         if address.kind == "git":
             commit, notes = fetch_commit(address, folder)
+            address = address.pinned(commit)
             yield FetchedSource(address=address, folder=folder, version=commit, notes=notes)
             return
         # A copy, so that what is verified is what is extracted.

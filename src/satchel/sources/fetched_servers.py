@@ -34,8 +34,6 @@ _INTERPRETER = re.compile(r"(python|pypy)[\w.]*(@.*)?")
 """What `uvx` starts under these names runs files and modules of the current folder."""
 _UNSEEN = re.compile(r"[\0$%\\~*?\[\]{}()<>'\"`|&;!]|/(proc|dev)/")
 """What a shell or a program makes other words of, and names for what is open or current."""
-_SUFFIXES = ("", ".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".json")
-"""What may be left out where a module is named."""
 _LONGEST_SHORT_OPTIONS = 64
 
 
@@ -95,4 +93,18 @@ def _names_file(word: str, base: str) -> bool:
     parts.update(part[index:] for part in short for index in range(2, len(part)))
     # Slashes at the front may be those of an address, too: file://name.
     names = filter(None, parts | {part.lstrip("/") for part in parts})
-    return any(os.path.lexists(os.path.join(base, n + end)) for n in names for end in _SUFFIXES)
+    return any(_exists(os.path.join(base, name)) for name in names)
+
+
+def _exists(path: str) -> bool:
+    """Return whether there is something at a path, or with an ending that may be left out."""
+    if os.path.lexists(path):
+        return True
+    folder, stem = os.path.split(path)
+    try:
+        entries = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True  # It cannot be listed, but what is in it may be read.
+    return any(entry.casefold().startswith(f"{stem.casefold()}.") for entry in entries)
