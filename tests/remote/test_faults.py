@@ -167,14 +167,17 @@ def test_redis_is_paused_and_comes_back(folder, marks, redis_server, start_worke
     start_worker(folder, redis.url)
 
     async def main():
-        async with hosting(folder, redis.url) as (session, _):
+        async with hosting(folder, redis.url) as (session, runner):
             first = begin(session, "once", marks, "first", 1.0)
             await until(lambda: runs(marks / "first"))
             redis.send(signal.SIGSTOP)
             second = begin(session, "once", marks, "second")
             await asyncio.sleep(8)  # longer than a worker may be silent
+            assert "remote-unreachable" in codes(runner)
             redis.send(signal.SIGCONT)
-            return await asyncio.gather(first, second)
+            results = await asyncio.gather(first, second)
+            assert "remote-unreachable" not in codes(runner)
+            return results
 
     for result, name in zip(asyncio.run(main()), ("first", "second"), strict=True):
         assert not result.is_error, result.text

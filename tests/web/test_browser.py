@@ -329,6 +329,21 @@ def test_a_form_shows_nested_parts_and_writes_the_same_call_elsewhere(
     assert page.input_value("[aria-label=city]") == "Paris"
 
 
+def test_a_field_with_a_format_is_left_out_until_it_is_filled(start_server, open_page, folders):
+    (folders / "plugins/demo/tools.py").write_text(
+        "from datetime import date, time\nfrom satchel import tool\n"
+        "@tool\ndef meet(name: str, day: date, at: time) -> str:\n    return f'{name} {day} {at}'\n"
+    )
+    page = open_page(start_server(), "/tools/meet")
+    assert json.loads(page.input_value("#json")) == {"name": ""}
+    page.fill("[aria-label=day]", "2026-01-31")
+    page.fill("[aria-label=at]", "12:30:00")
+    page.click("#call")
+    wait_for_text(page, "#result .blocks", "2026-01-31 12:30:00")
+    page.fill("[aria-label=day]", "")
+    assert "day" not in json.loads(page.input_value("#json"))
+
+
 def test_large_integers_keep_their_digits(start_server, open_page, folders):
     (folders / "plugins/demo/tools.py").write_text(
         "from satchel import tool\n@tool\ndef big(n: int) -> dict:\n    return {'twice': 2 * n}\n"

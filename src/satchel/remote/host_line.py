@@ -46,6 +46,8 @@ Otherwise = Literal["here", "wait", "refuse"]
 
 _BLOCK = 1_000
 """Milliseconds that one read of the inbox waits."""
+_SILENCE = 3.0
+"""Seconds after which a read that has not ended is reported: redis may be paused."""
 _AT_ONCE = 200
 """Messages that one read of the inbox takes."""
 _LOOK = 2.0
@@ -312,10 +314,13 @@ class HostLine:
     async def _read(self, docket: Docket) -> None:
         """Read the inbox, and give each item to its call."""
         last, tidied_at = "0", 0.0
+        loop = asyncio.get_running_loop()
         while True:
+            silence = loop.call_later(_SILENCE, self._faults.unreachable, TimeoutError())
             try:
                 async with docket.redis() as redis:
                     answer = await redis.xread({self._inbox: last}, _AT_ONCE, _BLOCK)
+                    silence.cancel()
                     self._faults.reachable()
                     for _, messages in answer or ():
                         for entry, fields in messages:
@@ -330,6 +335,8 @@ class HostLine:
             except UNREACHABLE as problem:
                 self._faults.unreachable(problem)
                 await asyncio.sleep(BACKOFF)
+            finally:
+                silence.cancel()
 
     def _take(self, message: bytes) -> None:
         try:

@@ -494,7 +494,9 @@ function fieldFor(schema, root, label, depth = 0) {
     case "string": {
       const isDate = now.format === "date";
       const input = isDate ? make("input", { id, type: "date", "aria-label": label }) : make("textarea", { id, rows: 1, spellcheck: "false", "aria-label": label });
-      return { element: input, read: () => input.value, write: (value) => { input.value = value ?? ""; } };
+      // No text is no date and no address: the argument is left out until the field is filled.
+      const read = () => (now.format && !input.value ? undefined : input.value);
+      return { element: input, read, write: (value) => { input.value = value ?? ""; } };
     }
     case "union": {
       const variants = variantsOf(now).map((one) => resolved(one, root));
