@@ -503,7 +503,7 @@ def test_a_look_at_what_is_dirty_finds_what_a_fresh_look_finds(
     tmp_path_factory, scan, start, batches, linked
 ):
     """
-    Places without links are half of the cases: with one, every look is a whole one.
+    Places without links are half of the cases: with one, most looks are whole ones.
     """
 
     def taken(steps):
@@ -557,6 +557,23 @@ def test_an_edit_of_a_skill_does_not_list_the_folder_above(tmp_path, scan, write
     assert "More." in second.findings["a"].manifest.body
     assert second.findings["b"] is first.findings["b"]
     assert list(second.findings) == ["a", "b"]
+
+
+def test_an_edit_beside_a_link_lists_only_the_edited_skill(tmp_path, scan, write_skill, listed):
+    for name in ("root/a", "root/b", "elsewhere"):
+        write_skill(tmp_path, name)
+    root = tmp_path / "root"
+    (root / "linked").symlink_to(tmp_path / "elsewhere")
+    (root / "second").symlink_to("b")
+    first = scan(root)
+    listed.clear()
+    (root / "a/SKILL.md").write_text(GOOD.format("a") + "More.\n")
+    second = scan(root, before=first, dirty=[str(root / "a/SKILL.md")])
+    assert listed == [str(root / "a")]
+    assert "More." in second.findings["a"].manifest.body
+    (root / "b/SKILL.md").write_text(GOOD.format("b") + "More.\n")
+    third = scan(root, before=second, dirty=[str(root / "b/SKILL.md")])
+    assert "More." in third.findings["second"].manifest.body
 
 
 def test_a_removed_skill_is_gone_without_a_look_at_the_folder_above(tmp_path, scan, write_skill):

@@ -111,7 +111,7 @@ class SkillScan:
     links: frozenset[tuple[str, str]] = frozenset()
     """All links, with their targets.
 
-    Targets may change as well, so a search root with links is always scanned completely.
+    Targets may change as well, so only an edit of a skill apart from them is scanned alone.
     """
     cut: bool = False
     """Whether the limit of folders ended the scan."""

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from operator import attrgetter
@@ -65,14 +65,14 @@ def scan_skills(
     place: SearchRoot,
     limits: Limits,
     before: SkillScan | None = None,
-    dirty: Iterable[str] | None = None,
+    dirty: Collection[str] | None = None,
 ) -> SkillScan:
     """Scan a search root for skills.
 
     Results in `before` are reused. `dirty` are the paths that may have changed: only skills and
     folders that they touch are scanned again; `None` means everything.
     """
-    if before is None or dirty is None or before.cut or before.links:
+    if before is None or dirty is None or before.cut or _may_be_linked(before, dirty):
         return _scan_everything(place, limits, before)
     starts = _outermost({start for path in dirty if (start := _start(before, path)) is not None})
     if not starts:
@@ -86,7 +86,7 @@ def scan_skills(
     except OSError:  # Without handles or rights, nothing is known to be gone.
         return _scan_everything(place, limits, before)
     folders = len(scan.walked) + len(scan.findings) - 1  # without the root itself
-    if scan.links or scan.cut or folders > limits.find_folders:
+    if scan.links != before.links or scan.cut or folders > limits.find_folders:
         return _scan_everything(place, limits, before)
     return _with_lost(scan, before)
 
@@ -163,6 +163,23 @@ def _start(before: SkillScan, path: str) -> str | None:
             is_skill_file = parts[length - 1].casefold() == SKILL_FILE.casefold()
             return "/".join(parts[: length - 1]) if is_skill_file else key
     return "/".join(parts)
+
+
+def _may_be_linked(before: SkillScan, dirty: Collection[str]) -> bool:
+    """Return whether changes are not all in known skills that have and are led to by no link."""
+    if not before.links:
+        return False
+    for start in {_start(before, path) or "" for path in dirty}:
+        if not start or (skill := before.findings.get(start)) is None:
+            return True
+        path, real = skill.path, real_path(skill.path)
+        if any(_overlap(link, path) or _overlap(target, real) for link, target in before.links):
+            return True
+    return not dirty
+
+
+def _overlap(path: str, other: str) -> bool:
+    return is_inside(path, other) or is_inside(other, path)
 
 
 def _outermost(keys: set[str]) -> list[str]:
