@@ -245,6 +245,7 @@ def test_a_late_answer_is_taken_when_it_comes(tmp_path):
         {"skills": [3, Raising()]},
         {"groups": [3, Group(name="a b")]},
         {"plugins": [3, b"plugins"]},
+        {"diagnostics": ["x", 5]},
     ],
     ids=lambda given: next(iter(given)),
 )

@@ -821,6 +821,19 @@ def test_a_pattern_that_hides_everything_is_logged_with_near_misses(caplog):
 
 
 @pytest.mark.parametrize("option", ["enable", "disable"])
+def test_a_pattern_for_a_kind_that_no_session_has_is_logged(caplog, option):
+    Satchel().session(**{option: ["plugin:team"]})
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"session({option}=...): no tool and no skill matches 'plugin:team'; "
+        "write 'team' for all of a source"
+    )
+    caplog.clear()
+    Satchel().session(disable=["team", "skill:later"])
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("option", ["enable", "disable"])
 @pytest.mark.parametrize("given", [5, [5], [""], None, [None]])
 def test_what_is_no_pattern_is_refused_with_an_example(option, given):
     with pytest.raises(DefinitionError, match=f"{option} has .* not a pattern"):

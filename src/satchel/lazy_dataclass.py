@@ -7,6 +7,7 @@ and a process makes instances of few of our classes. For type checkers, and for 
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from enum import Enum
 from functools import cache
 from inspect import get_annotations
 from reprlib import recursive_repr
@@ -205,6 +206,15 @@ def _compiled(name: str, code: str, values: dict[str, Any]) -> Any:
     return names["make"](**values)
 
 
+class _Default(Enum):
+    """Stands for a value that each instance makes; `help` shows it as for a standard data class."""
+
+    FACTORY = "<factory>"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
 Code = Callable[[Any, dict[str, Any]], str]
 """Returns the code of a method of a class, and fills in the values that it uses."""
 
@@ -230,7 +240,7 @@ def _init_code(cls: Any, values: dict[str, Any]) -> str:
 
 def _parameters(cls: Any, values: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
     """Return the parameters of a constructor, and the code of the value of each field."""
-    values["MISSING"] = dataclasses.MISSING
+    values["FACTORY"] = _Default.FACTORY
     positional, keyword, fields = list[str](), ["*"], dict[str, str]()
     for name, item in cls.__dataclass_fields__.items():
         if not item.init:
@@ -241,8 +251,8 @@ def _parameters(cls: Any, values: dict[str, Any]) -> tuple[list[str], dict[str, 
             default = f" = _default_{name}"
         elif item.default_factory is not dataclasses.MISSING:
             values[f"_make_{name}"] = item.default_factory
-            default = " = MISSING"
-            fields[name] = f"_make_{name}() if {name} is MISSING else {name}"
+            default = " = FACTORY"
+            fields[name] = f"_make_{name}() if {name} is FACTORY else {name}"
         values[f"_type_{name}"] = item.type
         (keyword if item.kw_only else positional).append(f"{name}: _type_{name}{default}")
     return [*positional, *(keyword if len(keyword) > 1 else [])], fields

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import Group
-from satchel.catalog.entry_filter import EntryFilter, unmatched_patterns
+from satchel.catalog.entry_filter import EntryFilter, names_neither, unmatched_patterns
 from satchel.catalog_watch import CatalogWatch
 from satchel.errors import ConflictError, DefinitionError
 from satchel.host_arguments import (
@@ -195,8 +195,8 @@ class Satchel:
         skills allow what any of them allows. `enable` and `disable` are patterns as in
         `satchel.toml`. This conversation has only tools and skills that match `enable`, if given,
         and do not match `disable`; `tool:read_*` and `skill:*` count for one kind. A string is one
-        pattern. A pattern of `enable` that matches nothing now is logged, because it hides
-        everything.
+        pattern; a plugin or provider is named without a kind. A pattern of `enable` that matches
+        nothing now is logged, because it hides everything, and so is one for a group or plugin.
         `plan_policy` sets `Session.plan_policy`.
         """
         from satchel.session.session import Session  # lazy: needed only with a session
@@ -213,10 +213,12 @@ class Satchel:
             allowed_tools=allowed_tools,
             entries=EntryFilter.of(enabled, disabled) if enabled or disabled else None,
         )
-        for warning in unmatched_patterns(enabled, self.catalog):
-            import logging  # lazy: a warning is rare
+        # Of `disable`, only what never matches: it may well be for what comes later.
+        for key, patterns in (("enable", enabled), ("disable", filter(names_neither, disabled))):
+            for warning in unmatched_patterns(patterns, self.catalog):
+                import logging  # lazy: a warning is rare
 
-            logging.getLogger("satchel").warning("session(enable=...): %s", warning)
+                logging.getLogger("satchel").warning("session(%s=...): %s", key, warning)
         return Session(self._shared, options, plan_policy)
 
     # ---- what the host adds in code -------------------------------------------------------

@@ -171,6 +171,13 @@ def test_a_server_with_another_command_or_environment_is_not_started(run, here, 
     assert '"one"' not in run("schema", "--frozen", "--group", "box").stdout
 
 
+def test_a_folder_of_plugins_with_the_name_mcp_has_no_servers(run, here, toolkit):
+    toolkit.rename(here / "mcp")
+    (here / "mcp/demo/tools.py").write_text("import nothing_at_all\n")
+    result = run("lock", "--plugins", "mcp")
+    assert result.stdout == "wrote satchel.lock: 1 plugin, 1 group\n", result.stderr
+
+
 def test_a_server_that_is_down_is_not_locked_unseen(run, here, a_config_folder_of_its_own):
     a_config_folder_of_its_own.mkdir()
     (a_config_folder_of_its_own / "satchel.toml").write_text('[mcp.box]\ncommand = "missing-x"\n')

@@ -204,6 +204,21 @@ def test_a_damaged_cache_is_as_good_as_none_and_is_made_anew(root, kind, monkeyp
         assert reads(monkeypatch, root) == ["s2"], "it works again"
 
 
+@pytest.mark.parametrize("column", ["key", "data", "rest"])
+@pytest.mark.usefixtures("later")
+def test_no_part_of_a_row_may_be_changed(root, column, monkeypatch):
+    assert same_as_cold(root)
+    with sqlite3.connect(cache_path("skills.sqlite3")) as database:
+        old, new = {"key": ("s7", "x7"), "data": ("Does 7", "Does 9"), "rest": ("MIT", "BSD")}[
+            column
+        ]
+        rows = database.execute(f"update skills set {column} = replace({column}, '{old}', '{new}')")
+        assert rows.rowcount
+    database.close()
+    assert same_as_cold(root)
+    assert reads(monkeypatch, root) == ["s2"], "it works again"
+
+
 @pytest.mark.usefixtures("later")
 def test_the_bodies_of_a_warm_start_are_compressed(root):
     text = TEXT.format(3, 3) + "Do this, then that. " * 500

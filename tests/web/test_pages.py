@@ -492,6 +492,20 @@ def open_with_server(folders):
         app.close()
 
 
+def test_a_server_leads_to_the_page_of_servers(open_with_server, visit):
+    client = visit(open_with_server("Lists stations."))
+    assert 'href="/servers">mcp:stations</a><span class="kind">server<' in client.get("/").text
+    assert "mcp:stations" not in str(record(client, "/plugins.json"))
+
+
+def test_a_plugin_in_a_folder_with_the_name_mcp_is_no_server(folders, visit):
+    (folders / "plugins").rename(folders / "mcp")
+    with Satchel(plugins=["mcp"]) as app:
+        client = visit(Workbench(app, DevOptions()))
+        assert 'href="/plugins#plugin-demo">demo' in client.get("/?kind=plugin").text
+        assert record(client, "/plugins.json")["plugins"][0]["name"] == "demo"
+
+
 def test_a_held_tool_shows_old_and_new_and_is_approved(open_with_server, visit):
     (server,) = record(visit(open_with_server("Lists stations.")), "/servers.json")["servers"]
     assert (server["name"], server["state"], server["transport"]) == ("stations", "ok", "stdio")

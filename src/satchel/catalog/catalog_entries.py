@@ -261,6 +261,8 @@ class PluginContribution:
     """The rules of its format."""
     diagnostics: tuple[Diagnostic, ...] = ()
     state: Status = Status.OK
+    is_server: bool = False
+    """Whether it is a connected MCP server."""
     is_untrusted: bool = False
     """Whether its code is neither imported nor started, because the user did not trust it so."""
     has_code: bool = False
@@ -330,13 +332,18 @@ class ToolContribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginEntry(Entry):
-    """A plugin: a folder, an installed package, or the host's own code."""
+    """A plugin: a folder, an installed package, an MCP server, or the host's own code."""
 
     version: str
     digest: str
     """Digest of the newest content, good or broken."""
     contribution: PluginContribution
     """The served contribution: the newest good version, if there is one."""
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it is a connected MCP server."""
+        return self.contribution.is_server
 
     @property
     def servers(self) -> tuple[McpServerManifest, ...]:

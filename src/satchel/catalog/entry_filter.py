@@ -42,9 +42,20 @@ class EntryFilter:
         )
 
 
+def names_neither(pattern: str) -> bool:
+    """Return whether a pattern is for groups or plugins only, so it counts for no session."""
+    single = SelectionPatterns((pattern,))
+    return not (single.concerns("tool") or single.concerns("skill"))
+
+
 def unmatched_patterns(patterns: Iterable[str], catalog: Catalog) -> Iterator[str]:
-    """Yield a warning, with near misses, for each pattern that no tool and no skill matches."""
+    """Yield a warning, with a hint, for each pattern that no tool and no skill matches."""
     for pattern in patterns:
+        if names_neither(pattern):
+            kind, _, name = pattern.partition(":")
+            hint = f"; write {name!r} for all of a source" if kind == "plugin" else ""
+            yield f"no tool and no skill matches {pattern!r}{hint}"
+            continue
         if pattern in catalog.tools or pattern in catalog.skills:
             continue
         chosen = EntryFilter.of((pattern,), ())

@@ -224,6 +224,7 @@ def _contribution(
     return PluginContribution(
         name=f"{SOURCE}:{config.name}",
         source=SOURCE,
+        is_server=True,
         scope=Precedence.PLUGIN,
         path=str(config.server),
         unit=config.name,

@@ -97,7 +97,9 @@ def take(contribution: Any, last: Provided, limits: Limits, number: int) -> Prov
         )
     if not isinstance(contribution.precedence, Precedence):
         raise DefinitionError("the precedence of a contribution is no Precedence")
-    plugin, checked = last.plugin, _Checked(last.plugin.path, list(_diagnostics(contribution)))
+    plugin, checked = last.plugin, _Checked(last.plugin.path, [])
+    reported = _all(contribution.diagnostics, "diagnostics", limits)
+    checked.diagnostics.extend([*checked.each(reported, _diagnostic)])
     skills, roots = _skills(contribution, last, limits, checked)
     groups = tuple(checked.each(_all(contribution.groups, "groups", limits), _group))
     tools = tuple(_tools(contribution, plugin, checked, limits, f"answer {number}"))
@@ -241,8 +243,12 @@ def _identity(item: Any) -> tuple[int, ...]:
     return (id(item),)
 
 
-def _diagnostics(contribution: Contribution) -> Iterable[Diagnostic]:
-    return (item for item in tuple(contribution.diagnostics) if isinstance(item, Diagnostic))
+def _diagnostic(item: Any) -> Diagnostic:
+    if not isinstance(item, Diagnostic):
+        raise DefinitionError(
+            f"{type(item).__name__} is not a diagnostic", fix="return a satchel.Diagnostic"
+        )
+    return item
 
 
 def _all(items: Any, what: str, limits: Limits) -> list[Any]:

@@ -26,7 +26,7 @@ from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_findings import SkillFinding, SkillScan
 from satchel.sources.state_files import make_folder
 
-_FORMAT = 5
+_FORMAT = 6
 """Raise it when reading gives other results; then all older rows are useless."""
 _LARGEST = 1024 * MIB
 """A larger file is started again: rows of roots that are gone stay in it."""
@@ -35,7 +35,8 @@ _WAIT = 0.2
 _PAGE = "pragma page_size = 65536"
 """Most rows fit into a page; with many small pages, reading takes three times as long."""
 _TABLE = """create table if not exists skills (
-    root text, key text, settings text, data text, rest text, body blob, primary key (root, key)
+    root text, key text, settings text, data text, rest text, body blob, checksum integer,
+    primary key (root, key)
 ) without rowid"""
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ERRORS = (sqlite3.Error, OSError, ValueError, KeyError, TypeError, AttributeError)
@@ -43,7 +44,7 @@ _ERRORS = (sqlite3.Error, OSError, ValueError, KeyError, TypeError, AttributeErr
 
 def load_scan(path: str, root: SearchRoot, limits: Limits) -> SkillScan | None:
     """Return what an earlier process read in a root; `None` if the cache has nothing."""
-    query = "select key, data, rest, body from skills where root = ? and settings = ?"
+    query = "select key, data, rest, body, checksum from skills where root = ? and settings = ?"
     try:
         if not _is_private(path):
             return None
@@ -51,11 +52,13 @@ def load_scan(path: str, root: SearchRoot, limits: Limits) -> SkillScan | None:
             sqlite3.connect(f"file:{quote(path)}?mode=ro", timeout=_WAIT, uri=True)
         ) as database:
             rows = database.execute(query, (root.path, _settings(root, limits))).fetchall()
+        if any(checksum != _checksum(*parts) for *parts, checksum in rows):
+            return None
         # One text, because each call of `loads` takes as long as what it reads.
-        values = json.loads(f"[{','.join([data for _, data, _, _ in rows])}]")
+        values = json.loads(f"[{','.join([row[1] for row in rows])}]")
         findings = {
             key: _finding(root, key, value, rest, body)
-            for (key, _, rest, body), value in zip(rows, values, strict=True)
+            for (key, _, rest, body, _), value in zip(rows, values, strict=True)
         }
     except _ERRORS:
         return None
@@ -82,9 +85,12 @@ def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limi
             with closing(sqlite3.connect(path, timeout=_WAIT)) as database, database:
                 database.execute(_PAGE)  # counts only for a new file
                 database.execute(_TABLE)
+                if before is None:
+                    # Also what no skill has: one damaged row would make all others useless.
+                    database.execute("delete from skills where root = ?", (root.path,))
                 database.executemany("delete from skills where root = ? and key = ?", gone)
                 database.executemany(
-                    "insert or replace into skills values (?, ?, ?, ?, ?, ?)", rows
+                    "insert or replace into skills values (?, ?, ?, ?, ?, ?, ?)", rows
                 )
         except sqlite3.Error as problem:
             if getattr(problem, "sqlite_errorcode", None) not in _BUSY:
@@ -123,13 +129,12 @@ def _version() -> str:
     return version("satchel")
 
 
-def _row(found: SkillFinding) -> tuple[str, str, bytes]:
-    """Return a finding as data, the rest of its manifest, and its body."""
+def _row(found: SkillFinding) -> tuple[str, str, bytes, int]:
+    """Return a finding as data, the rest of its manifest, its body, and a checksum."""
     manifest = found.manifest
     assert manifest is not None
     rest, body = manifest.rest, packed(manifest, "body")
     data = (
-        _checksum(rest, body),
         (manifest.name, manifest.description, manifest.is_for_model),
         [(file.name, file.size, file.digest, file.stamp, file.settled) for file in found.files],
         found.folder.folders,
@@ -138,18 +143,17 @@ def _row(found: SkillFinding) -> tuple[str, str, bytes]:
         [item.as_dict() for item in found.folder.diagnostics],
         [item.as_dict() for item in found.diagnostics],
     )
-    return json.dumps(data), rest, body
+    text = json.dumps(data)
+    return text, rest, body, _checksum(found.key, text, rest, body)
 
 
-def _checksum(rest: str, body: bytes) -> int:
-    """Return what shows damage to the parts that are read when they are needed."""
-    return zlib.crc32(body, zlib.crc32(rest.encode()))
+def _checksum(key: str, data: str, rest: str, body: bytes) -> int:
+    """Return what shows damage to any part of a row."""
+    return zlib.crc32(body, zlib.crc32(f"{key}\0{data}\0{rest}".encode()))
 
 
 def _finding(root: SearchRoot, key: str, data: list[Any], rest: str, body: bytes) -> SkillFinding:
-    checksum, texts, files, folders, target, links, in_folder, own = data
-    if checksum != _checksum(rest, body):
-        raise ValueError(key)
+    texts, files, folders, target, links, in_folder, own = data
     # Lists, because generators take longer for the few items of each skill.
     new_file = fast_constructor(UnitFile)
     folder = fast_constructor(FolderContent)(

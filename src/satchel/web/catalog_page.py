@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import entry_kind
-from satchel.catalog.catalog_entries import Entry, Status
+from satchel.catalog.catalog_entries import Entry, PluginEntry, Status
 from satchel.reports.serializer import KINDS, entries_of, entry_json
 from satchel.reports.short_texts import state_of, status_label, worst_first
 from satchel.search.search_index import SearchHit
@@ -65,6 +65,7 @@ def catalog_row(entry: Entry) -> dict[str, Any]:
         **entry_json(kind, entry),
         "kind": kind,
         "status": status_label(entry),
+        "is_server": isinstance(entry, PluginEntry) and entry.is_server,
         "address": entry.address,
         "is_served": entry.is_served,
         "reason": worst.message if worst else "",

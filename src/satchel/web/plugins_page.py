@@ -6,7 +6,6 @@ from starlette.requests import Request
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import PluginEntry, Status
-from satchel.mcp_servers.server_contributions import SOURCE as SERVERS
 from satchel.reports.config_rows import config_rows
 from satchel.reports.serializer import plugin_in_full
 from satchel.reports.short_texts import status_label
@@ -21,7 +20,7 @@ from satchel.workers.worker_tools import WorkerTool
 def plugins(workbench: Workbench, _request: Request) -> Page:
     """Return every plugin, also those that failed, and last those that are not enabled."""
     catalog = workbench.catalog
-    listed = [entry for entry in catalog.all_plugins if entry.source != SERVERS]
+    listed = [entry for entry in catalog.all_plugins if not entry.is_server]
     listed.sort(key=lambda entry: entry.state is Status.DISABLED)
     record = {"plugins": [_plugin(workbench, entry, catalog) for entry in listed]}
     return Page(template="plugins.html", title="Plugins", record=record, extra={})

@@ -82,7 +82,7 @@ def _with_tools_of(before: Lock | None, now: Lock) -> Lock:
 def _require_connected(app: "Satchel") -> None:
     """Raise `SatchelError` for a server whose tools are unknown, because it is down."""
     for plugin in app.catalog.all_plugins:
-        if plugin.source == "mcp" and not plugin.is_served:
+        if plugin.is_server and not plugin.is_served:
             reasons = "; ".join(item.message for item in plugin.diagnostics)
             raise SatchelError(
                 f"the tools of {plugin.name} cannot be listed: {reasons}",
