@@ -178,3 +178,25 @@ def test_what_one_cause_did_to_another_plugin_is_one_line_too(armed, here, write
     assert watch.until("and 2 more warnings .tool-name-held. of this place", "stderr")
     watch.process.send_signal(signal.SIGTERM)
     assert not [line for line in watch.rest("stdout") if "tool" in line]
+
+
+def test_alike_warnings_and_the_plugins_of_one_broken_marketplace_are_one_line(
+    start, here, write_skill
+):
+    plugins = []
+    for name in ("aa", "bb", "cc"):
+        folder = here / "market" / name
+        text = f"---\nname: {name}\ndescription: D.\n---\nb\n"
+        write_skill(folder / "skills", f"skill-{name}", text=text)
+        plugins.append({"name": name, "source": f"./{name}", "strict": False})
+    listing = here / "market" / ".claude-plugin" / "marketplace.json"
+    listing.parent.mkdir()
+    content = json.dumps({"name": "m", "owner": {"name": "o"}, "plugins": plugins})
+    listing.write_text(content)
+    watch = start("watch", "--plugins", "market")
+    assert watch.until("and 2 more warnings .skill-name-folder. at 2 other places$", "stderr")
+    watch.until("^watching", "stderr")
+    listing.write_text("{" + content)
+    assert watch.until("stale plugin aa, bb, cc")
+    listing.write_text(content)
+    assert watch.until("recovered plugin aa, bb, cc")

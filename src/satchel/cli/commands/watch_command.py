@@ -154,13 +154,15 @@ def _write_problems(catalog: "Catalog", earlier: "Iterable[Diagnostic]", console
             continue
         if item.severity is not Severity.INFO and (item.code, item.message) not in known:
             known.add((item.code, item.message))
-            is_warning = item.severity is Severity.WARNING
-            key = (item.code, item.where.path, "" if is_warning else item.message)
+            is_error = item.severity is Severity.ERROR
+            key = (item.code, item.where.path, item.message) if is_error else (item.code,)
             groups.setdefault(key, []).append(item)
     for first, *others in groups.values():
         console.say(diagnostic_line(first))
         if others:
-            console.say(f"  and {count(len(others), 'more warning')} [{first.code}] of this place")
+            places = {item.where.path for item in others} - {first.where.path}
+            at = f" at {count(len(places), 'other place')}" if places else " of this place"
+            console.say(f"  and {count(len(others), 'more warning')} [{first.code}]{at}")
 
 
 def _form(app: "satchel.Satchel") -> object:
@@ -228,17 +230,20 @@ def _changes_as_text(changes: "Sequence[Change]", catalog: "Catalog", console: C
     plugins = {change.name: change for change in changes if change.kind == "plugin"}
     parts: dict[str, list[str]] = {}
     alike: dict[tuple[str, ...], list[Change]] = {}
+    with_parts = {change.source for change in changes if change.kind != "plugin"}
     for change in changes:
         plugin = plugins.get(change.source) if change.kind != "plugin" else None
         if plugin is not None:
             parts.setdefault(plugin.name, []).append(_as_part(change, plugin))
             continue
-        names = change.name if change.kind == "plugin" or not change.message else ""
+        # Plugins without parts of their own changes are alike: a marketplace may have many.
+        is_alone = change.name in with_parts if change.kind == "plugin" else not change.message
+        names = change.name if is_alone else ""
         key = (change.event, change.kind, change.source, change.message, names)
         alike.setdefault(key, []).append(change)
     for change, *others in alike.values():
-        with_parts = parts.get(change.name) if change.kind == "plugin" else None
-        rest = f"with {', '.join(with_parts)}" if with_parts else ""
+        its_parts = parts.get(change.name) if change.kind == "plugin" else None
+        rest = f"with {', '.join(its_parts)}" if its_parts else ""
         event = console.paint(change.event, fg=_COLOURS.get(change.event))
         names = ", ".join(item.name for item in (change, *others))
         text = f"{change.kind} {names} ({change.source}) {change.message} {rest}"
