@@ -7,7 +7,7 @@ from types import MappingProxyType
 from satchel.testing.adapter_checks import Answered, Cannot
 
 LOOP = "satchel.adapters.provider_loop"
-EXECUTES = "if self._add(step, message, calls, await step.execute(calls)):"
+EXECUTES = "results = answers_to_cut_off(answer, calls) or await step.execute(calls)"
 RUNS_ALL = Cannot(
     "a loop has no functions but those of the satchel: register them",
     LOOP,
