@@ -171,7 +171,7 @@ class ProviderLoop(ABC):
             self._record.add_messages([message])
             self._record.add_calls(calls, results)
         self._messages.extend([message, *answers])
-        # Anthropic pauses a long turn of its own tools, and goes on if asked again.
+        # Anthropic pauses a long turn of its own tools, and continues if asked again.
         return not calls and answer.stop_reason != "pause_turn"
 
 

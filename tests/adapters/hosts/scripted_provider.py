@@ -7,7 +7,7 @@ from types import MappingProxyType
 from satchel.testing.adapter_checks import Answered, Cannot
 
 LOOP = "satchel.adapters.provider_loop"
-EXECUTES = "if self._add(step, message, calls, await step.execute(calls)):"
+EXECUTES = "results = answers_to_cut_off(answer, calls) or await step.execute(calls)"
 RUNS_ALL = Cannot(
     "a loop has no functions but those of the satchel: register them",
     LOOP,
@@ -92,9 +92,10 @@ def openai_stream(calls):
         head = {"name": call.name, "arguments": text[:1]}
         deltas.append({"tool_calls": [{**whole, "index": at, "function": head}]})
         deltas.append({"tool_calls": [{"index": at, "function": {"arguments": text[1:]}}]})
+    choices = [{"index": 0, "delta": delta} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
     chunks = [
-        {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}], **OPENAI}
-        for delta in deltas
+        {"object": "chat.completion.chunk", "choices": [choice], **OPENAI} for choice in choices
     ]
     lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
     return "".join([*lines, "data: [DONE]\n\n"]).encode()
