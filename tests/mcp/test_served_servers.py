@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from satchel.diagnostics import Where, make_diagnostic
 from satchel.mcp.mcp_server import SatchelServer, StartWait
 from satchel.mcp.notifier import calling_on_catalog
 from satchel.mcp.served_selection import ServedSelection
+from satchel.mcp_servers.server_pool import SDK_LOGGERS
 from satchel.settings import Limits
 
 OFFERING = str(Path(__file__).parent.parent / "mcp_servers" / "offering.py")
@@ -351,8 +353,14 @@ def test_a_plugin_that_comes_later_does_not_take_a_served_name(world, write_plug
     assert "tool-name-held" in lines[-1]
 
 
-@pytest.mark.parametrize("code", ["tool-name-held", "plugin-name-held", "code-held"])
-def test_what_is_held_is_written(code):
+@pytest.mark.parametrize(
+    "code",
+    [
+        *("tool-name-held", "plugin-name-held", "code-held"),
+        *("mcp-too-many-tools", "mcp-too-many-skills"),
+    ],
+)
+def test_what_is_held_or_exceeds_a_limit_is_written(code):
     held = make_diagnostic(code, Where("tools.py"), "it waits")
     assert new_problems((), [held]) == [held]
 
@@ -368,6 +376,51 @@ def test_the_log_of_the_sdk_is_silent_unless_asked_for_and_has_no_secrets(world)
     _, loud = served(world, "--verbose")
     assert [line for line in loud if line.startswith("mcp")]
     assert not [line for line in loud if "hush" in line]
+
+
+_BAD_NOTIFIER = """
+import json, os, sys
+
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "initialize":
+        about = {"capabilities": {"tools": {}}, "serverInfo": {"name": "raw", "version": "1"}}
+        send(id=message["id"], result={"protocolVersion": "2025-11-25", **about})
+    elif message.get("method") == "tools/list":
+        level = "with the key " + os.environ["API_KEY"]
+        send(method="notifications/message", params={"level": level, "data": 1})
+        send(id=message["id"], result={"tools": []})
+    elif "id" in message:
+        send(id=message["id"], error={"code": -32601, "message": "no"})
+"""
+
+
+def test_an_invalid_notification_of_a_server_writes_no_value_of_it(world):
+    (world / "notifier.py").write_text(_BAD_NOTIFIER)
+    start = f"command = {json.dumps(sys.executable)}\nargs = ['{world / 'notifier.py'}']\n"
+    # So long that the SDK's text of the error has only parts of it.
+    configured(world, f"[mcp.raw]\n{start}env = {{ API_KEY = '{'hush' * 50}' }}\n")
+    _, quiet = served(world)
+    assert not [line for line in quiet if "notification" in line or "hush" in line]
+    _, loud = served(world, "--verbose")
+    assert [line for line in loud if line.startswith("client: WARNING: Failed to validate")]
+    assert not [line for line in loud if "hush" in line or "Traceback" in line]
+
+
+def test_each_logger_of_the_sdk_is_known():
+    import mcp
+
+    texts = [
+        path.read_text()
+        for path in Path(mcp.__file__).parent.rglob("*.py")
+        if path.name != "__main__.py"  # programs
+    ]
+    names = {name for text in texts for name in re.findall(r"getLogger\([\"'](\w+)", text)}
+    assert names
+    assert names <= {*SDK_LOGGERS}
 
 
 def test_a_slow_import_is_served_later_and_everything_else_meanwhile(world, write_plugin):

@@ -24,6 +24,7 @@ from satchel import (
     SatchelError,
     Settings,
     SseServer,
+    StdioServer,
     tool,
 )
 from satchel.mcp_servers import login_auth
@@ -157,6 +158,24 @@ def test_a_server_that_needs_a_login_says_so_and_is_not_asked_again(running, fol
         assert left_alone()
         asked = len(box.requests)
     assert len(box.requests) == asked
+
+
+def test_a_model_hears_of_all_servers_that_are_down(running, folder):
+    dead = StdioServer(command="no-such-command")
+    with satchel_of(folder, HttpServer(running().url)) as app:
+        app.register_mcp_server(dead, name="a")
+        assert echoed(app).text.endswith(
+            "not connected: server 'box' needs a login, server 'a' is restarting. Ask the user to "
+            "run: satchel mcp login box. Or try again later. Continue without it if you can."
+        )
+        for name in "bcd":
+            app.register_mcp_server(dead, name=name)
+        assert ", server 'b' is restarting, and 2 more. Ask the user" in echoed(app).text
+        app.remove_mcp_servers("box")
+        assert asyncio.run(app.session().call("echo", {})).text.endswith(
+            "not connected: server 'a' is restarting, server 'b' is restarting, server 'c' is "
+            "restarting, and 1 more. Try again later, or continue without it."
+        )
 
 
 def test_a_model_hears_that_the_server_needs_a_login(running, folder):

@@ -246,6 +246,19 @@ def test_a_call_that_fails_with_a_status_says_which(app, raw, status, headers, w
     assert called(app, "echo").text == f"the server 'raw' refused the call: {why}"
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream", "text/html"])
+def test_a_call_whose_response_cannot_be_read_may_have_been_done(app, raw, kind):
+    server = raw()
+    server.doing["tools/call"] = lambda it: it.answer(
+        200, b'data: {"jsonrpc": \n\n', {"content-type": kind}
+    )
+    app.register_mcp_server(HttpServer(server.url), name="raw", group="basic")
+    assert called(app, "echo").text == (
+        "the server 'raw' sent a response that cannot be read; the call may or may not have been "
+        "done; check before you try again"
+    )
+
+
 # ---- server-sent events --------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from described import PLAIN, described, satchel_of
 from satchel import (
     DefinitionError,
     HttpServer,
+    RemoteClient,
     Satchel,
     ServerOptions,
     Settings,
@@ -176,6 +177,7 @@ def test_the_group_of_a_server_can_be_active_from_the_start(app, plain):
         ({"max_calls": 0}, "max-calls must be"),
         ({"max_calls": 1.5}, "max-calls must be"),
         ({"active": "yes"}, "active must be"),
+        ({"protocol": "2024"}, "protocol must be"),
         ({"lazy": 1}, "lazy must be"),
         ({"prefix": 1}, "prefix must be"),
         ({"rename": {"a": 1}}, "rename must map"),
@@ -197,6 +199,7 @@ def test_a_table_has_a_key_for_each_option(tmp_path):
         "url": "https://example.org/mcp",
         "active": False,
         "startup-timeout": 90,
+        "protocol": "legacy",
         "lazy": True,
         "prefix": "x_",
         "rename": {"a": "b"},
@@ -211,6 +214,7 @@ def test_a_table_has_a_key_for_each_option(tmp_path):
     assert made == ServerOptions(
         active=False,
         startup_timeout=90,
+        protocol="legacy",
         lazy=True,
         prefix="x_",
         rename={"a": "b"},
@@ -222,6 +226,45 @@ def test_a_table_has_a_key_for_each_option(tmp_path):
     )
     with pytest.raises(DefinitionError, match="forward-headers must be a list"):
         user_server("box", {**table, "forward-headers": 3}, "", {})
+
+
+_ASKING = """
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from pydantic import BaseModel
+
+class Place(BaseModel):
+    city: str
+
+server = MCPServer("asking")
+
+@server.tool()
+async def roam(ctx: Context) -> str:
+    answer = await ctx.elicit("Where?", Place)
+    roots = (await ctx.session.list_roots()).roots
+    return f"{answer.data.city} {[str(root.uri) for root in roots]}"
+
+server.run()
+"""
+
+
+@pytest.mark.parametrize("stateless", [False, True])
+def test_a_server_of_the_older_protocol_may_ask_in_the_middle_of_a_call(tmp_path, stateless):
+    def on_elicit(server, params):
+        return {"action": "accept", "content": {"city": "Oslo"}}
+
+    (tmp_path / "asking.py").write_text(_ASKING)
+    server = StdioServer(command=sys.executable, args=(str(tmp_path / "asking.py"),))
+    client = RemoteClient(server, stateless=stateless)
+    settings = Settings(limits=Limits(mcp_connect=60), state_folder=str(tmp_path / "state"))
+    with Satchel(settings=settings, on_elicit=on_elicit) as app:
+        for name, options in (
+            ("new", ServerOptions(roots=("/srv",))),
+            ("old", ServerOptions(roots=("/srv",), protocol="legacy", prefix="old_")),
+        ):
+            app.register_mcp_server(client, name=name, options=options)
+        assert "no back-channel" in called(app, "roam").text
+        assert called(app, "old_roam").text == "Oslo ['file:///srv']"
 
 
 # ---- calls ----------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from satchel.cli.console import (
     console,
     log_to_stderr,
     remember_options,
-    silence_sdk,
 )
 from satchel.errors import SatchelError
 from satchel.formats.lock_file import LOCK_FILE
@@ -87,8 +86,6 @@ class Sources:
         """
         if run_code:
             log_to_stderr()
-        if servers:
-            silence_sdk()
         self.remember()
         began = time.monotonic()
         roots, project = self._roots(), self.project_here

@@ -214,20 +214,6 @@ def console() -> Iterator[Console]:
         yield Console(data)
 
 
-SDK_LOGGERS = ("mcp", "httpx2", "httpcore2", "uvicorn", "starlette", "sse_starlette")
-"""The loggers of the MCP SDK and of what it uses."""
-
-
-def silence_sdk() -> None:
-    """Keep the log of the MCP SDK off stderr, where Python writes warnings that no one handles."""
-    # Lazy: only commands that connect to servers have it.
-    import logging
-
-    for name in SDK_LOGGERS:
-        if not (log := logging.getLogger(name)).handlers:
-            log.addHandler(logging.NullHandler())
-
-
 def log_to_stderr() -> None:
     """Write Satchel's log to stderr, with the escape sequences of tool errors made visible."""
     # Lazy: only commands that run plugin code write a log.

@@ -32,8 +32,8 @@ def log_in(
     seconds: float,
 ) -> int:
     """Log in with the user's browser. Return the number of the server's tools."""
-    # Lazy: it loads what only a login needs.
-    from satchel.mcp_servers import browser_login
+    # Lazy: they load what only a login needs.
+    from satchel.mcp_servers import browser_login, server_pool
 
     def show(address: str) -> None:
         console.say(f"To log in to {name}, open this address in a browser:")
@@ -48,6 +48,7 @@ def log_in(
         read_line=sys.stdin.readline if can_paste else None,
     )
     limits = satchel.Limits()
+    server_pool.load_sdk()
     return asyncio.run(
         browser_login.log_in(name, server, folder, dialog, limits=limits, seconds=seconds)
     )

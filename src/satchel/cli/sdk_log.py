@@ -1,16 +1,23 @@
 """The log of the MCP SDK and its HTTP client: silent, or on stderr without secrets."""
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.console import SDK_LOGGERS
+from satchel.mcp_servers.server_pool import SDK_LOGGERS
 from satchel.runtime.redaction import redacted
 from satchel.text import visible
 
 if TYPE_CHECKING:
     import satchel
+
+
+class _WithoutTracebacks(logging.Formatter):
+    """Names errors by their type: their texts have parts of messages, perhaps of secrets."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
+        return str(ei[0].__name__) if ei[0] else ""
 
 
 class SdkLog(logging.Handler):
@@ -21,7 +28,7 @@ class SdkLog(logging.Handler):
 
     def __init__(self, *, verbose: bool) -> None:
         super().__init__()
-        self.setFormatter(logging.Formatter("%(name)s: %(levelname)s: %(message)s"))
+        self.setFormatter(_WithoutTracebacks("%(name)s: %(levelname)s: %(message)s"))
         self._verbose = verbose
         self._app: satchel.Satchel | None = None
         self._secrets: set[str] = set()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _LEFT_OUT = frozenset(
     {
         *("mcp-tool-held", "tool-name-held", "plugin-name-held", "code-held"),
+        *("mcp-too-many-tools", "mcp-too-many-skills"),
         *("mcp-server-invalid", "mcp-invalid", "source-missing", "choices-unknown"),
     }
 )

@@ -47,6 +47,9 @@ class OptionsTable(TableModel):
     startup_timeout: _Seconds = Field(
         None, description="Seconds that it may take to start or to be reached."
     )
+    protocol: Annotated[Literal["auto", "legacy"], Expected("must be auto or legacy, not {!r}")] = (
+        Field("auto", description="legacy: it is spoken to in the protocol up to 2025-11-25.")
+    )
     lazy: _Switch = Field(False, description="Whether its first call starts it.")
     prefix: _Text = Field("", description="Text in front of the names of its tools.")
     rename: _Names = Field({}, description="Other names, by the name of the tool.")

@@ -48,6 +48,19 @@ def is_connection_closed(problem: Any) -> bool:
     return bool(problem.code == CONNECTION_CLOSED and is_ours)
 
 
+_UNREADABLE = (
+    "Failed to parse JSON response: ",
+    "Failed to parse SSE message: ",
+    "Unexpected content type: ",
+)
+"""How the SDK's messages begin for a response that cannot be read."""
+
+
+def is_unreadable(problem: Any) -> bool:
+    """Return whether an `MCPError` means that a response came and could not be read."""
+    return bool(problem.message.startswith(_UNREADABLE))
+
+
 _NOT_THE_TRANSPORT = frozenset({401, 403, 407, 408, 425, 429, 451})
 """Statuses of 4xx that a server of the right transport sends, too."""
 

@@ -10,6 +10,7 @@ from satchel.mcp_servers.server_addresses import (
     WorkerServer,
 )
 from satchel.mcp_servers.server_connection import ProtocolMode, StartLimit
+from satchel.mcp_servers.server_options import ServerOptions
 from satchel.settings import Limits
 
 _LONGEST_START = 600.0
@@ -19,15 +20,15 @@ _LONGEST_START = 600.0
 class ConnectionPlan:
     """The protocol mode, the transport and the time limit of the next connection."""
 
-    def __init__(self, server: RemoteServer, limits: Limits, startup_timeout: float | None) -> None:
-        self._server = server
-        self.mode: ProtocolMode = "auto"
+    def __init__(self, server: RemoteServer, limits: Limits, options: ServerOptions) -> None:
+        self._server, self._options = server, options
+        self.mode: ProtocolMode = options.protocol
         self.transport: RemoteServer = server
         """How it is reached: over HTTP, or over SSE after it refused that."""
         self._refusal = ""
         """What it said to the newer transport."""
         self._late_starts = 0
-        self._seconds, self._setting = _first_limit(server, limits, startup_timeout)
+        self._seconds, self._setting = _first_limit(server, limits, options.startup_timeout)
 
     @property
     def start_limit(self) -> StartLimit:
@@ -52,7 +53,7 @@ class ConnectionPlan:
         """Plan the next attempt. Return why this one failed, `""` to try at once in another way."""
         # Some older servers never answer a request that they do not know.
         is_late = isinstance(problem, SatchelError)
-        self.mode = "legacy" if is_late and self.mode == "auto" else "auto"
+        self.mode = "legacy" if is_late and self.mode == "auto" else self._options.protocol
         why, server = reason(problem), self._server
         if self.transport is not server:
             # Neither works; what it said to the newer transport is more useful.

@@ -25,7 +25,7 @@ from satchel.mcp_servers.client_callbacks import (
     sdk_callbacks,
     send_answering,
 )
-from satchel.mcp_servers.connection_errors import is_connection_closed
+from satchel.mcp_servers.connection_errors import is_connection_closed, is_unreadable
 from satchel.mcp_servers.listed_skills import EXTENSION, SkillListing, list_skills
 from satchel.mcp_servers.resource_reader import read_resource
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
@@ -159,6 +159,11 @@ class ServerConnection:
             where = describe_server(self._server, self._name)
             if is_connection_closed(problem):
                 raise connection_lost(where) from None
+            if is_unreadable(problem):
+                raise ToolError(
+                    f"{where} sent a response that cannot be read; the call may or may not have "
+                    "been done; check before you try again"
+                ) from None
             message = shorten(one_line(problem.message), _MESSAGE_LENGTH)
             raise ToolError(f"{where} refused the call: {message}") from None
         except ValueError:  # pydantic's ValidationError, too

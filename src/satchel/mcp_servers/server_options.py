@@ -32,6 +32,11 @@ class ServerOptions:
     """
     startup_timeout: float | None = None
     """Seconds to start or connect; the limit `mcp_startup` or `mcp_connect` without it."""
+    protocol: Literal["auto", "legacy"] = "auto"
+    """`auto` uses the newest version of the protocol that it speaks, `legacy` at most 2025-11-25.
+
+    Only the older versions let a server ask something in the middle of a call.
+    """
     lazy: bool = False
     """Whether it is started at its first call; until then its pins say which tools it has."""
     prefix: str = ""

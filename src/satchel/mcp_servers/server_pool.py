@@ -33,7 +33,9 @@ _CLOSE_INTERVAL = 0.5
 """Seconds between closing one server and the next, unless it closes sooner."""
 
 
-_SDK_LOGGERS = ("mcp", "httpx2", "httpcore2")
+SDK_LOGGERS = ("mcp", "client", "httpx2", "httpcore2", "uvicorn", "starlette", "sse_starlette")
+"""The loggers of the MCP SDK, whose client session has the name `client`, and of what it uses."""
+
 _DEBOUNCE = 0.01
 """Seconds in which further changes join the first one."""
 
@@ -195,7 +197,7 @@ class ServerPool:
         `known` are the tools that it had when it was last connected. `refusal` is asked about
         calls of tools that are not as they are listed now.
         """
-        thread = self._thread = self._thread or EventLoopThread("satchel-mcp", _load_sdk)
+        thread = self._thread = self._thread or EventLoopThread("satchel-mcp", load_sdk)
         supervisor = ServerSupervisor(
             config,
             self._limits,
@@ -269,11 +271,11 @@ class ServerPool:
                 _log.exception("cannot publish a change of MCP servers")
 
 
-def _load_sdk() -> None:
-    """Import the SDK before any time limit starts: it takes a second or more."""
+def load_sdk() -> None:
+    """Import the SDK, before any time limit starts: it takes a second or more. Silence its log."""
     import mcp.client.streamable_http  # noqa: F401
 
-    for logger in map(logging.getLogger, _SDK_LOGGERS):
+    for logger in map(logging.getLogger, SDK_LOGGERS):
         if not logger.handlers:
             # A program without logging set up would have their warnings on its stderr.
             logger.addHandler(logging.NullHandler())

@@ -100,7 +100,7 @@ class ServerSupervisor:
         self._limits, self._on_news = limits, on_news
         self._callbacks, self._refusal = callbacks, refusal
         self._login = ServerLogin.of(name, server, folder)
-        self.plan = ConnectionPlan(server, limits, self._options.startup_timeout)
+        self.plan = ConnectionPlan(server, limits, self._options)
         most = self._options.max_calls
         self._slots: AbstractAsyncContextManager[None] = (
             asyncio.Semaphore(most) if most else nullcontext()

@@ -1,7 +1,7 @@
 """Find the tools that a session may call."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import Status
@@ -23,6 +23,8 @@ from satchel.tools import FunctionTool, Tool, ToolCall
 from satchel.tools.argument_reading import read_arguments
 
 _LONGEST_NAME = 80
+_MOST_SERVERS = 3
+"""Servers that are down and named one by one."""
 
 
 class ToolResolver:
@@ -144,25 +146,41 @@ def unknown_tool(name: str, guesses: Iterable[str], catalog: Catalog) -> str:
     another one's misspelt.
     """
     message = f"There is no tool {shorten(one_line(name), _LONGEST_NAME)!r}."
-    for plugin in catalog.all_plugins:
-        contribution = plugin.contribution
-        is_down = plugin.state is Status.REVOKED and contribution.keeps_groups
-        if is_down and not contribution.unusable:
-            server = plugin.name.partition(":")[2]
-            state = _server_state(server, plugin.diagnostics[0] if plugin.diagnostics else None)
-            return f"{message} It may be a tool of a server that is not connected: {state}"
+    outages = [
+        (plugin.name.partition(":")[2], next(iter(plugin.diagnostics), None))
+        for plugin in catalog.all_plugins
+        if plugin.state is Status.REVOKED
+        and plugin.contribution.keeps_groups
+        and not plugin.contribution.unusable
+    ]
+    if outages:
+        states = _server_states(outages)
+        return f"{message} It may be a tool of a server that is not connected: {states}"
     hint = ", ".join(guesses)
     return f"{message} Did you mean {hint}?" if hint else message
 
 
-def _server_state(server: str, outage: Diagnostic | None) -> str:
-    """Return the state of a server that is down, and what to do about it."""
-    advice = "Try again later, or continue without it."
-    if outage is not None and outage.code == "mcp-login-needed":
-        is_command = outage.fix.startswith("satchel ")
-        advice = f"Ask the user to {f'run: {outage.fix}' if is_command else 'log in'}"
-        advice += ". Continue without it if you can."
-    return f"server {server!r} {outage_text(outage.code if outage else '')}. {advice}"
+def _server_states(outages: Sequence[tuple[str, Diagnostic | None]]) -> str:
+    """Return the states of servers that are down, and what to do about them."""
+    named = sorted(outages, key=lambda outage: not _needs_login(outage[1]))[:_MOST_SERVERS]
+    states = [
+        f"server {server!r} {outage_text(outage.code if outage else '')}"
+        for server, outage in named
+    ]
+    if len(outages) > len(named):
+        states.append(f"and {len(outages) - len(named):,} more")
+    fixes = [outage.fix for _, outage in named if outage and _needs_login(outage)]
+    if not fixes:
+        return f"{', '.join(states)}. Try again later, or continue without it."
+    commands = ", ".join(fix for fix in fixes if fix.startswith("satchel "))
+    advice = f"Ask the user to {f'run: {commands}' if commands else 'log in'}"
+    if len(fixes) < len(outages):
+        advice += ". Or try again later"
+    return f"{', '.join(states)}. {advice}. Continue without it if you can."
+
+
+def _needs_login(outage: Diagnostic | None) -> bool:
+    return outage is not None and outage.code == "mcp-login-needed"
 
 
 def _why_unusable(name: str, catalog: Catalog) -> str:
@@ -178,7 +196,7 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
         server = entry.source.partition(":")[2]
         plugins = (item for item in catalog.all_plugins if item.name == entry.source)
         outages = [item for plugin in plugins for item in plugin.diagnostics]
-        state = _server_state(server, outages[0] if outages else None)
+        state = _server_states([(server, outages[0] if outages else None)])
         return f"Tool {name!r} cannot be used now: {state}"
     if entry is None or entry.state not in states or not entry.diagnostics:
         return ""

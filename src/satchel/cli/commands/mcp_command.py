@@ -12,7 +12,7 @@ from satchel.catalog.catalog_entries import SkillEntry, ToolEntry
 from satchel.cli.agreement import require_agreement
 from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
-from satchel.cli.console import Console, silence_sdk
+from satchel.cli.console import Console
 from satchel.cli.mcp_login import is_address, log_in, log_out, server_at
 from satchel.cli.rendering import table
 from satchel.cli.terminal import Terminal
@@ -273,7 +273,6 @@ def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
     item = _declared(name, sources)
     if item.data:
         make_folder(item.data)
-    silence_sdk()
     app = satchel.Satchel(
         settings=satchel.Settings(mcp_servers=False, ask_mcp_clients=True, state_folder=state)
     )
