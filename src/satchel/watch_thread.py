@@ -6,11 +6,12 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_changes import Change
     from satchel.sources.watcher import ChangeEvent
 
@@ -143,3 +144,22 @@ class Changes:
             self._has_news.clear()
             await self._has_news.wait()
         return self._waiting.popleft()
+
+
+@contextmanager
+def calling_on_catalog(
+    subscribe: Callable[[Callable[[Catalog], object]], Callable[[], None]],
+    function: Callable[[], None],
+) -> Iterator[None]:
+    """Call a function on this event loop after each new catalog."""
+    loop = asyncio.get_running_loop()
+
+    def on_catalog(_catalog: Catalog) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(function)
+
+    unsubscribe = subscribe(on_catalog)
+    try:
+        yield
+    finally:
+        unsubscribe()

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from satchel import Satchel
-from satchel.cli.commands.serve_command import _LateNews
+from satchel.cli.late_news import LateNews
 from satchel.cli.mcp_client_config import CLIENTS
 from satchel.cli.served_report import new_problems
 from satchel.mcp.served_selection import ServedSelection
@@ -231,7 +231,7 @@ def test_an_error_between_the_report_and_the_watch_is_written_once(tmp_path, wri
         reported = app.catalog
         (folder / "tools.py").write_text("from satchel import (\n")
         app.refresh()
-        news = _LateNews(app, reported, ServedSelection(), console)
+        news = LateNews(app, reported, console, ServedSelection())
         news.write()
         app.create_group("other", "Changes the catalog.")
         news.write()

@@ -116,6 +116,19 @@ def test_a_group_that_no_plugin_has_is_warned_of(run, here, file, started, write
     assert "gpu?" in said
 
 
+def test_what_it_cannot_run_is_named_at_the_start_and_when_it_breaks(start, here, write_plugin):
+    plugins = here / "plugins"
+    write_plugin(plugins, "good", tools="")
+    write_plugin(plugins, "bad", tools='raise RuntimeError("broken")')
+    options = ("--plugins", "plugins", "--redis", "memory://")
+    worker = start("worker", *options, SATCHEL_REMOTE_KEY=KEY)
+    assert "bad/tools.py:1: error[plugin-import-failed]" in worker.until("bad", "stderr")
+    assert worker.until("satchel doctor", "stderr").startswith("1 error")
+    worker.until("^ready: ", "stderr")
+    write_plugin(plugins, "good", tools="def (")
+    assert "good/tools.py:1:5: error[plugin-syntax]" in worker.until("good", "stderr")
+
+
 @pytest.mark.parametrize(
     ("line", "text"),
     [

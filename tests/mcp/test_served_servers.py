@@ -22,10 +22,10 @@ from satchel import Satchel, Settings, StdioServer, tool
 from satchel.cli.served_report import new_problems
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.mcp.mcp_server import SatchelServer, StartWait
-from satchel.mcp.notifier import calling_on_catalog
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_pool import SDK_LOGGERS
 from satchel.settings import Limits
+from satchel.watch_thread import calling_on_catalog
 
 OFFERING = str(Path(__file__).parent.parent / "mcp_servers" / "offering.py")
 PLAIN = str(Path(OFFERING).with_name("plain.py"))
@@ -518,7 +518,7 @@ def test_a_client_gets_the_instructions_of_a_server_that_came_before_it(
             # As on stdio, where they are made when the process starts.
             options = serving.server.create_initialization_options()
             serving.server.create_initialization_options = lambda *_, **__: options
-            with calling_on_catalog(app, has_news.set):
+            with calling_on_catalog(app.subscribe_catalogs, has_news.set):
                 (tmp_path / "go").touch()
                 while "box" not in app.catalog.groups or not app.catalog.groups["box"].notes:
                     await has_news.wait()

@@ -1,36 +1,20 @@
 """Send list-changed notifications to connected clients."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 
-from satchel.catalog.catalog import Catalog
 from satchel.mcp.served_client import ServedClient, events_between, send
 from satchel.mcp.view_cache import ClientView
 from satchel.satchel import Satchel
+from satchel.watch_thread import calling_on_catalog
 
 _PATIENCE = 5.0
 """Seconds to wait for a client that does not read; the newest state is sent after that."""
-
-
-@contextmanager
-def calling_on_catalog(app: Satchel, function: Callable[[], None]) -> Iterator[None]:
-    """Call a function on this event loop after each new catalog."""
-    loop = asyncio.get_running_loop()
-
-    def on_catalog(_catalog: Catalog) -> None:
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(function)
-
-    unsubscribe = app.subscribe_catalogs(on_catalog)
-    try:
-        yield
-    finally:
-        unsubscribe()
 
 
 class Notifier:
@@ -88,7 +72,7 @@ class Notifier:
     async def lifespan(self, _server: Server[Any]) -> AsyncIterator[None]:
         """Notify clients while a server runs; several may run at once."""
         self._runs += 1
-        with calling_on_catalog(self._app, self._compare):
+        with calling_on_catalog(self._app.subscribe_catalogs, self._compare):
             try:
                 yield
             finally:

@@ -14,13 +14,13 @@ from mcp.shared.subscriptions import ToolsListChanged
 
 from satchel.mcp.call_handler import run_call
 from satchel.mcp.changing_server import UNCACHED, ChangingServer
-from satchel.mcp.notifier import calling_on_catalog
 from satchel.mcp.result_encoding import encode_result
 from satchel.mcp.served_client import connection_of
 from satchel.mcp.tool_client import Context, ToolClient, is_stateless, returning_questions
 from satchel.satchel import Satchel
 from satchel.session.session import Session
 from satchel.tools import ToolCall
+from satchel.watch_thread import calling_on_catalog
 
 
 class SessionServer:
@@ -50,7 +50,7 @@ class SessionServer:
 
     @asynccontextmanager
     async def _lifespan(self, _server: Server[Any]) -> AsyncIterator[None]:
-        with calling_on_catalog(self._app, self._compare):
+        with calling_on_catalog(self._app.subscribe_catalogs, self._compare):
             try:
                 yield
             finally:

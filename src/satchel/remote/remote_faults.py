@@ -37,7 +37,8 @@ class RemoteFaults:
         self._report(
             "remote-no-worker",
             f"no worker runs {call.name} of version {call.plugin_digest[:12]}",
-            "Start a worker with the same files, key and name as this host, or reload the host.",
+            "Start a worker with the same files, key and name as this host, and read what it"
+            " prints; or reload the host.",
         )
 
     def other_key(self, call: ToolCall) -> None:

@@ -12,6 +12,7 @@ import click
 
 from satchel.cli.base_command import Sources, SourcesCommand, as_options, repeatable
 from satchel.cli.console import Console
+from satchel.cli.late_news import LateNews
 from satchel.cli.mcp_client_config import (
     CLIENTS,
     TOKEN_VARIABLE,
@@ -20,9 +21,9 @@ from satchel.cli.mcp_client_config import (
     to_connect,
     to_start,
 )
-from satchel.cli.rendering import diagnostic_line, summary
+from satchel.cli.rendering import summary
 from satchel.cli.sdk_log import SdkLog
-from satchel.cli.served_report import hidden_groups, new_problems, served_report
+from satchel.cli.served_report import served_report
 from satchel.cli.signal_handling import run_until_stopped
 from satchel.errors import SatchelError
 from satchel.garbage_collection import paused_collector
@@ -32,7 +33,6 @@ from satchel.mcp.bearer_tokens import BearerTokens
 from satchel.mcp.sdk_check import require_sdk
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import is_nested
-from satchel.reports.doctor_cases import known_problems
 
 if TYPE_CHECKING:
     import satchel
@@ -254,7 +254,7 @@ def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) ->
     stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
     wait = StartWait.from_now()
     server = partial(SatchelServer, app, selection, single=True, start_wait=wait)
-    news = _LateNews(app, reported, selection, console)
+    news = LateNews(app, reported, console, selection)
     _run(app, lambda: serve_stdio(server(), stdin, stdout), news)
 
 
@@ -299,7 +299,7 @@ def _serve_http(
                 ready=lambda: console.say(f"serving at {address.url}, press Ctrl-C to stop"),
             )
 
-        _run(app, serve, _LateNews(app, reported, selection, console))
+        _run(app, serve, LateNews(app, reported, console, selection))
 
 
 def _parse_address(where: str, token_file: str | None) -> Address:
@@ -315,7 +315,7 @@ def _parse_address(where: str, token_file: str | None) -> Address:
 
 
 def _run(
-    app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]], news: "_LateNews"
+    app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]], news: LateNews
 ) -> None:
     """Serve and watch until the client disconnects, or until SIGINT or SIGTERM."""
 
@@ -328,44 +328,3 @@ def _run(
                 following.cancel()
 
     run_until_stopped(serve_and_watch())
-
-
-class _LateNews:
-    """Writes what is not served since the report to stderr, each once while it stays."""
-
-    def __init__(
-        self,
-        app: "satchel.Satchel",
-        reported: "satchel.Catalog",
-        selection: ServedSelection,
-        console: Console,
-    ) -> None:
-        self._app, self._selection, self._console = app, selection, console
-        self._catalog = reported
-        self._problems = known_problems({}, reported)
-        self._groups = set(hidden_groups(reported, selection))
-
-    async def follow(self) -> None:
-        """Write the news of each catalog, until it is cancelled."""
-        from satchel.mcp.notifier import calling_on_catalog  # lazy: it loads the SDK
-
-        has_news = asyncio.Event()
-        with calling_on_catalog(self._app, has_news.set):
-            while True:
-                await asyncio.to_thread(self.write)
-                await has_news.wait()
-                has_news.clear()
-
-    def write(self) -> None:
-        """Write the news of the newest catalog."""
-        catalog = self._app.catalog
-        if catalog is self._catalog:
-            return
-        before, self._catalog = self._problems, catalog
-        self._problems = known_problems(before, catalog)
-        for item in new_problems(before, catalog.diagnostics):
-            self._console.say(diagnostic_line(item))
-        for name, line in hidden_groups(catalog, self._selection).items():
-            if name not in self._groups:
-                self._groups.add(name)
-                self._console.say(line)

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import Sources, SourcesCommand, activates_groups
+from satchel.cli.base_command import Sources, SourcesCommand, repeatable
 from satchel.cli.console import Console
+from satchel.cli.late_news import LateNews
+from satchel.cli.rendering import diagnostic_line, summary
+from satchel.cli.served_report import new_problems
 from satchel.cli.signal_handling import run_until_stopped
 from satchel.errors import DefinitionError, SatchelError, install_hint
 from satchel.names import near_misses
@@ -33,12 +36,12 @@ _KEY = "SATCHEL_REMOTE_KEY"
 @click.option(
     "--concurrency", type=click.IntRange(1), help="Calls of a plugin at once; without it 10."
 )
-@activates_groups
+@repeatable("--group", "groups", "NAME", "Run only the tools of this group.")
 def command(console: Console, *, sources: Sources, **options: Any) -> None:
     """Run the tools of plugins for hosts elsewhere, until Ctrl-C.
 
-    With --group, only the tools of these groups. What no option says is taken from [worker] in
-    your satchel.toml. Needs `pip install '.[remote]'` in a clone of Satchel.
+    What no option says is taken from [worker] in your satchel.toml. Needs
+    `pip install '.[remote]'` in a clone of Satchel. What cannot be run is written to stderr.
     """
     try:
         from satchel.remote import ToolWorker
@@ -47,6 +50,11 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
         raise SatchelError(message, fix=install_hint("remote")) from problem
     table = _table({"redis": options.pop("url"), **options})
     app = sources.open(run_code=True, is_unhurried=True, limits=table.limits)
+    catalog = app.catalog
+    for item in new_problems((), catalog.diagnostics):
+        console.say(diagnostic_line(item))
+    summary(catalog, console, names_missing=False)
+    news = LateNews(app, catalog, console)
     logging.getLogger("docket").setLevel(logging.ERROR)  # it repeats that redis is away
     worker = ToolWorker(
         app,
@@ -60,11 +68,12 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
     )
 
     async def run() -> None:
-        announcing = asyncio.create_task(announce())
+        tasks = [asyncio.create_task(announce()), asyncio.create_task(news.follow())]
         try:
             await worker.run()
         finally:
-            announcing.cancel()
+            for task in tasks:
+                task.cancel()
 
     async def announce() -> None:
         await worker.ready.wait()

@@ -1,0 +1,60 @@
+"""Write the problems that appear while a command runs to stderr."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from satchel.cli.console import Console
+from satchel.cli.rendering import diagnostic_line
+from satchel.cli.served_report import hidden_groups, new_problems
+from satchel.mcp.served_selection import ServedSelection
+from satchel.reports.doctor_cases import known_problems
+from satchel.watch_thread import calling_on_catalog
+
+if TYPE_CHECKING:
+    from satchel.catalog.catalog import Catalog
+    from satchel.satchel import Satchel
+
+
+class LateNews:
+    """Writes the problems since a catalog to stderr, each once while it stays.
+
+    With a selection, also the groups that are not served.
+    """
+
+    def __init__(
+        self,
+        app: "Satchel",
+        reported: "Catalog",
+        console: Console,
+        selection: ServedSelection | None = None,
+    ) -> None:
+        self._app, self._selection, self._console = app, selection, console
+        self._catalog = reported
+        self._problems = known_problems({}, reported)
+        self._groups = set(self._hidden_groups())
+
+    async def follow(self) -> None:
+        """Write the news of each catalog, until it is cancelled."""
+        has_news = asyncio.Event()
+        with calling_on_catalog(self._app.subscribe_catalogs, has_news.set):
+            while True:
+                await asyncio.to_thread(self.write)
+                await has_news.wait()
+                has_news.clear()
+
+    def write(self) -> None:
+        """Write the news of the newest catalog."""
+        catalog = self._app.catalog
+        if catalog is self._catalog:
+            return
+        before, self._catalog = self._problems, catalog
+        self._problems = known_problems(before, catalog)
+        for item in new_problems(before, catalog.diagnostics):
+            self._console.say(diagnostic_line(item))
+        for name, line in self._hidden_groups().items():
+            if name not in self._groups:
+                self._groups.add(name)
+                self._console.say(line)
+
+    def _hidden_groups(self) -> dict[str, str]:
+        return hidden_groups(self._catalog, self._selection) if self._selection else {}
