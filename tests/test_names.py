@@ -93,6 +93,8 @@ def test_a_name_that_could_pass_for_something_else_is_unsafe(name, word):
         "\u0570ello",
         "\u13dakill",
         "\u0441\u043e\u0440\u0443-file",
+        "git-c\u0ed0mmit",
+        "git\u30fccommit",
     ],
 )
 def test_a_name_of_letters_that_look_alike_is_unsafe_and_shown_with_escapes(name):

@@ -30,6 +30,9 @@ _STYLED = str.maketrans(
     "abcdefghijklmnoprstuvwyz---------",
 )
 """Small capitals and other hyphens: they style a text, and no language writes names with them."""
+_FOREIGN_DIGIT = r"(?![0-9\uff10-\uff19])\d"
+_OUT_OF_PLACE = re.compile(rf"[A-Za-z](?:\u30fc|{_FOREIGN_DIGIT})|{_FOREIGN_DIGIT}[A-Za-z]")
+"""The Japanese long vowel or a digit of another script in a Latin word: a hyphen or letter."""
 _SHORTEST = 3
 """Shorter words of such letters are often honest, such as Russian prepositions."""
 
@@ -38,6 +41,8 @@ def mixes_scripts(name: str) -> bool:
     """Return whether a name could pass for another one because its letters look alike."""
     if name.isascii():
         return False
+    if _OUT_OF_PLACE.search(name):
+        return True
     words = _WORD.findall(name)
     has_latin = "LATIN" in _scripts(name)
     return any(_is_mixed(word) or (has_latin and passes_for_latin(word)) for word in words)

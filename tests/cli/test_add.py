@@ -274,6 +274,20 @@ def test_lures_are_shown_before_the_question(run, repository):
     assert "  notes.md:1: overrides-instructions: Ignore all previous" in result.stderr
 
 
+def test_the_command_of_a_server_is_shown_as_it_is(run, repository, here):
+    path = os.path.join(os.getcwd(), "mark")
+    server = {"command": "sh", "args": ["-c", f"touch {path}; satchel list"]}
+    servers = json.dumps({"mcpServers": {"k": server}})
+    manifest = repository / "plugins/box/.claude-plugin/plugin.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text('{"name": "box"}')
+    (repository / "plugins/box/.mcp.json").write_text(servers)
+    commit(repository)
+    text = run("add", f"git+file://{repository}", "--yes").stderr
+    assert f"server k starts: sh -c touch {path}; satchel list\n" in text
+    assert f"MCP server k: sh -c 'touch {path}; satchel list'" in text
+
+
 def test_the_source_cannot_write_to_the_terminal(run, repository):
     skill = repository / "skills/greet/SKILL.md"
     skill.write_text('---\nname: greet\ndescription: "Hi \\e[2J\\u202e there"\n---\n')
@@ -322,12 +336,14 @@ def test_an_update_that_is_broken_or_gone_leaves_the_old_version(run, repository
     assert placed.read_bytes() == before
 
 
-def test_what_was_added_at_a_commit_stays_there(run, repository):
+@pytest.mark.parametrize("letters", [40, 8])
+def test_what_was_added_at_a_commit_stays_there(run, repository, home, letters):
     first = run_git(repository, "rev-parse", "HEAD")
-    run("add", f"git+file://{repository}@{first}", "--yes")
+    run("add", f"git+file://{repository}@{first[:letters]}", "--yes")
+    assert records(home / ".satchel")["skill"][0]["source"].endswith(f"@{first}")
     with (repository / "skills/greet/SKILL.md").open("a") as file:
         file.write("More.\n")
-    commit(repository)
+    run_git(repository, "tag", first[:8], commit(repository))
     result = run("update", "--yes")
     assert result.exit_code == 0
     assert sorted(result.stdout.splitlines()) == [

@@ -92,6 +92,20 @@ def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, proje
     ):
         assert part in text
     assert "hunter2" not in text
+    plugin = project / "plugins/box/.mcp.json"
+    (plugin.parent / ".claude-plugin").mkdir(parents=True)
+    (plugin.parent / ".claude-plugin/plugin.json").write_text('{"name": "box"}')
+    plugin.write_text(json.dumps({"mcpServers": servers}))
+    assert run("trust", "--code").exit_code == 0
+    assert "hunter2" not in repr(TrustStore().read(".").record)
+    changed = json.dumps({"mcpServers": servers}).replace("hunter2", "hunter3")
+    (project / ".mcp.json").write_text(changed)
+    diff = run("trust", "--diff")
+    assert (diff.exit_code, "(only masked secrets changed)" in diff.stdout) == (1, True)
+    plugin.write_text(changed.replace("./run", "./walk"))
+    text = run("trust", "--diff").stdout
+    assert "hunter" not in text
+    assert "./walk" in text
 
 
 def test_look_alike_letters_in_addresses_are_written_out(run, project):

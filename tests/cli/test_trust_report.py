@@ -57,5 +57,5 @@ def test_all_code_is_shown_with_what_hides_in_it():
     units = unit(x="one\n\u200btwo", y="")
     assert code_lines(units) == [
         *("=== a: x", "  one", "  \\u200btwo"),
-        *("=== a: y", "  (not shown: it is empty, no text, or a .env file)"),
+        *("=== a: y", "  (not shown: it is empty, no text, or may hold secrets)"),
     ]

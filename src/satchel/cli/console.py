@@ -184,10 +184,13 @@ class Console:
             if value:
                 self.out(f"  {label:13} {one_line(value)}")
 
-    def say(self, text: str) -> None:
-        """Write a message to stderr; on a terminal it is wrapped, and its severity is coloured."""
+    def say(self, text: str, *, as_is: bool = False) -> None:
+        """Write a message to stderr; on a terminal it is wrapped, and its severity is coloured.
+
+        `as_is` keeps the paths and commands of a text from outside.
+        """
         try:
-            complain(self.completed(text))
+            complain(text if as_is else self.completed(text))
         except OSError:  # the reader has gone
             _discard(sys.stderr)
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from satchel.cli.agreement import require_agreement
 from satchel.cli.trust_report import shown_text
 from satchel.errors import SatchelError
-from satchel.reports.server_text import declaration_text
 from satchel.reports.short_texts import count
 from satchel.settings import MIB, Limits
 from satchel.sources.code_units import LISTING, CodeUnit, plugin_unit
@@ -24,6 +23,7 @@ from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.project_inventory import servers_of_plugin
 from satchel.sources.search_roots import RootKind, search_root
+from satchel.sources.server_text import declaration_text
 
 if TYPE_CHECKING:
     from satchel.cli.terminal import Terminal
@@ -88,7 +88,7 @@ def require_consent(lines: Sequence[str], terminal: Terminal, *, agrees: bool) -
         return
     terminal.say(f"{count(len(lines), 'thing')} to trust:")
     for line in lines:
-        terminal.say(f"  {shown_text(line)}")
+        terminal.say(f"  {shown_text(line)}", as_is=True)
     require_agreement(terminal, "Install and run this?", yes=agrees)
 
 

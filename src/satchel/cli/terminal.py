@@ -29,10 +29,10 @@ class Terminal:
         """Whether a question can be asked."""
         return not self._no_input and sys.stdin is not None and sys.stdin.isatty()
 
-    def say(self, text: str) -> None:
-        """Write a message."""
+    def say(self, text: str, *, as_is: bool = False) -> None:
+        """Write a message; `as_is` keeps its paths and commands."""
         self._end_drawing()
-        self._console.say(visible(text))
+        self._console.say(visible(text), as_is=as_is)
 
     def answer(self, question: str, *, secret: bool) -> str:
         """Ask a question and return the answer. Raises `KeyboardInterrupt` on Ctrl-C."""

@@ -13,9 +13,9 @@ from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
 from satchel.errors import SatchelError
 from satchel.mixed_scripts import mixes_scripts
-from satchel.reports.server_text import declaration_text, masked_value
 from satchel.reports.short_texts import count, short_path
 from satchel.setup.source_records import AddedFolder
+from satchel.sources.server_text import declaration_text, masked_value
 from satchel.text import replace_hidden
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from satchel.sources.project_inventory import ProjectInventory
 
 _NO_FILE = "/dev/null"
+_NO_TEXT = "(the change cannot be shown as text)"
 _OTHERS = re.compile(r"[^\0-\x7f]")
 
 
@@ -142,7 +143,7 @@ def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     """Return all code, each file after its path; one that is no text, or secret, is named."""
     lines: list[str] = []
     for path, file in _files(units):
-        text = file.text.splitlines() or ["(not shown: it is empty, no text, or a .env file)"]
+        text = file.text.splitlines() or ["(not shown: it is empty, no text, or may hold secrets)"]
         lines += [f"=== {path}", *(f"  {line}" for line in text)]
     return [shown_line(line) for line in lines]
 
@@ -168,4 +169,5 @@ def _file_diff(path: str, before: CodeFile | None, after: CodeFile | None) -> li
     changes = list(unified_diff(old, new, *names, lineterm=""))
     if changes:
         return changes
-    return [f"--- {names[0]}", f"+++ {names[1]}", "(the change cannot be shown as text)"]
+    reason = "(only masked secrets changed)" if old and new else _NO_TEXT
+    return [f"--- {names[0]}", f"+++ {names[1]}", reason]

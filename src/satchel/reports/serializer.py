@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from satchel.reports.server_text import server_text
 from satchel.reports.short_texts import state_of
+from satchel.sources.server_text import server_text
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
@@ -214,7 +214,7 @@ def server_json(name: str, server: "ServerConfig") -> Json:
     return {
         "name": name,
         "transport": server.server.transport,
-        "where": server_text(server),
+        "where": server_text(server.origin.reached),
         "plugin": server.owner or None,
         **_pick(server, "path", "pin"),
     }

@@ -35,6 +35,7 @@ from satchel.sources.open_folder import read_inside
 from satchel.sources.projects import SERVERS_FILE
 from satchel.sources.secret_files import leads_to_secret
 from satchel.sources.selection import SELECTION_FILE
+from satchel.sources.server_text import masked_value
 
 if TYPE_CHECKING:
     from satchel.formats.mcp_json import McpServerManifest
@@ -295,7 +296,7 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
     if stamp.is_settled() and not with_text:
         return CodeFile(_known_digest(path, root, stamp))
     data = _bytes(path, root)
-    if not with_text or leads_to_secret(path, project):
+    if not with_text or _declares(path) or leads_to_secret(path, project):
         return CodeFile(digest_of(data))
     return CodeFile(digest_of(data), _text(data))
 
@@ -324,12 +325,20 @@ def _read(path: str, root: str) -> CodeFile | None:
 
 
 def _code_file(file: UnitFile, *, with_text: bool) -> CodeFile:
-    return CodeFile(file.digest, _text(file.data) if with_text and file.data else "")
+    data = file.data if with_text and not _declares(file.name) else None
+    return CodeFile(file.digest, _text(data) if data else "")
+
+
+def _declares(path: str) -> bool:
+    """Return whether a file declares servers: those are shown, without their secrets."""
+    return os.path.basename(path) in _OWN_FILES
 
 
 def _definition(value: object) -> CodeFile:
+    """Return the digest of a definition with its secrets, and its text without them."""
     text = json.dumps(value, indent=1, sort_keys=True, default=_plain)
-    return CodeFile(digest_of(text.encode()), text)
+    shown = json.dumps(masked_value("", json.loads(text)), indent=1)
+    return CodeFile(digest_of(text.encode()), shown)
 
 
 def _plain(value: object) -> object:

@@ -89,7 +89,7 @@ class _Adder:
         scan = LureScan(self.terminal)
         for unit in units:
             for line in unit_lines(unit, source.folder, scan):
-                self.console.say(line)
+                self.console.say(line, as_is=True)
         kinds = [unit.kind for unit in units]
         parts = [count(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
         question = f"Add {' and '.join(parts)} to {self.folder.shown}?"

@@ -90,13 +90,13 @@ class _Updater:
                     return 0
                 self.console.say(source_line(source))
                 for line in unit_lines(unit, source.folder, LureScan(self.terminal)):
-                    self.console.say(line)
+                    self.console.say(line, as_is=True)
                 if now != record.digest:
                     self.console.say(
                         "  it was changed here since it was added; these changes would be lost"
                     )
                 for line in diff_lines(target, new):
-                    self.console.say(line)
+                    self.console.say(line, as_is=True)
             require_agreement(self.terminal, f"Replace {title}?", yes=self.agrees and not is_other)
             UnitPlacer(console=self.console, folder=self.folder).place(unit, source)
         except NotAgreedError as refusal:

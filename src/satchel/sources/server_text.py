@@ -4,10 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from shlex import join
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from satchel.mcp_servers.server_options import ServerConfig
+from typing import Any
 
 _MASK = "***"
 _SENSITIVE = r"[\w.-]*(?:key|token|secret|passw|pwd|credential|auth|cookie)[\w.-]*"
@@ -39,9 +36,12 @@ _ADDRESS = re.compile(r"https?://[\w.~:/?#@&=%+,${}-]+")
 _SHOWN_FIRST = frozenset({"command", "args", "url"})
 
 
-def server_text(config: "ServerConfig") -> str:
-    """Return the command with its arguments, or the URL, as declared; secrets are masked."""
-    command, args, _, url = json.loads(config.origin.reached)
+def server_text(reached: str) -> str:
+    """Return the command with its arguments, or the URL, as declared; secrets are masked.
+
+    `reached` is that of a `ServerOrigin`.
+    """
+    command, args, _, url = json.loads(reached)
     texts = [url] if url else [command, *(args or ())]
     return " ".join(text if text.split() == [text] else f'"{text}"' for text in _masked(texts))
 
@@ -87,7 +87,8 @@ def masked_value(name: str, value: Any) -> Any:
         case Mapping():
             return {key: masked_value(key, item) for key, item in value.items()}
         case list() | tuple():
-            return [masked_value(name, item) for item in value]
+            masked = (masked_value(name, item) for item in value)
+            return list(_masked_words(map(str, value)) if name == "args" else masked)
         case str() if re.fullmatch(_SENSITIVE, name, re.IGNORECASE):
             return _value(value)
         case str():
