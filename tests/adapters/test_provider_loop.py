@@ -171,10 +171,15 @@ def test_a_text_that_was_cut_off_is_logged(session, caplog):
 
 
 @pytest.mark.parametrize(
-    ("ends", "reason"), [([], "the stream ended early"), (["length"], "length")]
+    ("arguments", "ends", "reason"),
+    [
+        ("", [], "the stream ended early"),
+        ('{"a": 1, "b"', [], "the stream ended early"),
+        ('{"a": 1, "b": 1}', ["length"], "length"),
+    ],
 )
-def test_a_streamed_call_that_was_cut_off_is_not_run(session, ends, reason):
-    call = add_call(0, "a", '{"a": 1, "b": 1}')
+def test_a_streamed_call_that_was_cut_off_is_not_run(session, arguments, ends, reason):
+    call = add_call(0, "a", arguments)
     first = pieces(call, *(given({}, finish_reason) for finish_reason in ends))
     messages = list(ASKED)
     client = Streaming(first, pieces(piece("done"), END))
@@ -182,6 +187,13 @@ def test_a_streamed_call_that_was_cut_off_is_not_run(session, ends, reason):
     assert [item.error_code for item in items if isinstance(item, ToolResult)] == ["cut_off"]
     assert items[-1] == "done"
     assert f"cut off ({reason})" in messages[2]["content"]
+
+
+def test_a_whole_streamed_call_is_run_though_the_server_gives_no_reason(session):
+    messages = list(ASKED)
+    client = Streaming(pieces(add_call(0, "a", '{"a": 1, "b": 1}')), pieces(piece("done")))
+    items = asyncio.run(collect(stream_openai(client, session, messages, model="m")))
+    assert [item.text for item in items if isinstance(item, ToolResult)] == ["2"]
 
 
 class AnthropicStream:

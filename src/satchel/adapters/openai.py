@@ -4,6 +4,7 @@
 until it makes no more. Nothing of OpenAI is imported: the client is yours.
 """
 
+import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
@@ -92,7 +93,10 @@ class OpenAILoop(ProviderLoop):
                     yield text
         if calls:
             message["tool_calls"] = [call for _, call in calls]
-        yield ModelAnswer(message, stop_reason or STREAM_ENDED)
+        # Some servers never give a reason; then whole arguments show that nothing is missing.
+        if stop_reason is None and not (calls and all(_is_whole(call) for _, call in calls)):
+            stop_reason = STREAM_ENDED
+        yield ModelAnswer(message, stop_reason)
 
     def _prompted(self, prompt: str) -> dict[str, Any]:
         system = joined(self._system, prompt)
@@ -107,6 +111,13 @@ class OpenAILoop(ProviderLoop):
 
     def _text(self, message: Message) -> str:
         return str(message.get("content") or message.get("refusal") or "")
+
+
+def _is_whole(call: Message) -> bool:
+    try:
+        return isinstance(json.loads(call["function"]["arguments"]), dict)
+    except (KeyError, TypeError, ValueError):
+        return False
 
 
 def _add(whole: Message, delta: Message) -> None:
