@@ -170,7 +170,8 @@ def test_a_schema_that_takes_forever_is_given_up(load):
     )
     (problem,) = load(limits=Limits(hook=0.1), tools=source).diagnostics
     assert problem.code == "plugin-tool-invalid"
-    assert problem.message == "making the schemas of its tools took longer than 0.1 s (limit hook)"
+    # It waits, so not the limit for the processor ends it, but twelve times that on the clock.
+    assert problem.message == "making the schemas of its tools took longer than 1.2 s (limit hook)"
     assert problem.fix.startswith("split a plugin of very many tools")
 
 

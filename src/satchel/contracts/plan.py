@@ -1,7 +1,7 @@
 """A plan: the calls of one model message, and the result of validating them."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, overload
+from typing import Any, NamedTuple, Protocol, overload
 
 from satchel.lazy_dataclass import dataclass
 from satchel.tools import ToolCall
@@ -60,9 +60,11 @@ class Verdict:
     """The error of a check, corrector or normalizer; for developers only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
-    """A validated plan: the calls to run, and the verdicts on the others, in order."""
+class Validation(NamedTuple):
+    """A validated plan: the calls to run, and the verdicts on the others, in order.
+
+    Hosts unpack it: `plan, corrected, pruned, rejected = ...`.
+    """
 
     plan: tuple[ToolCall, ...]
     corrected: tuple[Verdict, ...] = ()
