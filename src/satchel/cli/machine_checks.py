@@ -124,7 +124,7 @@ def _inotify_limit() -> MachineCheck | None:
             instances = int(file.read())
     except (OSError, ValueError):
         return None
-    message = f"{watches:,} folders in {instances:,} watches"
+    message = f"{watches:,} folders can be watched, by {instances:,} watches"
     if watches >= _FEWEST_WATCHES:
         return MachineCheck(name="inotify", severity=Severity.INFO, message=message)
     command = "sudo sysctl fs.inotify.max_user_watches=524288"

@@ -120,22 +120,17 @@ def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
     """Return the form of the skill listing, and names of `[skills] first` that nothing has."""
     from satchel.catalog.entry_filter import unmatched_patterns
 
-    session = app.session()
-    listing, name = session.step().skill_listing, "skill listing"
-    checks = [
-        MachineCheck(
-            name=name,
-            severity=Severity.INFO,
-            message=report.removeprefix(f"{name}: "),
-            is_ok=listing.described == listing.total and listing.cut_at is None,
-        )
-        for report in filter(None, [listing_report(session)])
-    ]
-    unmatched = unmatched_patterns(app.catalog.first_skills, app.catalog)
-    messages = [f"[skills] first in satchel.toml: {problem}" for problem in unmatched]
-    return checks + [
-        MachineCheck(name=name, severity=Severity.WARNING, message=it) for it in messages
-    ]
+    session, name = app.session(), "skill listing"
+    listing = session.step().skill_listing
+    checks: list[MachineCheck] = []
+    if report := listing_report(session):
+        message = report.removeprefix(f"{name}: ")
+        is_ok = listing.described == listing.total and listing.cut_at is None
+        checks.append(MachineCheck(name=name, severity=Severity.INFO, message=message, is_ok=is_ok))
+    for problem in unmatched_patterns(app.catalog.first_skills, app.catalog):
+        message = f"[skills] first in satchel.toml: {problem}"
+        checks.append(MachineCheck(name=name, severity=Severity.WARNING, message=message))
+    return checks
 
 
 # ---- text --------------------------------------------------------------------------------------
