@@ -287,11 +287,11 @@ def _checked(tools: Iterable[ToolDefinition], limits: Limits) -> tuple[ToolDefin
     return tuple(checked)
 
 
-def _tool_names(given: Iterable[str]) -> tuple[str, ...]:
+def _tool_names(value: Iterable[str]) -> tuple[str, ...]:
     """Normalize a single name or an iterable of names. Raises `DefinitionError`."""
-    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    names = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
     if not all(isinstance(name, str) for name in names):
-        raise DefinitionError(f"names of tools must be strings, not {given!r}")
+        raise DefinitionError(f"names of tools must be strings, not {value!r}")
     return names
 
 

@@ -50,9 +50,9 @@ class RemoteRunner(Runner):
             raise DefinitionError(f"otherwise is {otherwise!r}", fix=fix)
         limits = dict(limits or {})
         sizes = {"queue": queue, **{f"the limit of {group!r}": limits[group] for group in limits}}
-        for what, number in sizes.items():
+        for label, number in sizes.items():
             if number < 1:
-                raise DefinitionError(f"{what} is {number}", fix="choose 1 or more")
+                raise DefinitionError(f"{label} is {number}", fix="choose 1 or more")
         self._url, self._key, self._keys = checked_url(url), checked_key(key), RemoteKeys(name)
         self._wait, self._policy = wait, RoutingPolicy(otherwise, queue, limits)
         self._faults = RemoteFaults(name)

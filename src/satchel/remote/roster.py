@@ -76,8 +76,8 @@ class Roster:
     async def crew(self, redis: Any, digest: str) -> Crew:
         """Return who runs a version: workers with our key, and others."""
         alive = await self._alive(redis, self._keys.workers(digest))
-        ours = [said for item in alive if self._marked(said := item.rpartition(":")[0]) == item]
-        places = sum(int(said.rpartition(":")[2]) for said in ours)
+        ours = [entry for item in alive if self._marked(entry := item.rpartition(":")[0]) == item]
+        places = sum(int(entry.rpartition(":")[2]) for entry in ours)
         return Crew(places, len(alive) - len(ours))
 
     async def beat_of_host(self, redis: Any, host: str, digest: str) -> None:
@@ -111,8 +111,8 @@ class Roster:
             return None
         return PublishedCatalog(**open_sealed(self._key, CATALOG, message))
 
-    def _marked(self, said: str) -> str:
-        return f"{said}:{mark_of(self._key, said)}"
+    def _marked(self, entry: str) -> str:
+        return f"{entry}:{mark_of(self._key, entry)}"
 
     async def _sign(self, redis: Any, key: str, member: str) -> None:
         now = await self.clock.ask(redis)

@@ -322,15 +322,15 @@ async def _listen(queue: Docket) -> None:
         await channel.get_message(timeout=BEAT)
 
 
-def _context(given: Mapping[str, Any], call: ToolCall) -> ToolContext:
+def _context(sent: Mapping[str, Any], call: ToolCall) -> ToolContext:
     return ToolContext(
-        state=dict(given["state"]),
-        metadata=MappingProxyType(dict(given["metadata"])),
-        preapproved=tuple(given["preapproved"]),
-        agent_id=str(given["agent_id"]),
-        run_id=str(given["run_id"]),
-        iteration=given["iteration"],
-        call_id=str(given["call_id"]),
+        state=dict(sent["state"]),
+        metadata=MappingProxyType(dict(sent["metadata"])),
+        preapproved=tuple(sent["preapproved"]),
+        agent_id=str(sent["agent_id"]),
+        run_id=str(sent["run_id"]),
+        iteration=sent["iteration"],
+        call_id=str(sent["call_id"]),
         tool=call.name,
     )
 
