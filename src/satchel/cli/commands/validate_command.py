@@ -31,6 +31,7 @@ _FILES = frozenset(
 )
 
 
+_DEPTH = Limits().find_depth
 _MOST_NAMES = 400
 """Characters of the names of what was not checked."""
 
@@ -79,11 +80,22 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     if unlisted := sorted({relative(path) for checked in checks for path in checked.unlisted}):
         names = shorten(", ".join(unlisted), _MOST_NAMES)
         console.say(one_line(f"not checked, since the marketplace does not list it: {names}"))
+    if too_deep := [skill for path in paths for skill in _too_deep(path, skills)]:
+        number, limit = count(len(too_deep), "skill"), f"limit find_depth, {_DEPTH}"
+        names = shorten(", ".join(map(relative, too_deep)), _MOST_NAMES)
+        console.say(one_line(f"{number} too deep to be loaded from here ({limit}): {names}"))
     units = _units(checks, plugins.values())
     console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
     if not all(map(os.path.lexists, paths)):
         return 2  # wrong usage, as in the other commands
     return 1 if has_error(findings) else 0
+
+
+def _too_deep(path: str, skills: Iterable[str]) -> list[str]:
+    """Return the skills that a source with this path is not searched for."""
+    root = os.path.join(os.path.abspath(path), "")
+    below = [skill for skill in skills if skill.startswith(root)]
+    return [it for it in below if it.removeprefix(root).count(os.sep) >= _DEPTH]
 
 
 def _inactive_groups(plugins: Iterable[PluginFinding]) -> Iterable[str]:
