@@ -284,7 +284,7 @@ def test_the_command_of_a_server_is_shown_as_it_is(run, repository, here):
     (repository / "plugins/box/.mcp.json").write_text(servers)
     commit(repository)
     text = run("add", f"git+file://{repository}", "--yes").stderr
-    assert f"server k starts: sh -c touch {path}; satchel list\n" in text
+    assert f"server k starts: sh -c 'touch {path}; satchel list'\n" in text
     assert f"MCP server k: sh -c 'touch {path}; satchel list'" in text
 
 
