@@ -260,6 +260,20 @@ def test_a_corrupt_record_is_said_and_can_be_replaced(run, project):
     assert run("call", "echo", "text=a").exit_code == 0
 
 
+def test_a_script_reads_what_holds_and_what_is_requested(run, project):
+    result = run("trust", "--json")
+    value = json.loads(result.stdout)
+    assert (result.exit_code, value["level"], value["code"]) == (3, "none", {})
+    requested = value["requested"]
+    assert requested["skills"] == ["hello"]
+    assert requested["servers"]["box"] == "box-server --key '${TOKEN}'"
+    assert requested["variables"] == ["KEY", "TOKEN"]
+    value = json.loads(run("trust", "--json", "--code").stdout)
+    assert (value["level"], value["code"]) == ("code", requested["code"])
+    result = run("trust", "--json")
+    assert (result.exit_code, json.loads(result.stdout)) == (3, value)
+
+
 def test_an_option_trusts_for_one_command(run, project, was_run):
     assert "hello" in run("list", "skills", "--trust", "data").stdout
     assert not was_run()
