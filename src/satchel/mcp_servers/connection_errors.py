@@ -23,6 +23,10 @@ class HeldProgramError(SatchelError):
         self.diagnostic = diagnostic
 
 
+class SlowStartError(SatchelError):
+    """A server did not answer in the time that it may take to start."""
+
+
 GONE = "disconnected"
 _CLOSED = "Connection closed"
 """The SDK's message for every request that was open when the connection closed."""

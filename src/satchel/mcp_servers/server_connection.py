@@ -25,7 +25,11 @@ from satchel.mcp_servers.client_callbacks import (
     sdk_callbacks,
     send_answering,
 )
-from satchel.mcp_servers.connection_errors import is_connection_closed, is_unreadable
+from satchel.mcp_servers.connection_errors import (
+    SlowStartError,
+    is_connection_closed,
+    is_unreadable,
+)
 from satchel.mcp_servers.listed_skills import EXTENSION, SkillListing, list_skills
 from satchel.mcp_servers.resource_reader import read_resource
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
@@ -34,7 +38,7 @@ from satchel.mcp_servers.server_instructions import with_instructions
 from satchel.mcp_servers.server_offers import list_offers
 from satchel.mcp_servers.server_transports import HEADERS_META, StderrBuffer, open_transport
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, with_skills
-from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools, timeout_error
+from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
@@ -62,7 +66,7 @@ class StartLimit:
     @property
     def error(self) -> SatchelError:
         """Return the error for a server that takes longer."""
-        return timeout_error("did not respond", self.seconds, self.setting)
+        return SlowStartError(f"did not respond within {self.seconds:g} s ({self.setting})")
 
 
 _CLOSE_LIMIT = 5.0
