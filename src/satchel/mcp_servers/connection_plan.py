@@ -49,6 +49,10 @@ class ConnectionPlan:
         """Connect in this mode from now on."""
         self.mode, self._late_starts = mode, 0
 
+    def allow_questions(self) -> None:
+        """Connect in the older protocol from now on, in which a server can ask during a call."""
+        self.mode = "legacy"
+
     def switch_transport(self, problem: BaseException) -> bool:
         """Use SSE for the next attempt if the server refused HTTP. Return whether it did."""
         server = self.transport

@@ -19,6 +19,9 @@ from satchel.mcp_servers.call_outcome import (
     truncate_blocks,
 )
 from satchel.mcp_servers.client_callbacks import (
+    ELICIT,
+    ROOTS,
+    SAMPLE,
     Caller,
     ClientCallbacks,
     RunningCallers,
@@ -26,8 +29,12 @@ from satchel.mcp_servers.client_callbacks import (
     send_answering,
 )
 from satchel.mcp_servers.connection_errors import (
+    CannotAskError,
+    SessionExpiredError,
     SlowStartError,
     is_connection_closed,
+    is_expired,
+    is_unable_to_ask,
     is_unreadable,
 )
 from satchel.mcp_servers.listed_skills import EXTENSION, SkillListing, list_skills
@@ -161,6 +168,14 @@ class ServerConnection:
                 )
         except MCPError as problem:
             where = describe_server(self._server, self._name)
+            if is_expired(problem):
+                raise SessionExpiredError(f"{where} ended the session; try again") from None
+            if self._could_ask(problem):
+                raise CannotAskError(
+                    f"{where} had to ask something in the middle of the call, and could not. It is "
+                    "connected in another way now, in which it can. What it did before may have "
+                    "been done; check, and call it again"
+                ) from None
             if is_connection_closed(problem):
                 raise connection_lost(where) from None
             if is_unreadable(problem):
@@ -172,6 +187,11 @@ class ServerConnection:
             raise ToolError(f"{where} refused the call: {message}") from None
         except ValueError:  # pydantic's ValidationError, too
             raise invalid from None
+
+    def _could_ask(self, problem: Any) -> bool:
+        """Return whether a server with a question could ask it in the older protocol."""
+        can_answer = any(map(self._callbacks.can, (ELICIT, SAMPLE, ROOTS)))
+        return self.mode == "auto" and can_answer and is_unable_to_ask(problem)
 
     async def read(self, uri: str) -> bytes | None:
         """Return the content of a resource, or `None` for an invalid response.

@@ -16,7 +16,9 @@ from satchel.mcp_servers.backoff import Backoff
 from satchel.mcp_servers.client_callbacks import ClientCallbacks
 from satchel.mcp_servers.connection_errors import (
     GONE,
+    CannotAskError,
     HeldProgramError,
+    SessionExpiredError,
     down_diagnostic,
     first_error,
     reason,
@@ -71,7 +73,7 @@ class Phase(Enum):
     LAZY = "lazy"
     """Its first call starts it."""
     STARTING = "starting"
-    """Its first connection is made; calls wait for that."""
+    """A connection is made that calls wait for: the first, or in place of one that we ended."""
     UP = "up"
     """It is connected, and its tools are listed."""
     DOWN = "down"
@@ -124,7 +126,7 @@ class ServerSupervisor:
         self._must_list = asyncio.Event()
         """Set if its tools may have changed, or the connection may have ended."""
         self.settled = threading.Event()
-        """Set unless the first connection is still being made."""
+        """Set once the first connection succeeded or failed, and for a lazy server."""
         self._phase, self._phase_changed = Phase.STARTING, asyncio.Event()
         is_lazy = self._options.lazy and bool(pinned)
         if is_lazy:
@@ -198,7 +200,7 @@ class ServerSupervisor:
 
     async def _serve(self) -> None:
         """Keep one connection, and list the tools whenever they may have changed."""
-        self._has_ended, why = False, GONE
+        self._has_ended = False
         self._stderr = self._new_stderr()
         async with self._connected(
             on_change=self._must_list.set,
@@ -208,18 +210,21 @@ class ServerSupervisor:
         ) as connection:
             self._opened(connection)
             try:
-                while not self._has_ended:
+                while True:
                     snapshot = await self._listed(connection)
                     # Only now: its tools may differ from those that were approved.
                     self._connection = connection
                     self._publish(snapshot)
                     await self._until_stale()
+                    if self._has_ended:
+                        break
             except BaseException as problem:
-                why = reason(problem)
-                raise
-            finally:
                 self._connection = None
-                self._withdraw(why)
+                self._withdraw(reason(problem))
+                raise
+            self._connection = None
+            if self._phase is Phase.UP:  # otherwise calls wait for the next connection
+                self._withdraw(GONE)
 
     async def _poll(self) -> None:
         """List the tools now and then, and keep no connection in between."""
@@ -322,7 +327,16 @@ class ServerSupervisor:
                     self._enter(Phase.STARTING)
                 await self._until(Phase.UP, Phase.DOWN, Phase.ENDED)
                 await self._require_approved(tool)
-                result = await self._with_connection(send)
+                try:
+                    result = await self._with_connection(send)
+                except CannotAskError:
+                    self.plan.allow_questions()
+                    await self._reconnect()
+                    raise
+                except SessionExpiredError:
+                    await self._reconnect()
+                    await self._require_approved(tool)
+                    result = await self._with_connection(send)
         except ToolError:
             # Its tools may have changed, or the session may be gone.
             self._cancelled_calls = 0
@@ -339,6 +353,16 @@ class ServerSupervisor:
             raise
         self._cancelled_calls = 0
         return result
+
+    async def _reconnect(self) -> None:
+        """End the connection, and wait for the next one, as all calls do meanwhile."""
+        if self._connection is not None:
+            self._connection = None
+            self._enter(Phase.STARTING)
+            self._end_connection()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.mcp_connect):
+                await self._until(Phase.UP, Phase.ENDED)
 
     async def read(self, skill: ListedSkill, file: SkillFile) -> ServedFile:
         """Read a file of a skill, on the task's event loop. Raises `ToolError`."""
