@@ -176,6 +176,9 @@ def _server(name: str, entry: _Entry, unit: int) -> McpServerManifest:
         fields |= {**_oauth(entry), "or_sse": kind in {None, "remote"}}
     else:
         raise _InvalidServerError("neither a command nor a URL of a known type")
+    # A word of our own: no client has one.
+    if entry.values.get("protocol") in {"auto", "legacy"}:
+        fields["protocol"] = entry.take(str, "protocol")
     server = McpServerManifest(
         name=name, of_claude=True, **fields, **_tool_choice(entry), **_time_limits(entry, unit)
     )
