@@ -12,7 +12,7 @@ from satchel.catalog.name_conflicts import (
     resolve_tools,
     unshadowed,
 )
-from satchel.diagnostics import Severity
+from satchel.diagnostics import Severity, Where, make_diagnostic
 from satchel.sources.search_roots import Precedence
 
 
@@ -74,6 +74,9 @@ def test_a_name_of_another_alphabet_yields_to_the_one_that_it_reads_like():
     (forged,) = (entry for entry in resolved if entry.source == "forged")
     assert "\\u0441" in forged.diagnostics[-1].message
     assert winners(resolve_skills(entries[:1])) == {entries[0].name: "forged"}
+    # What is not served hides no name.
+    off = [entries[0], replace(entries[1], state=Status.DISABLED)]
+    assert winners(resolve_skills(off)) == {entries[0].name: "forged"}
 
 
 def test_in_one_scope_the_first_in_rank_wins():
@@ -119,10 +122,51 @@ def test_a_broken_copy_in_a_hidden_folder_does_not_matter_while_the_visible_one_
     assert (served.state, mirror.state) == (Status.OK, Status.SHADOWED)
     (problem,) = mirror.diagnostics
     assert (problem.code, problem.severity) == ("skill-mirrored", Severity.INFO)
-    mirror.finding.problems = ()
+    mirror.finding.problems = ("why",)
     assert unshadowed(mirror).state is Status.FAILED
+    assert unshadowed(mirror).diagnostics == ("why",)
     for other in ([], [in_folder(False, key="one", source="t")]):
         assert resolve_skills([*other, broken])[-1].state is Status.FAILED
+
+
+def test_only_a_broken_copy_in_a_hidden_folder_is_a_mirror():
+    visible = in_folder(False, key="one")
+    broken = replace(in_folder(False, key="two", state=Status.FAILED), manifest=None)
+    assert resolve_skills([visible, broken])[-1].state is Status.FAILED
+    hidden = [
+        in_folder(True, key="one"),
+        replace(in_folder(True, key="two", state=Status.FAILED), manifest=None),
+    ]
+    assert resolve_skills(hidden)[-1].state is Status.FAILED
+
+
+def test_the_message_of_a_broken_copy_says_why_it_cannot_be_read():
+    reason = make_diagnostic("skill-unreadable", Where("x"), "the first reason", "")
+    other = make_diagnostic("skill-unreadable", Where("x"), "another one", "")
+    broken = in_folder(True, key="two", state=Status.FAILED)
+    broken = replace(broken, manifest=None, diagnostics=(reason, other))
+    _, mirror = resolve_skills([in_folder(False, key="one"), broken])
+    assert mirror.diagnostics[0].message.endswith("the first reason")
+
+
+@pytest.mark.parametrize(
+    ("codes", "state"),
+    [((), Status.OK), (("last-good",), Status.STALE), (("provider-failed",), Status.STALE)],
+)
+def test_an_entry_without_its_conflict_is_as_it_was(codes, state):
+    problems = tuple(make_diagnostic(code, Where("x"), "why", "") for code in codes)
+    manifest = SimpleNamespace(is_for_model=True)
+    entries = [
+        skill(source="first"),
+        replace(
+            skill(source="second", rank=(1,), digest="other", state=state),
+            manifest=manifest,
+            diagnostics=problems,
+        ),
+    ]
+    loser = next(entry for entry in resolve_skills(entries) if entry.source == "second")
+    assert loser.state is Status.SHADOWED
+    assert unshadowed(loser) == entries[1]
 
 
 @pytest.mark.parametrize(

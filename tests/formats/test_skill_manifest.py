@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -5,8 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from satchel.diagnostics import Severity, strictly
-from satchel.formats.skill_manifest import SkillManifest, read_skill
+from satchel.diagnostics import Severity, Where, strictly
+from satchel.formats.packed_text import Compressed, packed
+from satchel.formats.skill_manifest import SkillManifest, read_listed_skill, read_skill
 from satchel.settings import Limits
 
 AWKWARD = Path(__file__).parents[1] / "data" / "skills"
@@ -478,3 +480,69 @@ def test_the_fields_are_immutable_at_any_depth():
             fields["more"] = 1
     assert skill.metadata["a"]["b"] == ("c",)
     assert skill.fields["metadata"]["a"]["b"] == ("c",)
+
+
+RESTORED = ["", "license: MIT", "allowed-tools: Read\ncompatibility: x", "metadata: {a: {b: [c]}}"]
+
+
+@pytest.mark.parametrize("line", RESTORED)
+def test_a_saved_manifest_is_restored_whole(line):
+    skill = with_field(line).value
+    restored = SkillManifest.restored(
+        skill.name,
+        skill.description,
+        skill.rest,
+        Compressed(packed(skill, "body")),
+        is_for_model=skill.is_for_model,
+    )
+    assert restored.rest == skill.rest  # before anything of it was read
+    assert restored.allowed_tools == skill.allowed_tools
+    assert restored == skill
+    assert restored.rest == skill.rest
+
+
+def test_what_is_saved_of_a_manifest_repeats_no_field():
+    fields, other = json.loads(with_field("license: MIT\ncompatibility: x").value.rest)
+    assert fields["license"] == "MIT"
+    assert other.keys() == {"allowed_tools", "metadata"}
+
+
+def test_a_manifest_has_no_other_attributes():
+    skill = with_field("license: MIT").value
+    restored = SkillManifest.restored(
+        "pdf", "Reads PDF.", skill.rest, Compressed(packed(skill, "body")), is_for_model=True
+    )
+    for item in (skill, restored):
+        for name in ("other", "_other"):
+            with pytest.raises(AttributeError, match=name):
+                getattr(item, name)
+
+
+def test_what_a_server_lists_is_read_without_a_body_and_without_lines():
+    listed = {"name": "maps", "description": "Draws maps.", "lisense": "MIT", "note": "\x85\u2028"}
+    reading = read_listed_skill(listed, "pdf", "server/pdf", Limits())
+    assert (reading.value.name, reading.value.body) == ("maps", "")
+    assert {item.code for item in reading.diagnostics} >= {
+        "skill-name-folder",
+        "skill-field-unknown",
+    }
+    assert {item.where for item in reading.diagnostics} == {Where("server/pdf")}
+    refused = read_listed_skill({"name": "maps"}, "maps", "server/maps", Limits())
+    assert refused.value is None
+    assert [item.code for item in refused.diagnostics] == ["skill-description-missing"]
+
+
+def test_a_text_of_exactly_the_longest_length_is_fine(codes):
+    limits = Limits(description_shown=12)
+    exact = "name: pdf\ndescription: 123456789012\ncompatibility: " + "c" * 500
+    assert codes(read(exact, limits=limits)) == []
+    longer = exact.replace("123456789012", "1234567890123") + "c"
+    assert codes(read(longer, limits=limits)) == [
+        "skill-description-long",
+        "skill-compatibility-long",
+    ]
+
+
+def test_fields_of_other_clients_are_reported_in_simple_files_too(codes):
+    assert codes(with_field("license: MIT")) == []
+    assert codes(with_field("hooks: run")) == ["skill-field-foreign"]

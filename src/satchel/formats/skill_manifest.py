@@ -106,7 +106,7 @@ class SkillManifest:
 
         def __getattr__(self, name: str) -> Any:
             """Read the rest of a restored manifest."""
-            if name.startswith("_") or "_rest" not in self.__dict__:
+            if name not in ("fields", *_LAZY_FIELDS) or "_rest" not in self.__dict__:
                 raise AttributeError(name)
             fields, other = json.loads(self._rest)
             values = {key: fields.get(key) for key in _LAZY_FIELDS} | other
