@@ -1,7 +1,8 @@
 """Read the YAML of usual front matter, many times faster than a YAML parser.
 
-It is `key: value` lines, with block scalars, and with lists and mappings of one level. Everything
-else is left to `yaml_reader`; whatever this module reads, that module reads in the same way.
+It is `key: value` lines, with block scalars, and with lists and mappings of a few levels.
+Everything else is left to `yaml_reader`; whatever this module reads, that module reads in the same
+way.
 """
 
 import re
@@ -9,7 +10,7 @@ import re
 from satchel.formats.yaml_builder import NULLS, KeyPath, YamlValue
 from satchel.text import rare_characters
 
-SIMPLE_DEPTH = 2
+SIMPLE_DEPTH = 6
 """The levels of the deepest value that is read here."""
 
 _SCALAR = re.compile(
@@ -20,14 +21,19 @@ _SCALAR = re.compile(
 """,
     re.VERBOSE,
 ).pattern
+_MEMBER = r"""(?: "[^"\\]*" | '[^']*' | [A-Za-z0-9_] (?: [\w./()*\ -]* [\w./()*-] )? )"""
 _ENTRY = re.compile(
     rf"""
-    ([A-Za-z0-9_][A-Za-z0-9_-]{{0,99}}) :         # the key
-    (?: [ ]+ (?: {_SCALAR} | ([|>]-?) ) )? [ ]*    # the last one is the head of a block
+    ([A-Za-z0-9_][A-Za-z0-9_-]{{0,99}}) :          # the key
+    (?: [ ]+ (?: {_SCALAR}
+               | ([|>]-?)                          # the head of a block
+               | \[ [ ]* ({_MEMBER} (?: [ ]*,[ ]* {_MEMBER} )*) [ ]* \]
+    )   )?  [ ]*
     """,
     re.VERBOSE,
 )
-_ITEM = re.compile(rf"- [ ]+ (?: {_SCALAR} ) [ ]*", re.VERBOSE)
+_ITEM = re.compile(rf"(?: {_SCALAR} ) [ ]*", re.VERBOSE)
+_MEMBERS = re.compile(_MEMBER, re.VERBOSE)
 _FOLD = re.compile(r"\n(\n*)")
 
 
@@ -63,78 +69,93 @@ class _SimpleReader:
         self.at = 0
         self.found: dict[KeyPath, int] = {}
 
-    def entries(self) -> dict[str, YamlValue]:
+    def entries(self, path: KeyPath = (), indent: int = 0) -> dict[str, YamlValue]:
+        """Read a mapping whose keys all begin in one column."""
+        if len(path) > SIMPLE_DEPTH - 2:  # A list in it is one level deeper.
+            raise _NotSimpleError
         values: dict[str, YamlValue] = {}
-        lines, first_line, found = self.lines, self.first_line, self.found
-        count, match, at = len(lines), _ENTRY.fullmatch, 0
-        while at < count:
-            line = lines[at]
-            entry = match(line) if line else None
-            at += 1
+        lines, match, margin = self.lines, _ENTRY.fullmatch, " " * indent
+        while self.at < len(lines):
+            line = lines[self.at]
+            is_inside = line.startswith(margin)
+            entry = match(line, indent) if is_inside else None
             if entry is None:
-                if _is_content(line):
+                if not _is_content(line):
+                    self.at += 1
+                    continue
+                if is_inside:
                     raise _NotSimpleError
-                continue
-            key, double, single, plain, block = entry.groups()
-            if key in values:
-                raise _NotSimpleError
-            found[key,] = first_line + at - 1
-            if block is not None or double is plain is single:  # all are `None`
-                self.at = at
-                values[key] = self._inner(key) if block is None else self._block(block)
-                at = self.at
-            else:
-                values[key] = _scalar(double, single, plain)
-        return values
-
-    def _next(self) -> str | None:
-        """Go to the next line that is not blank and no comment, and return it."""
-        while self.at < len(self.lines):
-            line = self.lines[self.at]
+                break
+            key, double, single, plain, block, members = entry.groups()
+            self._note((*path, key))
             self.at += 1
-            if _is_content(line):
-                return line
-        return None
+            if plain is not None:
+                values[key] = _plain(plain)
+            elif block is not None:
+                values[key] = self._block(block, margin)
+            elif members is not None:
+                values[key] = self._members(members, (*path, key))
+            elif double is single:  # both are `None`
+                values[key] = self._inner((*path, key), indent)
+            else:
+                values[key] = _quoted(double, single)
+        return values
 
     def _note(self, path: KeyPath) -> None:
         if path in self.found:
             raise _NotSimpleError
-        self.found[path] = self.first_line + self.at - 1
+        self.found[path] = self.first_line + self.at
 
-    def _inner(self, key: str) -> YamlValue:
+    def _inner(self, path: KeyPath, indent: int) -> YamlValue:
         """Read the list or mapping below a key without a value."""
-        items: list[YamlValue] = []
-        values: dict[str, YamlValue] = {}
-        indent = None
-        while True:
-            start, line = self.at, self._next()
-            if line is None:
-                break
-            text = line.lstrip(" ")
-            is_item = text.startswith("- ")
-            if line is text and not is_item:
-                self.at = start
-                break
-            if indent is None:
-                indent = len(line) - len(text)
-            part = (_ITEM if is_item else _ENTRY).fullmatch(text)
-            if part is None or line[:indent].strip(" ") or len(line) - len(text) != indent:
-                raise _NotSimpleError
-            if is_item:
-                self._note((key, str(len(items))))
-                items.append(_scalar(*part.groups()))
-            else:
-                name, *scalar, block = part.groups()
-                self._note((key, name))
-                if block is not None:
-                    raise _NotSimpleError
-                values[name] = _scalar(*scalar)
-        if items and values:
-            raise _NotSimpleError
-        return items or values or None
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            if _is_content(line):
+                column = len(line) - len(line.lstrip(" "))
+                if column >= indent and line.startswith("- ", column):
+                    return self._items(path, column)
+                return self.entries(path, column) if column > indent else None
+            self.at += 1
+        return None
 
-    def _block(self, style: str) -> str:
+    def _items(self, path: KeyPath, indent: int) -> list[YamlValue]:
+        """Read a list whose items all begin in one column."""
+        items: list[YamlValue] = []
+        lines, mark = self.lines, " " * indent + "- "
+        while self.at < len(lines):
+            line = lines[self.at]
+            if line.startswith(mark):
+                place = (*path, str(len(items)))
+                self._note(place)
+                content = line[len(mark) :].lstrip(" ")
+                if _ENTRY.fullmatch(content):  # a mapping that begins on this line
+                    column = len(line) - len(content)
+                    lines[self.at] = " " * column + content
+                    items.append(self.entries(place, column))
+                    continue
+                item = _ITEM.fullmatch(content)
+                if item is None:
+                    raise _NotSimpleError
+                double, single, plain = item.groups()
+                items.append(_quoted(double, single) if plain is None else _plain(plain))
+            elif _is_content(line):
+                break
+            self.at += 1
+        return items
+
+    def _members(self, members: str, path: KeyPath) -> list[YamlValue]:
+        """Read a list on one line."""
+        texts = _MEMBERS.findall(members)
+        for number in range(len(texts)):
+            self.found[*path, str(number)] = self.found[path]
+        return [
+            text[1:-1] if text[0] in "\"'" else None if text in NULLS else text for text in texts
+        ]
+
+    def _block(self, style: str, above: str) -> str:
         """Read a block scalar; its lines begin in one column, those of a literal one or later."""
+        if above:
+            raise _NotSimpleError
         first = self.lines[self.at] if self.at < len(self.lines) else ""
         margin = first[: len(first) - len(first.lstrip(" "))]
         content = []
@@ -163,13 +184,16 @@ def _is_content(line: str) -> bool:
     return line.lstrip(" ")[:1] not in {"", "#"}
 
 
-def _scalar(double: str | None, single: str | None, plain: str | None) -> str | None:
-    """Return the value of an entry or item on its own line."""
-    if single is not None:
-        return single.replace("''", "'")
-    if plain is not None:
-        text = plain.rstrip(" ")
-        if ": " in text or " #" in text or text[-1] == ":":
-            raise _NotSimpleError
-        return None if text in NULLS else text
-    return double
+def _quoted(double: str | None, single: str | None) -> str | None:
+    return double if single is None else single.replace("''", "'")
+
+
+def _plain(text: str) -> str | None:
+    """Return the value of a plain scalar on its own line."""
+    text = text.rstrip(" ")
+    # Two steps, because finding one character is many times faster.
+    if ":" in text and (": " in text or text[-1] == ":"):
+        raise _NotSimpleError
+    if "#" in text and " #" in text:
+        raise _NotSimpleError
+    return None if text in NULLS else text

@@ -169,12 +169,13 @@ def _list(folder: str) -> _Listing:
             names = sorted(entry.name for entry in entries if entry.name[0] != "~")
     except OSError:
         names = []
-    infos = [os.path.join(folder, name) for name in names if name.endswith(".dist-info")]
+    names_by_info = {
+        os.path.join(folder, name): _name_of(name) for name in names if name.endswith(".dist-info")
+    }
     findings: list[DistributionFinding] = []
     diagnostics: list[Diagnostic] = []
     is_quiet = time.time() - stamp.modified / 1e9 > _LONGEST_INSTALLATION
-    installing = [] if is_quiet else [info for info in infos if _is_installing(info)]
-    names_by_info = {info: _name_of(info) for info in infos}
+    installing = [] if is_quiet else list(filter(_is_installing, names_by_info))
     complete = list(_newest(names_by_info.keys() - installing, names_by_info))
     skills = owners(shipped_skills(folder, names), complete, recorded_files)
     for info in complete:

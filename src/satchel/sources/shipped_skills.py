@@ -64,7 +64,8 @@ def owners(
     """
     unowned = list(shipped)
     folders: dict[str, tuple[str, ...]] = {}
-    for info in sorted(infos, key=lambda info: not _is_likely(info, unowned)):
+    starts = [item.prefix.lstrip("_").lower() for item in unowned]
+    for info in sorted(infos, key=lambda info: not _is_likely(info, starts)):
         if not unowned:
             break
         files = recorded(info)
@@ -75,7 +76,7 @@ def owners(
     return folders
 
 
-def _is_likely(info: str, shipped: Iterable[ShippedSkills]) -> bool:
-    """Return whether a distribution has the name of one of the packages."""
+def _is_likely(info: str, starts: Iterable[str]) -> bool:
+    """Return whether a distribution has the name of a package, of which `starts` are the paths."""
     name = os.path.basename(info).partition("-")[0].lower()
-    return any(item.prefix.lstrip("_").lower().startswith(name) for item in shipped)
+    return any(start.startswith(name) for start in starts)
