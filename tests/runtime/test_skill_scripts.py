@@ -9,6 +9,7 @@ import pytest
 
 from satchel.errors import ToolError
 from satchel.runtime import program_runner
+from satchel.runtime.child_process import STREAM_LIMIT
 from satchel.runtime.skill_scripts import LONGEST_ARGUMENTS, run_script, scripts_of
 
 
@@ -229,9 +230,11 @@ def test_cancelled_it_is_ended_and_the_cancellation_goes_on(write, tmp_path):
 
 
 def test_of_much_output_the_beginning_is_kept_up_to_the_limit(write):
-    path = write("a.py", "import sys\nprint('x' * 1000, end='')\nprint('y' * 10, file=sys.stderr)")
-    result = run(path, limit=100)
-    assert result["stdout"] == "x" * 100 + "\n[cut: 900 more bytes]"
+    path = write(
+        "a.py", "import sys\nprint('x' * 40_000, end='')\nprint('y' * 10, file=sys.stderr)"
+    )
+    result = run(path)
+    assert result["stdout"] == "x" * STREAM_LIMIT + f"\n[cut: {40_000 - STREAM_LIMIT} more bytes]"
     assert result["stderr"] == "y" * 10 + "\n"
 
 

@@ -615,3 +615,24 @@ def test_what_rules_do_is_logged_with_their_ids(caplog):
         "send was rejected by polite, short",
         "post was refused (KeyError: x)",
     ]
+
+
+def test_a_plan_that_is_interrupted_before_it_is_read_answers_refused_and_other_calls():
+    async def main():
+        app = Satchel()
+        rule = ToolInvariant(id="never", rule="Never.", check=lambda call, state, config: False)
+        hold(app, refused, invariants=[rule])
+        app.register_tool(free)
+        session = app.session()
+        plan = [ToolCall(name=name, id=name) for name in ("refused", "free")]
+        answers = session.execute_streaming(plan)
+        assert session.interrupt() == 2
+        return {plan[index].id: result.error_code async for index, result in answers}
+
+    def refused() -> str:
+        return "ran"
+
+    def free() -> str:
+        return "ran"
+
+    assert in_time(main()) == {"refused": "rejected", "free": "interrupted"}

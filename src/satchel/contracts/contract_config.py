@@ -15,13 +15,13 @@ _CONFIGURABLE = "configurable"
 class ResolvedConfig(dict[str, Any]):
     """A call's configuration with the resolved values of one contract."""
 
-    __slots__ = ("contract", "given")
+    __slots__ = ("contract", "unresolved")
 
     def __init__(
-        self, contract: ToolContract, given: Mapping[str, Any], values: Mapping[str, Any]
+        self, contract: ToolContract, unresolved: Mapping[str, Any], values: Mapping[str, Any]
     ) -> None:
-        super().__init__({**given, **values})
-        self.contract, self.given = contract, given
+        super().__init__({**unresolved, **values})
+        self.contract, self.unresolved = contract, unresolved
 
 
 def resolve_config(
@@ -34,7 +34,7 @@ def resolve_config(
     if isinstance(config, ResolvedConfig):
         if config.contract is contract:
             return config
-        config = config.given
+        config = config.unresolved
     config = _mapping(config)
     sources = (config, _mapping(config.get(_CONFIGURABLE)), _mapping(state.get(STATE_CONFIG)))
     values = {item.key: _value(contract, item, sources) for item in contract.config_params}

@@ -120,18 +120,13 @@ class AnswerMemory:
             del self._joinable[answer.key]
 
 
-def remembered(
-    memory: AnswerMemory, key: Hashable, tool: Tool, inner: Handler, call: ToolCall
+async def remembered(
+    memory: AnswerMemory, arguments: Hashable, tool: Tool, inner: Handler, call: ToolCall
 ) -> AsyncIterator[Item]:
     """Answer a call from memory, or run it for itself and for equal calls."""
-    return _remembered(memory, (id(tool), key), tool, inner, call)
-
-
-async def _remembered(
-    memory: AnswerMemory, key: Hashable, tool: Tool, inner: Handler, call: ToolCall
-) -> AsyncIterator[Item]:
     import asyncio
 
+    key = (id(tool), arguments)
     while (answer := memory.find(key)) is not None:
         result = answer.result
         if result is None:

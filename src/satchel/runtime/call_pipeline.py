@@ -139,8 +139,8 @@ class MiddlewareRun:
     def _prepared(self, call: ToolCall, tool: Tool) -> PreparedTool:
         """Return the tool of a call; one that the session does not have came from middleware."""
         owner = self._owner.prepared
-        found = self._scope.find(call.name)
-        return found or PreparedTool(tool=tool, limits=owner.limits, errors=owner.errors)
+        prepared = self._scope.find(call.name)
+        return prepared or PreparedTool(tool=tool, limits=owner.limits, errors=owner.errors)
 
     async def _start_in_background(self, call: ToolCall) -> AsyncIterator[Item]:
         scope, tool = self._scope, call.tool

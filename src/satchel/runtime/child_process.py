@@ -7,7 +7,7 @@ import codecs
 import errno
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
@@ -47,15 +47,14 @@ async def run_program(
     folder: str,
     seconds: float,
     *,
-    environment: Mapping[str, str] | None = None,
     limit: int = STREAM_LIMIT,
 ) -> dict[str, Any]:
     """Run a program, and end its whole process group: after its exit, a timeout or a cancellation.
 
-    `environment` is its whole environment; without one it gets harmless variables of the host.
-    `limit` bytes of each output stream are kept. Raises `ToolError` if it cannot be started.
+    It gets harmless environment variables of the host, and `limit` bytes of each output stream are
+    kept. Raises `ToolError` if it cannot be started.
     """
-    child = _Child(arguments, folder, _environment() if environment is None else environment, limit)
+    child = _Child(arguments, folder, limit)
     timed_out = False
     try:
         timed_out = not await _happens(child.exited, seconds)
@@ -102,9 +101,7 @@ class _Child:
     it. Here the program is known as soon as it runs, and one thread waits for its exit.
     """
 
-    def __init__(
-        self, arguments: Sequence[str], folder: str, environment: Mapping[str, str], limit: int
-    ) -> None:
+    def __init__(self, arguments: Sequence[str], folder: str, limit: int) -> None:
         import asyncio
 
         self._loop = asyncio.get_running_loop()
@@ -112,7 +109,7 @@ class _Child:
         self.silent = asyncio.Event()
         """Set when no process has the output open any more."""
         self.stdout, self.stderr = _Head(limit), _Head(limit)
-        self.process = _started(arguments, folder, environment)
+        self.process = _started(arguments, folder)
         Thread(target=self._reap, name="satchel-reaper", daemon=True).start()
         self._open: set[IO[bytes]] = set()
         self._listen(self.process.stdout, self.stdout)
@@ -160,9 +157,7 @@ class _Child:
             self.silent.set()
 
 
-def _started(
-    arguments: Sequence[str], folder: str, environment: Mapping[str, str]
-) -> "Popen[bytes]":
+def _started(arguments: Sequence[str], folder: str) -> "Popen[bytes]":
     from subprocess import DEVNULL, PIPE, Popen
 
     try:
@@ -173,7 +168,7 @@ def _started(
             stdout=PIPE,
             stderr=PIPE,
             cwd=folder,
-            env=environment,
+            env=_environment(),
             start_new_session=True,
         )
     except OSError as problem:

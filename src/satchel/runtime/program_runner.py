@@ -151,8 +151,8 @@ def find_sandbox() -> tuple[str, str]:
     except (OSError, subprocess.SubprocessError) as problem:
         return "", f"bubblewrap does not work here: {problem}"
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        return "", f"bubblewrap does not work here: {said[-1] if said else done.returncode}"
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        return "", f"bubblewrap does not work here: {lines[-1] if lines else done.returncode}"
     return path, ""
 
 
@@ -270,5 +270,5 @@ def _limited(program: Program, *more: str) -> list[str]:
     else:
         limits.append(f"ulimit -v {program.sandbox.memory // KIB}")
     # A lower limit of the host stays. The program replaces the shell.
-    script = "; ".join(f"{it} 2>/dev/null" for it in limits) + '; exec "$@"'
+    script = "; ".join(f"{limit} 2>/dev/null" for limit in limits) + '; exec "$@"'
     return ["/bin/sh", "-c", script, "sh", *command]

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from satchel.errors import ToolError
-from satchel.runtime.child_process import STREAM_LIMIT
 from satchel.runtime.program_runner import DefaultRunner, Program, ProgramRunner
 from satchel.settings import Sandbox
 from satchel.sources.compiled_cache import compiled_cache
@@ -44,7 +43,6 @@ async def run_script(
     folder: str,
     args: Sequence[str],
     seconds: float,
-    limit: int = STREAM_LIMIT,
     *,
     runner: ProgramRunner | None = None,
     sandbox: Sandbox | None = None,
@@ -63,7 +61,6 @@ async def run_script(
         readable=(folder,),
         writable=(folder,) if sandbox.write_skill else (),
         sandbox=sandbox,
-        output=limit,
     )
     return await (runner or DefaultRunner()).run(program)
 

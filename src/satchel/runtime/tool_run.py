@@ -42,6 +42,7 @@ class FunctionRun:
     _stream: AsyncIterator[Any] | None = None
     _task: asyncio.Task[Any] | None = None  # set while the function runs
     _clock: CallClock | None = None  # set while it is timed
+    _seconds_left: float | None = None  # of the time limit, after a chunk
     _is_waiting = False  # a runner elsewhere has not started the function
     _is_elsewhere = False  # it has started it
     _survives_cancel = False  # the function is in a thread, which cancelling does not end
@@ -50,10 +51,6 @@ class FunctionRun:
         assert call.tool is not None
         self._owner, self._call, self._tool = owner, call, call.tool
         self._is_validated, self._loop = is_validated, asyncio.get_running_loop()
-        limit = call.tool.timeout
-        if limit is None and not call.tool.background:  # in the background it may take any time
-            limit = owner.prepared.limits.tool_call
-        self._limit = self._seconds_left = limit
 
     @property
     def tool_name(self) -> str:
@@ -228,9 +225,20 @@ class FunctionRun:
         """Start the time limit of a function that runs, unless the call takes its first step."""
         if not self._owner.is_started or self._task is None or self._is_waiting:
             return
-        if self._seconds_left is not None:
+        seconds = self._time_limit() if self._seconds_left is None else self._seconds_left
+        if seconds is not None:
             self._clock = clock_of(self._loop)
-            self._clock.start(self, self._seconds_left, self._loop)
+            self._clock.start(self, seconds, self._loop)
+
+    def _time_limit(self) -> float | None:
+        """Return the seconds that the function may take; in the background, any number."""
+        limits, seconds = self._owner.prepared.limits, self._tool.timeout
+        if seconds is None and not self._tool.background:
+            seconds = limits.tool_call
+        if seconds is not None and self._is_elsewhere:
+            # There it has ended by then, and its answer is on its way.
+            seconds += limits.cancel_grace + _TRANSPORT
+        return seconds
 
     def _stop_clock(self) -> None:
         """Stop the clock; what is left is for the next chunk."""
@@ -242,10 +250,7 @@ class FunctionRun:
     def _function_starts(self) -> None:
         """Restart the time limit: a runner elsewhere starts the function, perhaps once more."""
         self._stop_clock()
-        self._is_waiting, self._seconds_left = False, self._limit
-        if self._is_elsewhere and self._seconds_left is not None:
-            # There it has ended by then, and its answer is on its way.
-            self._seconds_left += self._owner.prepared.limits.cancel_grace + _TRANSPORT
+        self._is_waiting, self._seconds_left = False, None
         self.start_clock()
 
     def time_out(self) -> None:

@@ -52,22 +52,22 @@ async def replay(
     """
     step, differences = session.step(), list[ReplayDifference]()
     switched: Mapping[str, list[str]] = {}
-    said = ""
+    own_answers = ""
     for kind, group in groupby(enumerate(recording), lambda item: item[1]["kind"]):
         if kind == "call":
             # The calls of one message are judged together.
             calls = [_RecordedCall.of(*item) for item in group]
             # What was cut off was not run, and is not whole.
             calls = [item for item in calls if item.result.error_code != CUT_OFF]
-            said += "".join(_answer_text(item) for item in calls)
+            own_answers += "".join(_answer_text(item) for item in calls)
             differences += await _replay_calls(calls, step, run)
             continue
         for place, entry in group:
             if kind == "step":
                 now = entry.get("switched", {})
                 # In a thread: a skill of a server is fetched.
-                await in_thread(partial(_switch_as_host, session, switched, now, said))
-                switched, said = now, ""
+                await in_thread(partial(_switch_as_host, session, switched, now, own_answers))
+                switched, own_answers = now, ""
                 step = session.step()
                 differences += _step_differences(place, entry, describe_step(step))
     return tuple(differences)
@@ -77,11 +77,11 @@ def _switch_as_host(
     session: Session,
     before: Mapping[str, list[str]],
     now: Mapping[str, list[str]],
-    said: str,
+    own_answers: str,
 ) -> None:
     """Load and switch what was since the step before, but not by the model's calls.
 
-    Those are made again. Their answers, `said`, name what they switched.
+    Those are made again; `own_answers` names what they switched.
     """
     changes = (
         (session.load_skill, "skills", before, now),
@@ -92,7 +92,7 @@ def _switch_as_host(
     )
     for change, key, without, having in changes:
         for name in having.get(key, ()):
-            if name in without.get(key, ()) or re.search(rf"\b{re.escape(name)}\b", said):
+            if name in without.get(key, ()) or re.search(rf"\b{re.escape(name)}\b", own_answers):
                 continue
             with suppress(SatchelError):  # it is gone, which the step shows
                 change(name)

@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 class LazyDispatcher:
     """Makes the dispatcher when it is first used; a session and its steps share it."""
 
-    __slots__ = ("_made", "_session_state")
+    __slots__ = ("_dispatchers", "_session_state")
 
     def __init__(self, conversation: SessionState) -> None:
         self._session_state = conversation
-        self._made: dict[str, CallDispatcher] = {}
+        self._dispatchers: dict[str, CallDispatcher] = {}
 
     def get(self) -> CallDispatcher:
         """Return the dispatcher."""
-        if (made := self._made.get("dispatcher")) is not None:
-            return made
+        if (dispatcher := self._dispatchers.get("dispatcher")) is not None:
+            return dispatcher
         from satchel.session.calls import CallDispatcher  # lazy: needed only with calls
 
         # Two threads get the same one.
-        return self._made.setdefault("dispatcher", CallDispatcher(self._session_state))
+        return self._dispatchers.setdefault("dispatcher", CallDispatcher(self._session_state))
 
     @property
     def has_tasks(self) -> bool:
         """Whether any call was ever started in the background."""
-        return any(dispatcher.has_tasks for dispatcher in self._made.values())
+        return any(dispatcher.has_tasks for dispatcher in self._dispatchers.values())

@@ -100,7 +100,10 @@ def write_effects(contract: ToolContract, result: ToolResult, state: dict[str, A
 
 
 class EffectWriter:
-    """Writes the effects of the calls of a plan into the state, in the order of the calls."""
+    """Writes the effects of the calls of a plan into the state, in the order of the calls.
+
+    A call is known by its number in the plan.
+    """
 
     def __init__(self, contracts: Sequence[ToolContract | None], state: dict[str, Any]) -> None:
         self._contracts, self._state = contracts, state
@@ -111,34 +114,33 @@ class EffectWriter:
         self._next = 0
         """The first call that has not ended; the effects of later calls wait for it."""
 
-    def end(self, index: int, result: ToolResult, contract: ToolContract | None) -> None:
+    def record(self, number: int, result: ToolResult, contract: ToolContract | None) -> None:
         """Record the result of a call; calls that start after this see its effects."""
-        if index >= self._next:
+        if number >= self._next:
             has_effects = contract is not None and contract.state_effects and not result.is_error
-            self._ended.setdefault(index, (result, contract if has_effects else None))
+            self._ended.setdefault(number, (result, contract if has_effects else None))
         while self._next in self._ended:
             self._write(self._next)
 
     def close(self) -> None:
         """Write the effects that still wait: the plan was cancelled."""
-        for at in sorted(self._ended):
-            self._write(at)
+        for number in sorted(self._ended):
+            self._write(number)
 
-    def _write(self, at: int) -> None:
-        ended, by = self._ended.pop(at)
-        written = write_effects(by, ended, self._state) if by else ended
-        if written is not ended:
-            self._failed[at] = written
-        self._next = at + 1
+    def _write(self, number: int) -> None:
+        result, contract = self._ended.pop(number)
+        written = write_effects(contract, result, self._state) if contract else result
+        if written is not result:
+            self._failed[number] = written
+        self._next = number + 1
 
-    def arrive(self, index: int, result: ToolResult) -> Iterator[tuple[int, ToolResult]]:
-        """Take a result from the executor, and yield the results that are final."""
-        self.end(index, result, self._contracts[index])
-        self._arrived[index] = result
-        for at in sorted(self._arrived):
-            if at < self._next or self._ended[at][1] is None:
-                arrived = self._arrived.pop(at)
-                yield at, self._failed.get(at, arrived)
+    def release(self, number: int, result: ToolResult) -> Iterator[tuple[int, ToolResult]]:
+        """Take a result from the executor, and yield the results that are final now."""
+        self.record(number, result, self._contracts[number])
+        self._arrived[number] = result
+        for arrived in sorted(self._arrived):
+            if arrived < self._next or self._ended[arrived][1] is None:
+                yield arrived, self._failed.get(arrived, self._arrived.pop(arrived))
 
 
 def _answer(verdict: Verdict) -> ToolResult:

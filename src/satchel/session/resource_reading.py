@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 async def read_resource(uri: str, shared: SharedState) -> tuple[Resource, ...]:
     """Return the contents of a resource. Raises `NotFoundError` and `ToolError`."""
     offers = CatalogOffers.of(shared.catalog)
-    if (found := offers.find(uri)) is None:
+    if (match := offers.find(uri)) is None:
         raise NotFoundError("resource", uri, near_misses(uri, offers.resources))
-    resource, parts = found
+    resource, parts = match
     call = ToolCall(
         name=resource.name, arguments=dict(parts), tool=resource.tool, context=ToolContext()
     )

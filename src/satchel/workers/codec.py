@@ -38,25 +38,25 @@ def is_exact(value: Any) -> bool:
         return False
 
 
-def exact(value: Any, what: str) -> Any:
+def exact(value: Any, name: str) -> Any:
     """Return the value. Raises `ToolError` if JSON does not preserve it."""
     if not is_exact(value):
-        raise _not_json(what)
+        raise _not_json(name)
     return value
 
 
-def to_json_value(value: Any, what: str) -> Any:
+def to_json_value(value: Any, name: str) -> Any:
     """Convert a value to JSON types, with lists for tuples. Raises `ToolError`."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
         text.encode()
     except Exception:  # objects of the host may raise anything
-        raise _not_json(what) from None
+        raise _not_json(name) from None
     return json.loads(text)
 
 
-def _not_json(what: str) -> ToolError:
-    return ToolError(f"{what} contains a value that JSON cannot represent; do not retry")
+def _not_json(name: str) -> ToolError:
+    return ToolError(f"{name} contains a value that JSON cannot represent; do not retry")
 
 
 def exact_part(values: Mapping[str, Any]) -> dict[str, Any]:

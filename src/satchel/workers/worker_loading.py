@@ -54,13 +54,13 @@ _ENV_PREFIX = "SATCHEL_"
 TO_END = 2.0
 """Seconds that a process has to exit after the shutdown of its plugin."""
 
-Found = PluginFinding | PackageFinding
+PluginSource = PluginFinding | PackageFinding
 """A plugin that was read, and not imported yet."""
 
 
 def load_worker(
     contribution: PluginContribution,
-    found: Found,
+    plugin: PluginSource,
     configured: Callable[[PluginContribution], Configuration],
     workers: WorkerPool,
 ) -> PluginContribution:
@@ -69,9 +69,9 @@ def load_worker(
     Every failure is a diagnostic. Commands of its hooks are not supported in a process.
     """
     try:
-        site = _site(found, workers.limits)
+        site = _site(plugin, workers.limits)
     except DefinitionError as problem:
-        folder = found.part
+        folder = plugin.part
         line = folder.manifest.line("dependencies") if folder and folder.manifest else None
         diagnostic = make_diagnostic(
             "plugin-install-failed",
@@ -80,17 +80,17 @@ def load_worker(
             "correct them, or try again with refresh()",
         )
         return _failed(replace(contribution, tools=()), diagnostic)
-    started = _started(contribution, found, configured(contribution), workers, site)
+    started = _started(contribution, plugin, configured(contribution), workers, site)
     if fields := _fields_of_code(started):
         # Start again with their values: only running the code could show these fields.
         contribution = replace(contribution, config=(*contribution.config, *fields))
-        started = _started(contribution, found, configured(contribution), workers, site)
+        started = _started(contribution, plugin, configured(contribution), workers, site)
     return _loaded(*started)
 
 
 def _started(
     contribution: PluginContribution,
-    found: Found,
+    plugin: PluginSource,
     config: Configuration,
     workers: WorkerPool,
     site: str,
@@ -111,7 +111,7 @@ def _started(
         started_with=fingerprint(config.values),
         diagnostics=(*contribution.diagnostics, *unsent),
     )
-    server = _server(found, replace(config, values=values), workers, site)
+    server = _server(plugin, replace(config, values=values), workers, site)
     return contribution, workers.start(contribution.name, server, values)
 
 
@@ -131,32 +131,34 @@ def _failed(contribution: PluginContribution, diagnostic: Diagnostic) -> PluginC
     return replace(contribution, state=state, diagnostics=(*contribution.diagnostics, diagnostic))
 
 
-def _site(found: Found, limits: Limits) -> str:
+def _site(plugin: PluginSource, limits: Limits) -> str:
     """Return the folder with a plugin's dependencies, or `""`. Raises `DefinitionError`."""
-    folder = found.part
+    folder = plugin.part
     dependencies = folder.manifest.dependencies if folder and folder.manifest else ()
     return installed(dependencies, limits.plugin_install) if dependencies else ""
 
 
-def _server(found: Found, config: Configuration, workers: WorkerPool, site: str) -> WorkerServer:
+def _server(
+    plugin: PluginSource, config: Configuration, workers: WorkerPool, site: str
+) -> WorkerServer:
     # Send the content that was read, not its path: a restarted process runs the same version,
     # even if the files changed.
     sent = replace(config, diagnostics=(), raw={})
     # A function of the host stays here: it gets what the process says of the exception.
     errors = workers.errors if isinstance(workers.errors, str) else HOST_DECIDES
     output = BytesIO()
-    _Pickler(output).dump((found, sent, workers.limits, errors))
+    _Pickler(output).dump((plugin, sent, workers.limits, errors))
     env = {key: value for key, value in os.environ.items() if not key.startswith(_ENV_PREFIX)}
     if site:  # before the host's packages
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))
-    for path in found.code_paths:
+    for path in plugin.code_paths:
         forget_compiled(path)
     return WorkerServer(
         command=sys.executable,
         args=("-P", "-c", _PROGRAM, compiled_cache(), *filter(None, sys.path)),
         env=env,
         greeting=b64encode(output.getvalue()) + b"\n",
-        folder=found.path,
+        folder=plugin.path,
         patience=workers.limits.hook + TO_END,
     )
 
