@@ -314,7 +314,8 @@ def market(here, write_skill):
         {"name": "bare", "source": "./bare", "description": "Has no manifest."},
         {"name": "one", "source": "./", "strict": False, "skills": ["./skills/one"]},
         {"name": "two", "source": "./", "strict": False, "skills": ["./skills/two"]},
-        {"name": "far", "source": {"source": "github"}},
+        {"name": "far", "source": {"source": "github", "repo": "acme/far"}},
+        {"name": "npm", "source": {"source": "npm", "package": "far"}},
     )
     for name in ("own", "bare"):
         write_skill(folder / name / "skills", f"use-{name}")
@@ -369,6 +370,8 @@ def test_a_name_that_a_marketplace_does_not_have_is_refused(run, market, home):
         done = run("install", "./market", "--plugin", name)
         assert (done.exit_code, text in done.stderr) == (1, True), done.stderr
     assert "'far' is at another address" in done.stderr
+    done = run("install", "./market", "--plugin", "npm")
+    assert "'npm' is at 'npm', from where Satchel takes no plugins (get its folder" in done.stderr
     assert names(home) == []
 
 

@@ -32,13 +32,13 @@ class ProblemWriter:
 
     def write(self, catalog: "Catalog") -> None:
         """Write the problems that the catalog before did not have."""
-        known = {(item.code, item.where.path, item.message) for item in self._known}
+        reported = {(item.code, item.where.path, item.message) for item in self._known}
         groups: dict[tuple[str, ...], list[Diagnostic]] = {}
         for item in worst_first(catalog.diagnostics):
             problem = (item.code, item.where.path, item.message)
-            if problem in known or not self._is_reported(item):
+            if problem in reported or not self._is_reported(item):
                 continue
-            known.add(problem)
+            reported.add(problem)
             is_error = item.severity is Severity.ERROR
             groups.setdefault(problem if is_error else (item.code,), []).append(item)
         self._known = known_problems(self._known, catalog)

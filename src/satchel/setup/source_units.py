@@ -65,11 +65,11 @@ def find_units(folder: str) -> SourceUnits:
     listing = read_listing(folder, Limits()) if is_marketplace(folder) else None
     # A marketplace says which plugins it has.
     plugins = _plugins(folder, {"", "plugins"} if listing else scan.walked)
-    inside = [real_path(found.path) for found in plugins]
+    inside = [real_path(finding.path) for finding in plugins]
     alone = [
-        found
-        for found in scan.findings.values()
-        if not any(is_inside(real_path(found.path), path) for path in inside)
+        finding
+        for finding in scan.findings.values()
+        if not any(is_inside(real_path(finding.path), path) for path in inside)
     ]
     units = [*map(_plugin, plugins), *map(_skill, _distinct(alone))]
     return SourceUnits(units=tuple(units), elsewhere=listing.remote if listing else ())

@@ -101,8 +101,8 @@ def _decide(
             if is_asked and click.confirm(f"May it use the variable {shown_text(name)}?", err=True):
                 allowed.add(name)
     store.write(inventory.record(answer, sorted(allowed)))
-    what = "data and code" if answer is TrustLevel.CODE else "data"
-    console.out(f"trusted ({what}): {_shown(inventory.project.folder)}")
+    trusted_parts = "data and code" if answer is TrustLevel.CODE else "data"
+    console.out(f"trusted ({trusted_parts}): {_shown(inventory.project.folder)}")
     if refused := sorted({*inventory.variables} - allowed) if answer is TrustLevel.CODE else []:
         console.say(f"servers that use {', '.join(refused)} are left out; --variable allows it")
     return 0

@@ -31,7 +31,6 @@ _FILES = frozenset(
 )
 
 
-_DEPTH = Limits().find_depth
 _MOST_NAMES = 400
 """Characters of the names of what was not checked."""
 
@@ -81,7 +80,7 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
         names = shorten(", ".join(unlisted), _MOST_NAMES)
         console.say(one_line(f"not checked, since the marketplace does not list it: {names}"))
     if too_deep := [skill for path in paths for skill in _too_deep(path, skills)]:
-        number, limit = count(len(too_deep), "skill"), f"limit find_depth, {_DEPTH}"
+        number, limit = count(len(too_deep), "skill"), f"limit find_depth, {Limits().find_depth}"
         names = shorten(", ".join(map(relative, too_deep)), _MOST_NAMES)
         console.say(one_line(f"{number} too deep to be loaded from here ({limit}): {names}"))
     units = _units(checks, plugins.values())
@@ -95,7 +94,7 @@ def _too_deep(path: str, skills: Iterable[str]) -> list[str]:
     """Return the skills that a source with this path is not searched for."""
     root = os.path.join(os.path.abspath(path), "")
     below = [skill for skill in skills if skill.startswith(root)]
-    return [it for it in below if it.removeprefix(root).count(os.sep) >= _DEPTH]
+    return [it for it in below if it.removeprefix(root).count(os.sep) >= Limits().find_depth]
 
 
 def _inactive_groups(plugins: Iterable[PluginFinding]) -> Iterable[str]:
@@ -179,9 +178,9 @@ def check(path: str) -> Checked:
     scan = scan_skills(search_root(path, RootKind.SKILLS), _limits())
     unlisted: list[str] = []
     scans = _scan_plugins(scan, manifest_folders, unlisted)
-    plugins = [plugin for found in scans for plugin in found.findings.values()]
+    plugins = [plugin for plugin_scan in scans for plugin in plugin_scan.findings.values()]
     marketplaces = frozenset(
-        found.place.path for found in scans if is_marketplace(found.place.path)
+        plugin_scan.place.path for plugin_scan in scans if is_marketplace(plugin_scan.place.path)
     )
     checked = check_plugins(plugins)
     loaded = {skill.path for skill in checked.skills}
@@ -197,7 +196,7 @@ def check(path: str) -> Checked:
     ]
     others = [skill for skill in others if skill.path not in unlisted]
     skills = (*others, *checked.skills)
-    listing = (item for found in scans for item in found.diagnostics)
+    listing = (item for plugin_scan in scans for item in plugin_scan.diagnostics)
     problems = (
         *scan.diagnostics,
         *listing,
@@ -283,10 +282,10 @@ def _scan_plugins(
         # A marketplace loads only what it lists.
         is_left_out = any(folder != it and is_inside(folder, it) for it in markets)
         if is_plugin and folder not in listed and not is_left_out:
-            found = scan_plugins(search_root(folder, RootKind.PLUGINS), _limits())
-            listed.update(plugin.path for plugin in found.findings.values())
+            plugin_scan = scan_plugins(search_root(folder, RootKind.PLUGINS), _limits())
+            listed.update(plugin.path for plugin in plugin_scan.findings.values())
             markets += [folder] if is_market else []
-            scans.append(found)
+            scans.append(plugin_scan)
         elif is_plugin and folder not in listed:
             unlisted.append(folder)
     return scans
