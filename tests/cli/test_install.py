@@ -365,6 +365,16 @@ def test_plugins_of_one_folder_are_installed_beside_each_other(run, market):
     assert (served(run), served_skills(run)) == (["one", "two"], ["one", "two"])
 
 
+def test_alike_warnings_of_a_plugin_are_written_once(run, here, write_plugin, write_skill):
+    folder = write_plugin(here, "demo")
+    for name in ("one", "two", "six"):
+        text = f"---\nname: other-{name}\ndescription: d\n---\nb\n"
+        write_skill(folder / "skills", name, text=text)
+    done = run("install", "./demo", "--yes")
+    assert done.stderr.count("warning[skill-name-folder]") == 1
+    assert "  and 2 more warnings [skill-name-folder] at 2 other places\n" in done.stderr
+
+
 def test_a_name_that_a_marketplace_does_not_have_is_refused(run, market, home):
     for name, text in (("bear", "did you mean bare?"), ("far", "satchel add ./market --only far")):
         done = run("install", "./market", "--plugin", name)
