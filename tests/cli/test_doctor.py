@@ -394,6 +394,24 @@ def test_a_group_with_one_fix_names_it_once(run, here, write_skill):
     assert "    and 2 more places\n" in stdout
 
 
+def test_several_missing_values_are_one_error_with_one_command(run, here, write_plugin):
+    manifest = "config:\n  key: {type: secret}\n  region: {}\n  many: {type: integer}\n  more: {}\n"
+    code = "@tool(state=['key', 'region'])\ndef one(key: str, region: str) -> str: 'Do.'\n"
+    folder = write_plugin(
+        here / "plugins", "demo", manifest, tools=f"from satchel import tool\n{code}"
+    )
+    lines = run("doctor", "--run", "--plugins", "plugins").stdout.splitlines()
+    assert "    tool 'one' is left out: 'key', 'region' have no value" in lines
+    assert "    'many', 'more' have no value; allowed is a whole number, allowed is text" in lines
+    set_ = "satchel config set --plugins plugins demo"
+    assert f"    $ {set_} key && {set_} region" in lines
+    assert f"    $ {set_} many && {set_} more" in lines
+    hooks = "@hookimpl\ndef satchel_startup(config): ...\n"
+    (folder / "tools.py").write_text(f"from satchel import hookimpl\n{hooks}")
+    lines = run("doctor", "--run", "--plugins", "plugins").stdout
+    assert "has no tools: 'key', 'region', 'many', 'more' have no value" in lines
+
+
 def test_the_path_of_an_entry_is_printed_once_in_full(run, here, write_skill):
     for folder in ("one", "two"):
         write_skill(

@@ -314,7 +314,8 @@ def market(here, write_skill):
         {"name": "bare", "source": "./bare", "description": "Has no manifest."},
         {"name": "one", "source": "./", "strict": False, "skills": ["./skills/one"]},
         {"name": "two", "source": "./", "strict": False, "skills": ["./skills/two"]},
-        {"name": "far", "source": {"source": "github"}},
+        {"name": "far", "source": {"source": "github", "repo": "acme/far"}},
+        {"name": "npm", "source": {"source": "npm", "package": "far"}},
     )
     for name in ("own", "bare"):
         write_skill(folder / name / "skills", f"use-{name}")
@@ -364,11 +365,23 @@ def test_plugins_of_one_folder_are_installed_beside_each_other(run, market):
     assert (served(run), served_skills(run)) == (["one", "two"], ["one", "two"])
 
 
+def test_alike_warnings_of_a_plugin_are_written_once(run, here, write_plugin, write_skill):
+    folder = write_plugin(here, "demo")
+    for name in ("one", "two", "six"):
+        text = f"---\nname: other-{name}\ndescription: d\n---\nb\n"
+        write_skill(folder / "skills", name, text=text)
+    done = run("install", "./demo", "--yes")
+    assert done.stderr.count("warning[skill-name-folder]") == 1
+    assert "  and 2 more warnings [skill-name-folder] at 2 other places\n" in done.stderr
+
+
 def test_a_name_that_a_marketplace_does_not_have_is_refused(run, market, home):
     for name, text in (("bear", "did you mean bare?"), ("far", "satchel add ./market --only far")):
         done = run("install", "./market", "--plugin", name)
         assert (done.exit_code, text in done.stderr) == (1, True), done.stderr
     assert "'far' is at another address" in done.stderr
+    done = run("install", "./market", "--plugin", "npm")
+    assert "'npm' is at 'npm', from where Satchel takes no plugins (get its folder" in done.stderr
     assert names(home) == []
 
 

@@ -393,6 +393,16 @@ def test_nothing_to_say_is_an_empty_prompt(run):
     assert run("prompt").stdout == ""
 
 
+def test_the_prompt_names_the_groups_that_are_not_active(run, here, write_plugin):
+    manifest = (
+        "active: false\nnotes: Geocode first.\ngroups: {extra: {notes: More., active: true}}\n"
+    )
+    write_plugin(here / "plugins", "maps", manifest)
+    result = run("prompt", "--plugins", "plugins")
+    assert "not in it, because they are not active (--group NAME): maps\n" in result.stderr
+    assert "not active" not in run("prompt", "--plugins", "plugins", "--group", "maps").stderr
+
+
 def test_groups_are_activated_by_name(run, here, write_plugin):
     write_plugin(
         here / "plugins",

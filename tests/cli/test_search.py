@@ -33,10 +33,20 @@ def test_json_has_the_same_with_scores(run, world):
         "description": "Say it again.",
         "group": "demo",
         "source": "demo",
+        "contains": [],
     }
     (skill,) = json.loads(run("search", "pdf", "--json", *world).stdout)
-    assert list(skill) == ["kind", "name", "description", "group", "source", "score"]
+    assert list(skill) == ["kind", "name", "description", "group", "source", "score", "contains"]
     assert (skill["kind"], skill["group"], skill["source"]) == ("skill", None, "skills")
+
+
+def test_what_is_found_by_a_skill_inside_it_names_that(run, here, write_skill):
+    folder = write_skill(here / "skills", "outdoors", description="For the weekend.")
+    write_skill(folder / "parts", "hike", description="Walks up a mountain.")
+    assert "(contains hike) For the weekend." in run("search", "hikes", "--skills", "skills").stdout
+    (hit,) = json.loads(run("search", "hike", "--json", "--skills", "skills").stdout)
+    assert hit["contains"] == ["hike"]
+    assert "contains" not in run("search", "weekend", "--skills", "skills").stdout
 
 
 def test_a_kind_and_a_limit_are_kept(run, world):

@@ -64,6 +64,15 @@ def test_skills_are_searched_where_the_host_wants_it_and_there_are_some(tmp_path
     assert "search_skills" not in names(Satchel().session(search=True))
 
 
+def test_a_skill_that_is_found_by_one_inside_it_says_so(tmp_path, write_skill):
+    folder = write_skill(tmp_path, "outdoors", description="For the weekend.")
+    write_skill(folder / "parts", "hike", description="Walks up a mountain.")
+    session = Satchel(skills=tmp_path).session(search=True)
+    assert say(session, "search_skills", words="a mountain") == (
+        "- outdoors: For the weekend. It contains hike. (call load_skill with name 'outdoors'.)"
+    )
+
+
 def test_skills_are_searched_where_all_are_in_groups_that_are_not_active(tmp_path, write_skill):
     app = maps_and_web()
     app.register_skill(write_skill(tmp_path, "pdf"), group="maps")

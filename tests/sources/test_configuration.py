@@ -277,6 +277,6 @@ def test_a_path_has_its_home_and_may_have_to_exist(tmp_path, monkeypatch):
 def test_a_required_field_without_a_value_is_missing(tmp_path):
     config = declared(tmp_path, KEY, RETRIES, ConfigField(name="more", required=False))
     assert config.missing == (KEY,)
-    problem = config.without_value(KEY)
+    (problem,) = config.without_values(config.missing)
     assert problem.code == "config-invalid"
     assert problem.fix.startswith("satchel config set acme api_key, or put API_KEY=")

@@ -239,12 +239,12 @@ def _write_unread_folders(
     """Write to stderr, once a command, which folders bring nothing and which are not read."""
     from satchel.cli.rendering import diagnostic_line
 
-    said = [item for item in app.catalog.diagnostics if is_said_once(item)]
-    lines = list(map(diagnostic_line, said))
+    diagnostics = [item for item in app.catalog.diagnostics if is_said_once(item)]
+    lines = list(map(diagnostic_line, diagnostics))
     if project is None and not (sources.skills or sources.plugins or _is_home()):
         lines += _unread_project()
     meta = click.get_current_context().meta
-    meta[_IS_MISSING] = any(item.code == "source-missing" for item in said)
+    meta[_IS_MISSING] = any(item.code == "source-missing" for item in diagnostics)
     written = meta.setdefault(_WRITTEN_LINES, set())
     for line in lines:
         if line not in written:
@@ -279,15 +279,15 @@ def _unread_project() -> list[str]:
 
     # Many projects have only .claude/skills: it is named also without --claude.
     here = satchel.Project(".", claude=True)
-    if not (found := project_parts(here)):
+    if not (parts := project_parts(here)):
         return []
     problems = TrustStore().read(here.folder).diagnostics
     how = (
         "name folders with --skills and --plugins, or run 'satchel trust', which shows all and asks"
     )
-    if "./.claude/skills" in found:
+    if "./.claude/skills" in parts:
         how += "; .claude/skills also needs --claude then"
-    line = f"not read: {', '.join(found)}; {how}"
+    line = f"not read: {', '.join(parts)}; {how}"
     return [*map(diagnostic_line, problems), line]
 
 

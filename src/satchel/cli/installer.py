@@ -22,7 +22,7 @@ from satchel.cli.install_consent import (
 from satchel.cli.marketplace_choice import choose_plugin, files_of_choice
 from satchel.cli.package_fields import declared_fields
 from satchel.cli.plugin_config import as_texts
-from satchel.cli.rendering import diagnostic_line
+from satchel.cli.rendering import diagnostic_line, write_problems
 from satchel.cli.selection_editor import change_selection, enable_name, require_valid_selection
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Severity, has_error
@@ -244,15 +244,17 @@ class Installer:
         """Read a plugin. Prints its errors and raises `SatchelError` if it has any."""
         if isinstance(source, str):
             path, problems = source, check(source).problems
-            found = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
+            plugins = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
             # Without a key, it is in the folder itself; a marketplace may have others below.
-            plugin = next((item for item in found if not item.key), None)
+            plugin = next((item for item in plugins if not item.key), None)
         else:
             path, problems, plugin = source.path, check_plugins([source]).problems, source
-        for item in dict.fromkeys(problems):
-            if item.severity is not Severity.INFO:
-                where = replace(item.where, path=self._shown(item.where.path))
-                self.console.say(diagnostic_line(replace(item, where=where)))
+        shown = (
+            replace(item, where=replace(item.where, path=self._shown(item.where.path)))
+            for item in dict.fromkeys(problems)
+            if item.severity is not Severity.INFO
+        )
+        write_problems(shown, self.console)
         if plugin is None or plugin.manifest is None or has_error(problems):
             raise SatchelError("has errors; nothing was installed", where=self._shown(path))
         return plugin, plugin.manifest
@@ -288,7 +290,7 @@ class Installer:
         from importlib.metadata import distributions  # lazy: most plugins are folders
 
         before = installed()
-        known = {normalized(item.metadata["Name"] or "") for item in distributions()}
+        distribution_names = {normalized(item.metadata["Name"] or "") for item in distributions()}
         package.install()
         plugins = package.plugins(before)
         owner = package.distribution or (plugins[0].distribution if plugins else package.target)
@@ -302,7 +304,7 @@ class Installer:
                 self._set_up_package(plugins, values)
                 change_selection(self.console, names, Sources(), enable_name, force=True)
         except BaseException:
-            self._clean_up(plugins, is_new=normalized(owner) not in known)
+            self._clean_up(plugins, is_new=normalized(owner) not in distribution_names)
             raise
         versions = {(item.path, item.digest) for item in before}
         is_unchanged = all((item.path, item.digest) in versions for item in plugins)
@@ -382,10 +384,10 @@ class Installer:
     def _collect_values(self, name: str, fields: "tuple[ConfigField, ...]") -> dict[str, str]:
         """Return the values from `--set`, and ask the user for missing ones."""
         texts = as_texts(name, fields, self.values)
-        given = {key.lower() for key in texts}
+        given_keys = {key.lower() for key in texts}
         missing = read_configuration(name, {}, fields=fields).missing
         for item in missing if self.terminal.is_there else ():
-            if item.key not in given and (text := self._ask_for(item, fields)):
+            if item.key not in given_keys and (text := self._ask_for(item, fields)):
                 texts[item.name] = text
         return texts
 
@@ -418,8 +420,8 @@ def _signed(package: PipPackage) -> tuple[PipPackage, tuple[Signer, ...], str]:
         return package, (), "unsigned"
     from satchel.setup.index_attestations import attested  # lazy: most plugins are folders
 
-    found = attested(package)
-    return found.package, found.signers, found.note
+    attestation = attested(package)
+    return attestation.package, attestation.signers, attestation.note
 
 
 def read_catalog() -> "Catalog":

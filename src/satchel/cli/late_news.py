@@ -5,11 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from satchel.cli.console import Console
-from satchel.cli.rendering import diagnostic_line
+from satchel.cli.rendering import write_problems
 from satchel.cli.served_report import hidden_groups, is_left_out
-from satchel.diagnostics import Severity
 from satchel.reports.doctor_cases import known_problems
-from satchel.reports.short_texts import count, worst_first
 from satchel.watch_thread import calling_on_catalog
 
 if TYPE_CHECKING:
@@ -32,22 +30,17 @@ class ProblemWriter:
 
     def write(self, catalog: "Catalog") -> None:
         """Write the problems that the catalog before did not have."""
-        known = {(item.code, item.where.path, item.message) for item in self._known}
-        groups: dict[tuple[str, ...], list[Diagnostic]] = {}
-        for item in worst_first(catalog.diagnostics):
-            problem = (item.code, item.where.path, item.message)
-            if problem in known or not self._is_reported(item):
-                continue
-            known.add(problem)
-            is_error = item.severity is Severity.ERROR
-            groups.setdefault(problem if is_error else (item.code,), []).append(item)
+        reported = set(map(_identity, self._known))
+        new: dict[tuple[str, ...], Diagnostic] = {}
+        for item in filter(self._is_reported, catalog.diagnostics):
+            if (identity := _identity(item)) not in reported:
+                new.setdefault(identity, item)
         self._known = known_problems(self._known, catalog)
-        for first, *others in groups.values():
-            self._console.say(diagnostic_line(first))
-            if others:
-                places = {item.where.path for item in others} - {first.where.path}
-                at = f" at {count(len(places), 'other place')}" if places else " of this place"
-                self._console.say(f"  and {count(len(others), 'more warning')} [{first.code}]{at}")
+        write_problems(new.values(), self._console)
+
+
+def _identity(item: "Diagnostic") -> tuple[str, ...]:
+    return item.code, item.where.path, item.message
 
 
 class LateNews:

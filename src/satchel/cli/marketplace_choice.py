@@ -10,6 +10,7 @@ from satchel.diagnostics import Severity
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
 from satchel.settings import Limits
+from satchel.setup.source_fetch import address_of_entry
 from satchel.sources.marketplaces import MARKETPLACE_FILE, is_marketplace, read_listing
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_formats import PluginFormat, format_of_listed
@@ -31,7 +32,9 @@ def choose_plugin(what: str, name: str, console: Console, terminal: Terminal) ->
     if name in plugins:
         return plugins[name]
     listing = read_listing(root.path, Limits())
-    if name and listing and name in {item.name for item in listing.remote}:
+    remote = [item for item in listing.remote if item.name == name] if listing else []
+    if remote:
+        address_of_entry(remote[0])  # one that can be added
         add = shlex.join(["satchel", "add", what, "--only", name])
         raise SatchelError(f"the plugin {name!r} is at another address", where=what, fix=add)
     for item in scan.diagnostics:

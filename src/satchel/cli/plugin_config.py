@@ -46,7 +46,7 @@ class PluginConfigView:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Return all problems of the values."""
         config = self.config
-        missing = map(config.without_value, config.missing)
+        missing = config.without_values(config.missing)
         return (*config.diagnostics, *missing, *self._warnings())
 
     def _warnings(self) -> Iterator[Diagnostic]:
@@ -95,8 +95,8 @@ class PluginConfigView:
             return
         for key in keys:
             if key.lower() not in self.keys:
-                what = f"no field {key!r}" if self.keys else "no configuration"
-                yield f"{self.name} declares {what}", near_misses(key.lower(), self.keys)
+                absence = f"no field {key!r}" if self.keys else "no configuration"
+                yield f"{self.name} declares {absence}", near_misses(key.lower(), self.keys)
 
 
 def _warning(config: Configuration, message: str, fix: str) -> Diagnostic:

@@ -2,12 +2,12 @@
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from satchel.cli.console import HANG, Console
 from satchel.diagnostics import Diagnostic, Severity
-from satchel.reports.short_texts import count, location_text
+from satchel.reports.short_texts import count, location_text, worst_first
 from satchel.text import one_line, shorten, visible
 
 if TYPE_CHECKING:
@@ -40,6 +40,20 @@ def diagnostic_line(item: Diagnostic) -> str:
     """Return a diagnostic as one line without colour."""
     fix = f" -> {item.fix}" if item.fix else ""
     return one_line(f"{location_text(item)}: {item.severity}[{item.code}]: {item.message}{fix}")
+
+
+def write_problems(diagnostics: Iterable[Diagnostic], console: Console) -> None:
+    """Write diagnostics to stderr: the errors in full, then the first warning of each code."""
+    groups: dict[object, list[Diagnostic]] = {}
+    for item in worst_first(diagnostics):
+        key = item if item.severity is Severity.ERROR else item.code
+        groups.setdefault(key, []).append(item)
+    for first, *others in groups.values():
+        console.say(diagnostic_line(first))
+        if others:
+            places = {item.where.path for item in others} - {first.where.path}
+            at = f" at {count(len(places), 'other place')}" if places else " of this place"
+            console.say(f"  and {count(len(others), 'more warning')} [{first.code}]{at}")
 
 
 def workflow_command(level: str, place: Mapping[str, object], message: str) -> str:

@@ -20,7 +20,9 @@ def signer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_signer(*args: Any, signer: str | None, issuer: str | None, **options: Any) -> Any:
         if (signer is None) is not (issuer is None):
             raise click.UsageError("--signer and --issuer belong together")
-        wanted = Signer(signer, issuer) if signer is not None and issuer is not None else None
-        return command(*args, signer=wanted, **options)
+        required_signer = (
+            Signer(signer, issuer) if signer is not None and issuer is not None else None
+        )
+        return command(*args, signer=required_signer, **options)
 
     return with_signer

@@ -18,8 +18,8 @@ def parameters_of(entry: "ToolEntry", source: bytes, function: str) -> list[Para
         return _from_schema(entry.tool)
     functions = (node for node in statements_of(source) or () if isinstance(node, Function))
     # As in the module's namespace, a later definition replaces an earlier one.
-    found = [node for node in functions if node.name == function]
-    return _from_source(found[-1]) if found else []
+    same_name = [node for node in functions if node.name == function]
+    return _from_source(same_name[-1]) if same_name else []
 
 
 def parameter_line(parameter: Parameter) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """Show what a skill or plugin of a source contains, before it is used."""
 
+import difflib
 import os
 from collections.abc import Iterable, Iterator
 
@@ -8,14 +9,16 @@ from satchel.reports.short_texts import count
 from satchel.runtime.skill_scripts import scripts_of
 from satchel.scan.file_scanner import ScanFinding, scan_path
 from satchel.scan.scan_rules import SCAN_RULES
+from satchel.settings import MIB
 from satchel.setup.artefact_signatures import signature_note
-from satchel.setup.folder_diff import folder_diff
 from satchel.setup.setup_hook import find_setup_hook
 from satchel.setup.source_fetch import FetchedSource
 from satchel.setup.source_units import SourceUnit
+from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.folder_reader import list_folder
 from satchel.sources.project_inventory import servers_of_plugin
 from satchel.sources.server_text import declaration_text
+from satchel.sources.tree_digest import read_digests
 from satchel.text import one_line, replace_hidden, shorten
 
 _MOST_NAMES = 20
@@ -82,12 +85,42 @@ def unit_lines(unit: SourceUnit, top: str, scan: LureScan) -> Iterator[str]:
 
 def diff_lines(before: str, after: str) -> Iterator[str]:
     """Yield what changes between two folders, with invisible characters as escapes."""
-    for number, line in enumerate(folder_diff(before, after)):
+    for number, line in enumerate(_folder_diff(before, after)):
         if number == _MOST_LINES:
             yield "... more lines are not shown"
             return
         shown = replace_hidden(line, lambda letter: f"\\u{{{ord(letter):x}}}")
         yield shorten(shown, _LONGEST_LINE)
+
+
+def _folder_diff(before: str, after: str) -> Iterator[str]:
+    """Yield the lines of a unified diff; what is no text is only named."""
+    old, new = read_digests(before), read_digests(after)
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
+            yield from _file_diff(name, _lines_of(before, name, old), _lines_of(after, name, new))
+
+
+def _file_diff(name: str, old: list[str] | None, new: list[str] | None) -> Iterator[str]:
+    if old is None or new is None:
+        yield f"changed {name}: not text, or too long to show"
+        return
+    if old == new:
+        yield f"changed {name}: only in its line ends"
+        return
+    yield from difflib.unified_diff(old, new, f"before/{name}", f"after/{name}", lineterm="", n=2)
+
+
+def _lines_of(folder: str, name: str, digests: dict[str, str]) -> list[str] | None:
+    """Return the lines of a file, none if it does not exist, and `None` if it cannot be shown."""
+    if name not in digests:
+        return []
+    try:
+        data, _ = read_regular(os.path.join(folder, *name.split("/")), MIB)
+        text = data.decode()
+    except (UnreadableFileError, UnicodeDecodeError):
+        return None
+    return None if len(data) > MIB or "\0" in text else text.splitlines()
 
 
 def _code(unit: SourceUnit) -> Iterator[str]:

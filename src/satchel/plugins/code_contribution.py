@@ -123,8 +123,8 @@ def _referenced_tool(reference: ToolReference, namespace: Mapping[str, Any]) -> 
 def _named(name: str, namespace: Mapping[str, Any]) -> Iterable[Any]:
     """Yield the tools of this name; other tools of the module may be invalid."""
     for item in tools_in(namespace):
-        given = item.name if isinstance(item, Tool) else (options_of(item) or {}).get("name")
-        if (given or getattr(item, "__name__", "")) == name:
+        given_name = item.name if isinstance(item, Tool) else (options_of(item) or {}).get("name")
+        if (given_name or getattr(item, "__name__", "")) == name:
             yield item
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from satchel.plugins.bound_plugin import BoundPlugin, BoundTool, HostContract
 from satchel.plugins.contract_attachment import contract_mismatch, contracted
 from satchel.plugins.plugin_diagnostics import unusable
 from satchel.plugins.value_fingerprint import fingerprint
+from satchel.sources.configuration import without_value
 from satchel.tools import FunctionTool, MissingStateError, set_extended_model
 from satchel.tools.empty_mapping import NOTHING
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
     from satchel.formats.config_fields import ConfigField
     from satchel.sources.configuration import Configuration
+
+_QUOTED = re.compile(r"'([^']+)'")
 
 
 def bind_config(
@@ -128,12 +132,9 @@ def _other_missing_values(
 
     This happens if the code was not imported, or if the plugin reads the fields itself.
     """
-    fixes = {item.fix.lower() for item in reported}
-    return (
-        config.without_value(item)
-        for item in config.missing
-        if config.how_to_set(item.name).lower() not in fixes
-    )
+    messages = "".join(item.message for item in reported if item.code == "tool-state-missing")
+    named = {name.lower() for name in _QUOTED.findall(messages)}
+    return config.without_values([item for item in config.missing if item.key not in named])
 
 
 def _with_missing_keys(group: Group, config: Configuration | None) -> Group:
@@ -147,7 +148,7 @@ def _unavailable(group: Group, config: Configuration) -> Diagnostic:
         "group-unavailable",
         Where(config.path),
         f"group {group.name!r} is unavailable: it requires {', '.join(group.missing)}",
-        "; ".join(config.how_to_set(key) for key in group.missing),
+        config.how_to_set(*group.missing),
     )
 
 
@@ -271,11 +272,16 @@ def _missing_value(
     config: Configuration | None,
     last_good: ToolContribution | None,
 ) -> Diagnostic:
+    values = config.values if config else {}
+    required: Iterable[str] = tool.needs
+    if isinstance(tool.tool, FunctionTool):
+        required = (field.name for field in tool.tool.state if field.required)
+    missing = [name for name in required if not _state_values([name], values)] or [problem.field]
     return make_diagnostic(
         "tool-state-missing",
         Where(config.path if config else tool.path),
-        f"tool {tool.name!r} {_consequence(last_good)}: {problem.field!r} has no value",
-        config.how_to_set(problem.field) if config else "",
+        f"tool {tool.name!r} {_consequence(last_good)}: {without_value(missing)}",
+        config.how_to_set(*missing) if config else "",
     )
 
 

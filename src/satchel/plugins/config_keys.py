@@ -46,18 +46,18 @@ def require_fitting(catalog: Catalog, plugin: str, values: Mapping[str, Any]) ->
     """
     if plugin == HOST:
         return
-    found = next((item for item in catalog.all_plugins if item.name == plugin), None)
-    if found is None:
+    entry = next((item for item in catalog.all_plugins if item.name == plugin), None)
+    if entry is None:
         plugins = {item.name for item in catalog.all_plugins}
         raise NotFoundError("plugin", plugin, near_misses(plugin, plugins))
-    keys, names = keys_of(found.contribution), _names_of(found.contribution) or ()
+    keys, names = keys_of(entry.contribution), _names_of(entry.contribution) or ()
     for key in values:
         if keys is not None and key not in {*keys, *names}:
             near = ", ".join(near_misses(key.lower(), keys))
-            what = f"no field {key!r}" if keys else "no configuration"
+            absence = f"no field {key!r}" if keys else "no configuration"
             fix = f"did you mean {near}?" if near else f"its fields are {', '.join(keys)}"
-            raise DefinitionError(f"plugin {plugin!r} declares {what}", fix=fix if keys else "")
-    fields = {field.name.lower(): field for field in found.contribution.config}
+            raise DefinitionError(f"plugin {plugin!r} declares {absence}", fix=fix if keys else "")
+    fields = {field.name.lower(): field for field in entry.contribution.config}
     for key, value in values.items():
         if value is not None and (field := fields.get(key.lower())):
             try:

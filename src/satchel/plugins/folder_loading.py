@@ -30,6 +30,7 @@ from satchel.plugins.plugin_diagnostics import (
 from satchel.plugins.plugin_reading import Rank, read_folder
 from satchel.plugins.value_fingerprint import fingerprint
 from satchel.sources.code_guard import PluginCodeError, guarded
+from satchel.sources.configuration import without_value
 from satchel.sources.importer import import_folder
 
 if TYPE_CHECKING:
@@ -157,12 +158,14 @@ def started(
 
 
 def _config_fault(config: Configuration) -> Diagnostic | None:
-    """Report the first value that the startup needs and that is missing or invalid."""
+    """Report the values that the startup needs and that are missing, or the first invalid one."""
     if config.missing:
-        name, fault, fix = config.missing[0].name, "has no value", config.how_to_set
+        names = [item.name for item in config.missing]
+        fault, fix = without_value(names), config.how_to_set(*names)
     elif config.invalid:
-        (name, fault), fix = next(iter(config.invalid.items())), config.fix_for
+        name, reason = next(iter(config.invalid.items()))
+        fault, fix = f"{name!r} {reason}", config.fix_for(name)
     else:
         return None
-    message = f"this version is not started and has no tools: {name!r} {fault}"
-    return make_diagnostic("plugin-startup-failed", Where(config.path), message, fix(name))
+    message = f"this version is not started and has no tools: {fault}"
+    return make_diagnostic("plugin-startup-failed", Where(config.path), message, fix)

@@ -91,9 +91,9 @@ def process_changed(
     contribution: PluginContribution, changed: Iterable[str]
 ) -> Iterable[Diagnostic]:
     """Report what plugin code changed in the process; nearly all of it was restored."""
-    for what in changed:
-        end = "" if what.endswith(KEPT) else "; the change was reverted"
-        message = f"loading it changed {what}{end}"
+    for changed_part in changed:
+        end = "" if changed_part.endswith(KEPT) else "; the change was reverted"
+        message = f"loading it changed {changed_part}{end}"
         yield make_diagnostic("plugin-meddled", Where(contribution.path), message)
 
 

@@ -64,14 +64,14 @@ def remark_on(form: ListingForm, model: ModelAbilities, *, is_cut: bool) -> str:
 def unlisted_line(count: int, model: ModelAbilities, *, has_names: bool) -> str:
     """Return the line about skills that are not even named."""
     more = " more" if has_names else ""
-    what = f"1{more} skill is" if count == 1 else f"{count:,}{more} skills are"
+    subject = f"1{more} skill is" if count == 1 else f"{count:,}{more} skills are"
     them = "it" if count == 1 else "them"
     hint = (
         f"call search_skills to find {them}"
         if model.can_search
         else "ask the user for a skill by topic"
     )
-    return f"{what} not listed here; {hint}"
+    return f"{subject} not listed here; {hint}"
 
 
 def _use_by_name(model: ModelAbilities) -> str:

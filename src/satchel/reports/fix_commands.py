@@ -22,6 +22,8 @@ def command_for(item: Diagnostic, entry: "Entry | None" = None) -> str | None:
     fix = _FIXES.get(item.code)
     if fix in _RENAMES and belongs_to_others(item.where.path):
         return None
+    if item.code in _HAS_COMMAND_IN_FIX:
+        return _command_in_fix(item)
     arguments = fix(item, entry) if fix else None
     # A path with invisible characters cannot be displayed faithfully, so it must not be pasted.
     if not arguments or any(one_line(argument) != argument for argument in arguments):
@@ -29,10 +31,12 @@ def command_for(item: Diagnostic, entry: "Entry | None" = None) -> str | None:
     return shlex.join(arguments)
 
 
-def _command_in_fix(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
-    """Return the `satchel` command at the start of the diagnostic's fix."""
+def _command_in_fix(item: Diagnostic) -> str | None:
+    """Return the `satchel` commands at the start of the diagnostic's fix."""
     command = re.split(r"[,;] ", item.fix)[0]
-    return shlex.split(command) if command.startswith("satchel ") else None
+    if not command.startswith("satchel ") or one_line(command) != command:
+        return None
+    return command
 
 
 def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
@@ -105,8 +109,11 @@ _FIXES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] = {
     "skill-name-folder": _rename_folder,
     "plugin-unreadable": _allow_reading,
     "plugin-manifest-missing": _rename_manifest,
-    "plugin-not-enabled": _command_in_fix,
-    **dict.fromkeys(("disabled", "group-unavailable", "config-invalid"), _command_in_fix),
-    **dict.fromkeys(("project-untrusted", "code-untrusted", "code-held"), _command_in_fix),
-    **dict.fromkeys(("tool-state-missing", "plugin-startup-failed"), _command_in_fix),
 }
+_HAS_COMMAND_IN_FIX = frozenset(
+    {
+        *("plugin-not-enabled", "disabled", "group-unavailable", "config-invalid"),
+        *("project-untrusted", "code-untrusted", "code-held"),
+        *("tool-state-missing", "plugin-startup-failed"),
+    }
+)

@@ -18,9 +18,9 @@ def listing_report(session: "Session") -> str:
         return ""
     style = session.skill_style
     unit = "characters" if style.measure is len else "tokens"
-    what = f"skill listing: {_form(listing)}"
+    form = f"skill listing: {_form(listing)}"
     if listing.form is ListingForm.FULL:
-        return what
+        return form
     session.skill_style = replace(style, budget=None)
     needed = style.measure(session.step().skill_prompt())
     session.skill_style = style
@@ -31,7 +31,7 @@ def listing_report(session: "Session") -> str:
         hints.append("you can also disable skills, or put them into groups")
     if listing.form is ListingForm.NAMES:
         hints.append("[skills] first in satchel.toml chooses which skills are described")
-    return f"{what}; the budget is {style.budget:,} {unit}; {'; '.join(hints)}"
+    return f"{form}; the budget is {style.budget:,} {unit}; {'; '.join(hints)}"
 
 
 def _form(listing: "PromptListing") -> str:
@@ -44,4 +44,6 @@ def _form(listing: "PromptListing") -> str:
         return f"{skills} in lines, descriptions cut at {listing.cut_at} characters"
     named = listing.total - listing.described - listing.left_out
     missing = f", {listing.left_out:,} are not named" if listing.left_out else ""
-    return f"of {skills}, {listing.described:,} have a description, {named:,} only a name{missing}"
+    verb = "has" if listing.described == 1 else "have"
+    described = f"{listing.described:,} {verb} a description"
+    return f"of {skills}, {described}, {named:,} only a name{missing}"

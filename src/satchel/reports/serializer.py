@@ -132,14 +132,15 @@ def plugin_in_full(plugin: "PluginEntry", catalog: "Catalog") -> Json:
     }
 
 
-def hit_json(hit: "SearchHit", entry: "Entry") -> Json:
-    """Return one search result."""
+def hit_json(hit: "SearchHit", entry: "Entry", inside: Sequence[str]) -> Json:
+    """Return one search result, with the skills inside a skill that are why it was found."""
     return {
         **_pick(hit, "kind", "name"),
         "description": entry.description,
         "group": getattr(entry, "group", None),
         "source": entry.source,
         "score": hit.score,
+        "contains": [*inside],
     }
 
 

@@ -10,10 +10,15 @@ from typing import Any
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import SkillEntry, ToolEntry
 from satchel.errors import SatchelError
-from satchel.formats.skill_manifest import read_skill
+from satchel.formats.skill_manifest import SkillManifest, read_skill
 from satchel.names import BASIC_GROUP
 from satchel.search.search_index import SearchDocument
-from satchel.search.search_terms import name_terms
+from satchel.search.search_terms import (
+    name_terms,
+    normalize_text,
+    query_terms,
+    without_stop_words,
+)
 from satchel.settings import Limits
 from satchel.sources.skill_findings import SKILL_FILE
 from satchel.tools import Tool
@@ -22,6 +27,7 @@ _LONGEST_BODY = 3_000
 """How many characters of the instructions are searched; more finds hardly more."""
 _LONGEST_READ = 4 * _LONGEST_BODY
 _MOST_INNER = 50
+_SHORTEST_STEM = 3
 _CODE_BLOCK = re.compile(r"(?ms)^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)")
 _KEYWORDS = ("keywords", "tags")
 
@@ -48,11 +54,32 @@ def _body(skill: SkillEntry) -> str:
     if skill.manifest is None:
         return ""
     prose = _CODE_BLOCK.sub(" ", skill.manifest.body[:_LONGEST_READ])[:_LONGEST_BODY]
-    return "\n".join((*_inner_skills(skill), prose))
+    inner = (f"{item.name} {item.description}" for item in _inner_skills(skill))
+    return "\n".join((*inner, prose))
 
 
-def _inner_skills(skill: SkillEntry) -> Iterator[str]:
-    """Yield the names and descriptions of skills in folders of a skill: they are not served."""
+def matching_inner_skills(skill: SkillEntry, query: str) -> list[str]:
+    """Return the names of the skills inside a skill that are why a query finds it."""
+    terms = set(query_terms(query)) - _words_of(skill)
+    return [
+        item.name
+        for item in _inner_skills(skill)
+        if any(_is_alike(word, term) for word in _words_of(item) for term in terms)
+    ]
+
+
+def _is_alike(word: str, term: str) -> bool:
+    """Return whether one begins with the other: the index finds stems."""
+    return word.startswith(term) or (len(word) >= _SHORTEST_STEM and term.startswith(word))
+
+
+def _words_of(skill: SkillEntry | SkillManifest) -> set[str]:
+    text = " ".join((*name_terms(skill.name), skill.description))
+    return set(without_stop_words(normalize_text(text)).split())
+
+
+def _inner_skills(skill: SkillEntry) -> Iterator[SkillManifest]:
+    """Yield the skills in folders of a skill: they are not served."""
     if skill.access.is_fetched:
         return
     inner = (file.name for file in skill.files if file.name.endswith(f"/{SKILL_FILE}"))
@@ -63,7 +90,7 @@ def _inner_skills(skill: SkillEntry) -> Iterator[str]:
                 skill.reader.read(name, limits).data, name.split("/")[-2], name, limits
             )
             if reading.value is not None:
-                yield f"{reading.value.name} {reading.value.description}"
+                yield reading.value
 
 
 def _group_texts(entry: ToolEntry | SkillEntry, catalog: Catalog) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from satchel.errors import ToolError
+from satchel.search.search_documents import matching_inner_skills
 from satchel.session.builtin_context import HIDDEN, SAME_CONVERSATION, BuiltinContext
 from satchel.text import one_line, shorten
 from satchel.tools import FunctionTool
@@ -73,7 +74,9 @@ def _skills(context: BuiltinContext, words: str) -> Iterator[str]:
             hint = f"call load_skill with name {entry.name!r}."
         else:
             hint = f"read {entry.path}/SKILL.md."
-        yield f"{entry.name}: {_short(entry.description)} ({hint})"
+        names = ", ".join(matching_inner_skills(entry, words))
+        inside = f" It contains {_short(names)}." if names else ""
+        yield f"{entry.name}: {_short(entry.description)}{inside} ({hint})"
 
 
 def _answer(kind: str, words: str, lines: list[str]) -> str:

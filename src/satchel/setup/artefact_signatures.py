@@ -51,16 +51,16 @@ def signers_of(artefact: str, sha256: str) -> tuple[Signer, ...]:
 
     Raises `SatchelError` if a signature does not verify, or cannot be verified here.
     """
-    if not (found := signatures_beside(artefact)):
+    if not (signatures := signatures_beside(artefact)):
         return ()
     try:
         from satchel.setup.signature_verification import verified_signers  # lazy: an extra
     except ImportError as problem:
         message = "is a signature, and sigstore is not installed to verify it"
         fix = install_hint("signatures")
-        raise SatchelError(message, where=found[0], fix=fix) from problem
+        raise SatchelError(message, where=signatures[0], fix=fix) from problem
     name = os.path.basename(artefact)
-    signers = (signer for path in found for signer in verified_signers(name, sha256, path))
+    signers = (signer for path in signatures for signer in verified_signers(name, sha256, path))
     return tuple(dict.fromkeys(signers))
 
 

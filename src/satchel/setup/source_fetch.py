@@ -118,12 +118,19 @@ def _renamed(problem: SatchelError, path: str, shown: str) -> SatchelError:
     return SatchelError(message, where=where, fix=fix)
 
 
+_FETCHED = frozenset({"github", "url", "git-subdir"})
+
+
 def address_of_entry(entry: ListedPlugin) -> SourceAddress:
     """Return where a plugin is that a marketplace lists elsewhere. Raises `SatchelError`."""
     source = json.loads(entry.text).get("source")
     text = source if isinstance(source, str) else _address_text(source)
     if not text:
-        raise SatchelError(f"the marketplace does not say where {entry.name!r} is")
+        kind = source.get("source") if isinstance(source, dict) else None
+        message = f"the marketplace does not say where {entry.name!r} is"
+        if isinstance(kind, str) and kind not in _FETCHED:
+            message = f"{entry.name!r} is at {kind!r}, from where Satchel takes no plugins"
+        raise SatchelError(message, fix="get its folder, and install that")
     return read_address(text)
 
 

@@ -71,11 +71,11 @@ def find_units(folder: str) -> SourceUnits:
     market = scan_marketplace(folder, Limits()) if is_marketplace(folder) else None
     # A marketplace says which plugins it has.
     plugins = _plugins(folder, {"", "plugins"} if market else scan.walked)
-    inside = [real_path(found.path) for found in plugins]
+    inside = [real_path(finding.path) for finding in plugins]
     alone = [
-        found
-        for found in scan.findings.values()
-        if not any(is_inside(real_path(found.path), path) for path in inside)
+        finding
+        for finding in scan.findings.values()
+        if not any(is_inside(real_path(finding.path), path) for path in inside)
     ]
     skills = _by_name(alone)
     left_out = (

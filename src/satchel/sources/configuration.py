@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -67,11 +67,15 @@ class Configuration:
         """Return the environment variable that sets a key."""
         return f"{_prefix(self.plugin)}{key.upper()}"
 
-    def how_to_set(self, key: str) -> str:
-        """Return a fix that names every way to set a key."""
-        by_hand = f"put {key.upper()}=... into {self.path}, or set {self.variable(key)}"
+    def how_to_set(self, *keys: str) -> str:
+        """Return a fix that names every way to set some keys."""
+        lines = " and ".join(f"{key.upper()}=..." for key in keys)
+        variables = " and ".join(map(self.variable, keys))
+        by_hand = f"put {lines} into {self.path}, or set {variables}"
         # The command accepts only keys that can be a variable.
-        return f"{self.command(key)}, or {by_hand}" if _VARIABLE_NAME.fullmatch(key) else by_hand
+        if not all(map(_VARIABLE_NAME.fullmatch, keys)):
+            return by_hand
+        return f"{' && '.join(map(self.command, keys))}, or {by_hand}"
 
     def command(self, key: str) -> str:
         """Return the command that sets a key; it asks for the value."""
@@ -89,14 +93,20 @@ class Configuration:
         }
         return fixes.get(origin, command)
 
-    def without_value(self, missing: ConfigField) -> Diagnostic:
-        """Return the diagnostic of a required field without a value."""
-        return make_diagnostic(
-            "config-invalid",
-            Where(self.path),
-            f"{missing.name!r} has no value; {missing.refused('').fix}",
-            self.how_to_set(missing.name),
-        )
+    def without_values(self, missing: Sequence[ConfigField]) -> tuple[Diagnostic, ...]:
+        """Return one diagnostic of all these required fields without a value, if there are any."""
+        if not missing:
+            return ()
+        names = [item.name for item in missing]
+        allowed = dict.fromkeys(item.refused("").fix for item in missing)
+        message = f"{without_value(names)}; {', '.join(allowed)}"
+        fix = self.how_to_set(*names)
+        return (make_diagnostic("config-invalid", Where(self.path), message, fix),)
+
+
+def without_value(names: Sequence[str]) -> str:
+    """Return the message that these fields have no value."""
+    return f"{', '.join(map(repr, names))} {'has' if len(names) == 1 else 'have'} no value"
 
 
 def configuration_path(plugin: str, folder: str = "") -> str:

@@ -25,7 +25,7 @@ _MOST_SHOWN = 300
 
 def problems(workbench: Workbench, request: Request) -> Page:
     """Return the diagnostics by file, the worst file first."""
-    wanted = request.query_params.get("severity", "")
+    wanted_severity = request.query_params.get("severity", "")
     findings = [
         (item, finding)
         for case in doctor_cases(workbench.catalog)
@@ -35,10 +35,10 @@ def problems(workbench: Workbench, request: Request) -> Page:
     for item, _ in findings:
         counts[str(item.severity)] += 1
     # Infos only if asked for: most are about what a folder has beside its skills.
-    asked = {wanted} if wanted else {*Severity} - {Severity.INFO}
+    asked = {wanted_severity} if wanted_severity else {*Severity} - {Severity.INFO}
     shown = [pair for pair in findings if pair[0].severity in asked]
     record = {
-        "severity": wanted,
+        "severity": wanted_severity,
         "counts": counts,
         "files": _by_file(shown[:_MOST_SHOWN], workbench.options.editor),
         "left_out": max(len(shown) - _MOST_SHOWN, 0),

@@ -40,7 +40,10 @@ _MOST_HITS = 2_000
 def skill(workbench: Workbench, request: Request) -> Page:
     """Return a skill with its text, its files, and its rank for a request of a user."""
     entry = workbench.catalog.skill(name_in(request))
-    words, wanted = request.query_params.get("q", "").strip(), request.query_params.get("file", "")
+    words, file_name = (
+        request.query_params.get("q", "").strip(),
+        request.query_params.get("file", ""),
+    )
     text, digest, problem = _text_on_disk(entry)
     record = {
         **shown("skill", entry),
@@ -52,7 +55,7 @@ def skill(workbench: Workbench, request: Request) -> Page:
         "lint": _lint(text, entry)[0] if text else [],
         "query": words,
         "search": _search(workbench, entry, words) if words else None,
-        "file": _file(entry, wanted) if wanted else None,
+        "file": _file(entry, file_name) if file_name else None,
     }
     body = str(record["body"])
     extra = {

@@ -73,15 +73,17 @@ def set_(
     The VALUE '-' is read from stdin. Without a VALUE you are asked for it. Secrets are hidden
     while you type, so they appear in no shell history and no process list.
     """
-    given = _parse_values(pairs)
-    for key in given:
+    texts_by_key = _parse_values(pairs)
+    for key in texts_by_key:
         _require_key(key)
     plugin = open_plugin(name, sources)
     if not force:
-        plugin.refuse_unknown(given)
-    plugin.warn_if_unknown(console, given)
-    texts = {key: ask_for(plugin, key) if value is None else value for key, value in given.items()}
-    if None not in given.values():
+        plugin.refuse_unknown(texts_by_key)
+    plugin.warn_if_unknown(console, texts_by_key)
+    texts = {
+        key: ask_for(plugin, key) if value is None else value for key, value in texts_by_key.items()
+    }
+    if None not in texts_by_key.values():
         texts = with_stdin(texts)
     values = as_texts(name, plugin.config.fields, texts, any_key=True)
     path = plugin.config.path

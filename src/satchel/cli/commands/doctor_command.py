@@ -86,9 +86,9 @@ def command(
         if not is_limited:
             _write_checks(checks, console)
         _write(cases, console, in_full=verbose or is_limited)
-    found = [check.severity for check in checks]
-    found += [item.severity for case in all_cases for item in case.diagnostics]
-    errors, warnings = found.count(Severity.ERROR), found.count(Severity.WARNING)
+    severities = [check.severity for check in checks]
+    severities += [item.severity for case in all_cases for item in case.diagnostics]
+    errors, warnings = severities.count(Severity.ERROR), severities.count(Severity.WARNING)
     if not run and (number := sum(map(has_code_not_run, app.catalog.plugins.values()))):
         console.say(f"the code of {count(number, 'plugin')} was not run; --run runs it")
     if not run:

@@ -249,10 +249,12 @@ def _show_changes(
 ) -> dict[str, str]:
     """Print how tools differ from their approved version, and return the new digests."""
     drift = app.mcp_drift(server)
-    wanted = [one if one == INSTRUCTIONS else _server_name(_tool_of(app, one)) for one in names]
+    server_names = [
+        one if one == INSTRUCTIONS else _server_name(_tool_of(app, one)) for one in names
+    ]
     digests: dict[str, str] = {}
     for name, change in drift.items():
-        if wanted and name not in wanted:
+        if server_names and name not in server_names:
             continue
         digests[name] = change.digest
         for item in app.catalog.diagnostics:

@@ -11,9 +11,11 @@ from satchel.prompt.token_estimate import about_tokens
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import listing_json
 from satchel.reports.short_texts import count
-from satchel.text import visible
+from satchel.text import one_line, shorten, visible
 
 _CHARACTERS_PER_TOKEN = 4
+_MOST_NAMES = 400
+"""Characters of the names of inactive groups."""
 _PATIENCE = 15.0
 """Seconds to wait for MCP servers; only their skills and instructions are in the prompt."""
 
@@ -61,6 +63,16 @@ def command(
         console.say(f"about {count(about_tokens(prompt), 'token')}")
     else:
         console.say(count(len(prompt), "character"))
+    if inactive := _inactive_groups(app, session):
+        names = shorten(", ".join(map(one_line, inactive)), _MOST_NAMES)
+        console.say(f"not in it, because they are not active (--group NAME): {names}")
     if report := listing_report(session):
         console.say(report)
     summary(app.catalog, console)
+
+
+def _inactive_groups(app: satchel.Satchel, session: satchel.Session) -> list[str]:
+    """Return the groups whose notes or skills would be in the prompt if they were active."""
+    active = session.active_groups
+    groups = app.catalog.groups.values()
+    return [it.name for it in groups if (it.notes or it.skills) and it.name not in active]

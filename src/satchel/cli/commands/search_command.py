@@ -1,5 +1,6 @@
 """`satchel search`: find tools and skills by words."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -35,21 +36,28 @@ def command(
 ) -> int:
     """Find tools and skills that contain any of the WORDS, best match first.
 
-    Searches names, descriptions, keywords and groups. Without a match it finds similar names. No
-    plugin code is run.
+    Searches names, descriptions, keywords, groups, the parameters of tools and the start of a
+    skill's instructions. A skill is also found by the skills in its folders, which are then named.
+    Without a match it finds similar names. No plugin code is run.
     """
     # Lazy: not needed for `--help`.
-    from satchel.search.search_documents import documents_of
+    from satchel.search.search_documents import documents_of, matching_inner_skills
     from satchel.search.search_index import SearchIndex
 
     catalog = sources.open(run_code=False).catalog
     index = SearchIndex()
     index.bring_up_to_date(documents_of(catalog))
-    hits = index.search(" ".join(words), kind, limit)
+    query = " ".join(words)
+    hits = index.search(query, kind, limit)
+    inside = [
+        matching_inner_skills(catalog.skills[hit.name], query) if hit.kind == "skill" else []
+        for hit in hits
+    ]
+    results = [(hit, _entry(hit, catalog), names) for hit, names in zip(hits, inside, strict=True)]
     if as_json:
-        console.json([hit_json(hit, _entry(hit, catalog)) for hit in hits])
+        console.json([hit_json(*result) for result in results])
     else:
-        table([_row(hit, _entry(hit, catalog)) for hit in hits], console)
+        table([_row(*result) for result in results], console)
     if not hits:
         console.say(f"no {kind or 'tool or skill'} matches; 'satchel list' shows everything")
     summary(catalog, console)
@@ -60,5 +68,8 @@ def _entry(hit: "SearchHit", catalog: "Catalog") -> "ToolEntry | SkillEntry":
     return catalog.tools[hit.name] if hit.kind == "tool" else catalog.skills[hit.name]
 
 
-def _row(hit: "SearchHit", entry: "ToolEntry | SkillEntry") -> tuple[str, ...]:
-    return hit.name, hit.kind, getattr(entry, "group", entry.source), entry.description
+def _row(
+    hit: "SearchHit", entry: "ToolEntry | SkillEntry", inside: Sequence[str]
+) -> tuple[str, ...]:
+    reason = f"(contains {', '.join(inside)}) " if inside else ""
+    return hit.name, hit.kind, getattr(entry, "group", entry.source), reason + entry.description

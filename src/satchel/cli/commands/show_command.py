@@ -76,8 +76,8 @@ def _entries_named(
             entries.append((kind, getattr(catalog, kind)(name)))
     if not entries:
         names = {entry.name for kind in kinds for entry in entries_of(catalog, kind)}
-        what = kinds[0] if len(kinds) == 1 else "skill, tool, group or plugin"
-        problem = NotFoundError(what, name, near_misses(name, names))
+        kind_text = kinds[0] if len(kinds) == 1 else "skill, tool, group or plugin"
+        problem = NotFoundError(kind_text, name, near_misses(name, names))
         raise (of_disabled_plugin(catalog, problem) if "tool" in kinds else None) or problem
     return entries
 

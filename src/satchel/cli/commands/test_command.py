@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 
 _MAX_SHOWN = 120
 # The diagnostic has no structured fields for the tool and the configuration field.
-_NO_VALUE = re.compile(r"tool '(?P<tool>.+)' is left out: '(?P<field>.+)' has no value")
+_NO_VALUE = re.compile(r"tool '(?P<tool>.+)' is left out: (?P<reason>'.+' ha(?:s|ve) no value)")
+_MISSING = re.compile(r"'.+' ha(?:s|ve) no value; ")
+_QUOTED = re.compile(r"'([^']+)'")
 _SKIP_CODES = frozenset({"tool-state-missing", "group-unavailable"})
 _FRAME = re.compile(r'^ *File "(?P<path>.+)", line (?P<line>\d+), in (?P<name>.+)$', re.MULTILINE)
 _EXCEPTION = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)", re.MULTILINE)
@@ -118,18 +120,17 @@ def command(
     PLUGIN is the folder of a plugin, or the name of one that the usual options find. Its code is
     run in an empty current folder. Only --set and default values configure it.
     """
-    given = field_values(values)
+    given_values = field_values(values)
     plugin = _find_plugin(name, sources)
     log_to_stderr()
     with scratch_world() as folder, _as_installed(plugin, folder) as plugin:
         view = _configured(plugin, {})
-        view.warn_if_unknown(console, given)
-        texts = as_texts(plugin.name, view.config.fields, given, any_key=True)
+        view.warn_if_unknown(console, given_values)
+        texts = as_texts(plugin.name, view.config.fields, given_values, any_key=True)
         empty = os.path.join(folder, "here")
         os.mkdir(empty)
         with contextlib.chdir(empty):
-            view = _configured(plugin, texts)
-            outcome = _test(plugin, view, texts, None if as_json else console)
+            outcome = _test(plugin, texts, None if as_json else console)
     if as_json and not outcome.is_interrupted:
         console.json(outcome_json(outcome))
     _print_totals(outcome, console)
@@ -146,11 +147,11 @@ def _find_plugin(name: str, sources: Sources) -> "PluginEntry":
         raise SatchelError("there is no plugin", where=name, fix=fix)
     if not folder or sources.locked or sources.frozen:
         catalog = sources.open(run_code=False).catalog
-        found = [item for item in catalog.all_plugins if item.unit == folder]
-        if folder and not found:
+        plugins = [item for item in catalog.all_plugins if item.unit == folder]
+        if folder and not plugins:
             message = "is not among the plugins that are compared with the lock"
             raise SatchelError(message, where=name, fix="name its folder with --plugins")
-        plugin = found[0] if found else catalog.plugin(name)
+        plugin = plugins[0] if plugins else catalog.plugin(name)
         for item in plugin.diagnostics:
             if plugin.contribution.is_untrusted or item.code.startswith("lock-"):
                 raise SatchelError(item.message, where=item.where.path, fix=item.fix)
@@ -210,7 +211,6 @@ def _configured(plugin: "PluginEntry", values: Mapping[str, str]) -> PluginConfi
 
 def _test(
     selected: "PluginEntry",
-    view: PluginConfigView,
     values: Mapping[str, str],
     console: Console | None,
 ) -> PluginTestResult:
@@ -228,7 +228,7 @@ def _test(
         entry_points=[selected.name] if is_package else (),
         config={selected.name: values},
     ) as app:
-        outcome, tools = _plan(app, selected, view)
+        outcome, tools = _plan(app, selected)
         if console:
             for item in outcome.diagnostics:
                 console.wrapped(diagnostic_line(item))
@@ -243,7 +243,7 @@ def _test(
 
 
 def _plan(
-    app: satchel.Satchel, selected: "PluginEntry", view: PluginConfigView
+    app: satchel.Satchel, selected: "PluginEntry"
 ) -> "tuple[PluginTestResult, list[ToolEntry]]":
     """Return the result before any call, and the tools to call."""
     plugin = next(item for item in app.catalog.all_plugins if item.unit == selected.unit)
@@ -261,11 +261,10 @@ def _plan(
             examples.append(SkippedTool(tool.name, "no examples", _ADD_EXAMPLES))
         else:
             tools.append(tool)
-    missing_values = {view.config.without_value(item) for item in view.config.missing}
     diagnostics = tuple(
         item
         for item in plugin.diagnostics
-        if item not in missing_values and item.code not in _SKIP_CODES
+        if item.code not in _SKIP_CODES and not _is_missing_value(item)
     )
     left_out = (*skipped, *examples)
     return PluginTestResult(plugin=plugin, left_out=left_out, diagnostics=diagnostics), tools
@@ -277,11 +276,15 @@ def _usable_groups(app: satchel.Satchel, tool: "ToolEntry") -> list[str]:
     return [name for name in tool.groups if name not in groups or not groups[name].missing]
 
 
+def _is_missing_value(item: Diagnostic) -> bool:
+    return item.code == "config-invalid" and bool(_MISSING.match(item.message))
+
+
 def _without_value(plugin: "PluginEntry") -> Iterator[SkippedTool]:
     for item in plugin.diagnostics:
         if item.code == "tool-state-missing" and (match := _NO_VALUE.fullmatch(item.message)):
-            key = match["field"]
-            yield SkippedTool(match["tool"], f"{key!r} has no value", f"give --set {key}=VALUE")
+            options = (f"--set {key}=VALUE" for key in _QUOTED.findall(match["reason"]))
+            yield SkippedTool(match["tool"], match["reason"], f"give {' '.join(options)}")
 
 
 async def _call_examples(

@@ -179,9 +179,9 @@ def check(path: str) -> Checked:
     scan = scan_skills(search_root(path, RootKind.SKILLS), _limits())
     unlisted: list[str] = []
     scans = _scan_plugins(scan, manifest_folders, unlisted)
-    plugins = [plugin for found in scans for plugin in found.findings.values()]
+    plugins = [plugin for plugin_scan in scans for plugin in plugin_scan.findings.values()]
     marketplaces = frozenset(
-        found.place.path for found in scans if is_marketplace(found.place.path)
+        plugin_scan.place.path for plugin_scan in scans if is_marketplace(plugin_scan.place.path)
     )
     checked = check_plugins(plugins)
     loaded = {skill.path for skill in checked.skills}
@@ -197,7 +197,7 @@ def check(path: str) -> Checked:
     ]
     others = [skill for skill in others if skill.path not in unlisted]
     skills = (*others, *checked.skills)
-    listing = (item for found in scans for item in found.diagnostics)
+    listing = (item for plugin_scan in scans for item in plugin_scan.diagnostics)
     problems = (
         *scan.diagnostics,
         *listing,
@@ -283,10 +283,10 @@ def _scan_plugins(
         # A marketplace loads only what it lists.
         is_left_out = any(folder != it and is_inside(folder, it) for it in markets)
         if is_plugin and folder not in listed and not is_left_out:
-            found = scan_plugins(search_root(folder, RootKind.PLUGINS), _limits())
-            listed.update(plugin.path for plugin in found.findings.values())
+            plugin_scan = scan_plugins(search_root(folder, RootKind.PLUGINS), _limits())
+            listed.update(plugin.path for plugin in plugin_scan.findings.values())
             markets += [folder] if is_market else []
-            scans.append(found)
+            scans.append(plugin_scan)
         elif is_plugin and folder not in listed:
             unlisted.append(folder)
     return scans
