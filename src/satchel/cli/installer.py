@@ -81,8 +81,8 @@ class Installed:
     version: str
     kind: str
     path: str
-    entry: "PluginEntry | None"
-    missing: tuple["ConfigField", ...]
+    entry: "PluginEntry | None" = None
+    missing: tuple["ConfigField", ...] = ()
     skills: int = 0
     """The number of its skills."""
     shadowed: tuple["Entry", ...] = ()
@@ -211,7 +211,10 @@ class Installer:
                     raise
             is_new = self._place(staged, target, manifest, texts, hook)
         kind = "link" if self.editable else "folder"
-        return _installed(read_catalog(), name, manifest.version, kind, target, is_new)
+        installed_plugin = Installed(
+            name=name, version=manifest.version, kind=kind, path=target, is_new=is_new
+        )
+        return _with_entries(installed_plugin, read_catalog())
 
     def _place(
         self,
@@ -314,8 +317,15 @@ class Installer:
         paths = {item.path for item in before}
         catalog = read_catalog()
         return [
-            _installed(
-                catalog, item.name, item.version, "package", item.path, item.path not in paths
+            _with_entries(
+                Installed(
+                    name=item.name,
+                    version=item.version,
+                    kind="package",
+                    path=item.path,
+                    is_new=item.path not in paths,
+                ),
+                catalog,
             )
             for item in plugins
         ]
@@ -427,31 +437,25 @@ def read_catalog() -> "Catalog":
     return Sources().open(run_code=False).catalog
 
 
-def _installed(  # noqa: PLR0917
-    catalog: "Catalog", name: str, version: str, kind: str, path: str, is_new: bool
-) -> Installed:
-    plugins = catalog.all_plugins
-    entry = next((item for item in plugins if (item.name, item.path) == (name, path)), None)
-    missing = (
-        read_configuration(name, {}, fields=entry.contribution.config).missing if entry else ()
-    )
-    skills = sum(item.source == name for item in catalog.all_skills)
-    shadowed = tuple(
+def _with_entries(plugin: Installed, catalog: "Catalog") -> Installed:
+    """Return an installed plugin with its entries in the catalog."""
+    identity = (plugin.name, plugin.path)
+    entry = next((it for it in catalog.all_plugins if (it.name, it.path) == identity), None)
+    fields = entry.contribution.config if entry else None
+    shadowed = (
         item
-        for part in KINDS
-        for item in entries_of(catalog, part)
-        if part != "plugin" and item.source == name and item.state == "shadowed"
+        for kind in KINDS
+        for item in entries_of(catalog, kind)
+        if kind != "plugin" and item.source == plugin.name and item.state == "shadowed"
     )
-    return Installed(
-        name=name,
-        version=version,
-        kind=kind,
-        path=path,
+    return replace(
+        plugin,
         entry=entry,
-        missing=missing,
-        skills=skills,
-        shadowed=shadowed,
-        is_new=is_new,
+        missing=read_configuration(plugin.name, {}, fields=fields).missing
+        if fields is not None
+        else (),
+        skills=sum(item.source == plugin.name for item in catalog.all_skills),
+        shadowed=tuple(shadowed),
     )
 
 
