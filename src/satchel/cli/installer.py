@@ -247,9 +247,9 @@ class Installer:
         """Read a plugin. Prints its errors and raises `SatchelError` if it has any."""
         if isinstance(source, str):
             path, problems = source, check(source).problems
-            found = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
+            findings = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
             # Without a key, it is in the folder itself; a marketplace may have others below.
-            plugin = next((item for item in found if not item.key), None)
+            plugin = next((item for item in findings if not item.key), None)
         else:
             path, problems, plugin = source.path, check_plugins([source]).problems, source
         for item in dict.fromkeys(problems):
@@ -291,7 +291,7 @@ class Installer:
         from importlib.metadata import distributions  # lazy: most plugins are folders
 
         before = installed()
-        known = {normalized(item.metadata["Name"] or "") for item in distributions()}
+        distributions_before = {normalized(item.metadata["Name"] or "") for item in distributions()}
         package.install()
         plugins = package.plugins(before)
         owner = package.distribution or (plugins[0].distribution if plugins else package.target)
@@ -305,7 +305,7 @@ class Installer:
                 self._set_up_package(plugins, values)
                 change_selection(self.console, names, Sources(), enable_name, force=True)
         except BaseException:
-            self._clean_up(plugins, is_new=normalized(owner) not in known)
+            self._clean_up(plugins, is_new=normalized(owner) not in distributions_before)
             raise
         versions = {(item.path, item.digest) for item in before}
         is_unchanged = all((item.path, item.digest) in versions for item in plugins)
@@ -392,10 +392,10 @@ class Installer:
     def _collect_values(self, name: str, fields: "tuple[ConfigField, ...]") -> dict[str, str]:
         """Return the values from `--set`, and ask the user for missing ones."""
         texts = as_texts(name, fields, self.values)
-        given = {key.lower() for key in texts}
+        keys = {key.lower() for key in texts}
         missing = read_configuration(name, {}, fields=fields).missing
         for item in missing if self.terminal.is_there else ():
-            if item.key not in given and (text := self._ask_for(item, fields)):
+            if item.key not in keys and (text := self._ask_for(item, fields)):
                 texts[item.name] = text
         return texts
 
@@ -428,8 +428,8 @@ def _signed(package: PipPackage) -> tuple[PipPackage, tuple[Signer, ...], str]:
         return package, (), "unsigned"
     from satchel.setup.index_attestations import attested  # lazy: most plugins are folders
 
-    found = attested(package)
-    return found.package, found.signers, found.note
+    attestations = attested(package)
+    return attestations.package, attestations.signers, attestations.note
 
 
 def read_catalog() -> "Catalog":

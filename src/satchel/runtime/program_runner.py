@@ -162,8 +162,8 @@ def find_sandbox() -> tuple[str, str]:
     except (OSError, subprocess.SubprocessError) as problem:
         return "", f"bubblewrap does not work here: {problem}"
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        return "", f"bubblewrap does not work here: {said[-1] if said else done.returncode}"
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        return "", f"bubblewrap does not work here: {lines[-1] if lines else done.returncode}"
     return path, ""
 
 

@@ -146,11 +146,11 @@ def wheel_report(requirement: str) -> str:
 
 def index_urls() -> tuple[str, ...]:
     """Return the indexes that pip is configured to use. Raises `SatchelError`."""
-    found = re.findall(
+    matches = re.findall(
         r"^[\w:.-]+\.((?:extra-)?index-url)='(.*)'$", _output(["config", "list"]), re.MULTILINE
     )
-    first = [url for key, url in found if key == "index-url"] or ["https://pypi.org/simple"]
-    others = [url for key, text in found if key != "index-url" for url in text.split("\\n")]
+    first = [url for key, url in matches if key == "index-url"] or ["https://pypi.org/simple"]
+    others = [url for key, text in matches if key != "index-url" for url in text.split("\\n")]
     return tuple(dict.fromkeys(it for url in (*first, *others) for it in url.split()))
 
 

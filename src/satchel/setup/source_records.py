@@ -106,14 +106,14 @@ class AddedFolder:
 
 def origins() -> dict[str, dict[str, str]]:
     """Return where folders and signed packages came from, by path, for a lock file."""
-    found = package_origins()
+    origins = package_origins()
     for folder in (AddedFolder(is_project=False), AddedFolder(is_project=True)):
         try:
             records = folder.records()
         except SatchelError:
             continue
-        found |= {folder.target(item.kind, item.name): item.origin for item in records}
-    return found
+        origins |= {folder.target(item.kind, item.name): item.origin for item in records}
+    return origins
 
 
 def _others(records: Iterable[SourceRecord], kind: str, name: str) -> Iterable[SourceRecord]:

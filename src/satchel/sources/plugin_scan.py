@@ -89,16 +89,16 @@ def scan_plugins(
         dirty = None
     elif dirty is not None and not touches(dirty, place.path):
         return before
-    known = before.findings if before else {}
+    earlier = before.findings if before else {}
     if may_be_folder(place.path):
         scan = _Search(place, limits, before, dirty).run()
     else:
         problems = () if place.optional else (missing(place.path),)
         scan = PluginScan(place=place, findings={}, diagnostics=problems)
-    if before is not None and known and not scan.findings:
+    if before is not None and earlier and not scan.findings:
         problem = lost_mount(place.path, before.device)
         if problem is not None:
-            kept = {key: _broken(found, (problem,)) for key, found in known.items()}
+            kept = {key: _broken(found, (problem,)) for key, found in earlier.items()}
             return replace(before, findings=kept, diagnostics=(problem,))
     return replace(scan, device=device_of(place.path))
 

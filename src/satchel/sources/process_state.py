@@ -354,8 +354,8 @@ def loaded_modules() -> dict[str, Any]:
     while a list of names is made; a collection inside of `dict.copy` spoils the copy.
     """
     missing = object()
-    found = ((name, sys.modules.get(name, missing)) for name in list(sys.modules))
-    return {name: module for name, module in found if module is not missing}
+    modules = ((name, sys.modules.get(name, missing)) for name in list(sys.modules))
+    return {name: module for name, module in modules if module is not missing}
 
 
 def current_folder() -> str | None:

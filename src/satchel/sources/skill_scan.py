@@ -318,8 +318,8 @@ class _Walk:
                     folder = opened.enter_context(folder.enter(part))
                     ancestry.append(folder.path)
                 # Listing thousands of skills would take longer than all else after an edit.
-                known = key in self._known
-                if known or any(entry.name == name for entry in folder.entries()):
+                was_known = key in self._known
+                if was_known or any(entry.name == name for entry in folder.entries()):
                     mode = folder.stat(name).st_mode
                     is_link, is_dir = stat.S_ISLNK(mode), stat.S_ISDIR(mode)
                     entry = _Entry(name, joined(path, name), is_link, is_dir)
@@ -382,8 +382,8 @@ class _Walk:
         prefix, path_prefix = f"{key}/" if key else "", joined(path, "")
         for entry in sorted(entries, key=_NAME):
             name = entry.name
-            found = _Entry(name, path_prefix + name, entry.is_symlink(), is_folder(entry))
-            self._entry(prefix + name, found, folder, above)
+            listed = _Entry(name, path_prefix + name, entry.is_symlink(), is_folder(entry))
+            self._entry(prefix + name, listed, folder, above)
 
     def _lost(self, before: SkillFinding, folder: OpenFolder) -> None:
         """Keep a skill that lost its SKILL.md just now: an editor may be replacing the file."""

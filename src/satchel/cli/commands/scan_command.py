@@ -41,7 +41,7 @@ def command(
         )
     # Each once: a SKILL.md and its neighbours may both be named.
     findings = dict.fromkeys(it for path in paths for it in scan_path(path))
-    found = [it for it in findings if it.rule not in ignore]
+    reported = [it for it in findings if it.rule not in ignore]
     match "json" if as_json else form:
         case "json":
             console.json(
@@ -50,18 +50,18 @@ def command(
                         "rule": it.rule, "path": it.path, "line": it.line, "text": it.text,
                         "meaning": it.meaning,
                     }
-                    for it in found
+                    for it in reported
                 ]
             )  # fmt: skip
         case "sarif":
-            console.json(sarif_report(found))
+            console.json(sarif_report(reported))
         case "github":
-            for it in found:
+            for it in reported:
                 console.out(github_line(it))
         case _:
-            for it in found:
+            for it in reported:
                 console.out(f"{relative(it.path)}:{it.line}: {it.rule}: {it.text}")
-            for rule, number in sorted(Counter(it.rule for it in found).items()):
+            for rule, number in sorted(Counter(it.rule for it in reported).items()):
                 console.say(f"{rule} ({number}): {SCAN_RULES[rule].meaning}")
-    console.say(count(len(found), "finding"))
-    return 1 if found else 0
+    console.say(count(len(reported), "finding"))
+    return 1 if reported else 0
