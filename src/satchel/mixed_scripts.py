@@ -33,6 +33,8 @@ _STYLED = str.maketrans(
 _FOREIGN_DIGIT = r"(?![0-9\uff10-\uff19])\d"
 _OUT_OF_PLACE = re.compile(rf"[A-Za-z](?:\u30fc|{_FOREIGN_DIGIT})|{_FOREIGN_DIGIT}[A-Za-z]")
 """The Japanese long vowel or a digit of another script in a Latin word: a hyphen or letter."""
+_DOTS = re.compile("[\u0307\u0323]")
+"""Dots above and below a letter: a reader who knows the name without them sees none."""
 _SHORTEST = 3
 """Shorter words of such letters are often honest, such as Russian prepositions."""
 
@@ -64,7 +66,7 @@ def unstyled(text: str) -> str:
 
 def skeleton(text: str) -> str:
     """Return a text in lowercase with Latin letters for those that look like them."""
-    folded = unstyled(text).translate(_SKELETON)
+    folded = _DOTS.sub("", unicodedata.normalize("NFD", unstyled(text))).translate(_SKELETON)
     return folded.casefold().translate(_SKELETON)
 
 

@@ -61,9 +61,10 @@ def test_the_nearer_scope_wins():
     assert winners(resolve_skills(entries)) == {"a": "near"}
 
 
-def test_a_name_of_another_alphabet_yields_to_the_one_that_it_reads_like():
+@pytest.mark.parametrize("forged", ["\u0441\u043e\u0440\u0443", "c\u1ecdpy", "copy\u0323"])
+def test_a_name_of_another_alphabet_yields_to_the_one_that_it_reads_like(forged):
     entries = [
-        skill("\u0441\u043e\u0440\u0443", source="forged", scope=Precedence.EXPLICIT),
+        skill(forged, source="forged", scope=Precedence.EXPLICIT),
         skill("copy", source="real", scope=Precedence.USER),
         skill("\u0434\u0430\u043d\u043d\u044b\u0435", source="honest"),
         skill("\u0441\u0430\u0445\u0430\u0440", source="honest"),
@@ -72,7 +73,7 @@ def test_a_name_of_another_alphabet_yields_to_the_one_that_it_reads_like():
     served = winners(resolved)
     assert sorted(served.values()) == ["honest", "honest", "real"]
     (forged,) = (entry for entry in resolved if entry.source == "forged")
-    assert "\\u0441" in forged.diagnostics[-1].message
+    assert "\\u" in forged.diagnostics[-1].message
     assert winners(resolve_skills(entries[:1])) == {entries[0].name: "forged"}
     # What is not served hides no name.
     off = [entries[0], replace(entries[1], state=Status.DISABLED)]

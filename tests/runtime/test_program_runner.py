@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import sys
+import tempfile
 
 import pytest
 
@@ -95,6 +96,22 @@ def test_there_is_no_network_unless_it_is_allowed(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         code = f'import socket; socket.create_connection(("127.0.0.1", {port}), 2); print("in")'
+        command = f"exec {sys.executable} -c '{code}'"
+        assert run("sandbox", command, tmp_path)["returncode"] != 0
+        allowed = run("sandbox", command, tmp_path, sandbox=Sandbox(network=True))
+        assert allowed["stdout"] == "in\n"
+
+
+def test_a_socket_of_the_host_where_all_users_may_make_one_is_not_reached(tmp_path):
+    import socket
+
+    with (
+        tempfile.TemporaryDirectory(dir="/var/tmp") as folder,
+        socket.socket(socket.AF_UNIX) as server,
+    ):
+        server.bind(f"{folder}/s")
+        server.listen()
+        code = f'import socket; socket.socket(socket.AF_UNIX).connect("{folder}/s"); print("in")'
         command = f"exec {sys.executable} -c '{code}'"
         assert run("sandbox", command, tmp_path)["returncode"] != 0
         allowed = run("sandbox", command, tmp_path, sandbox=Sandbox(network=True))

@@ -7,6 +7,7 @@ import types
 
 import pytest
 
+from satchel.sources import code_guard
 from satchel.sources.code_guard import PRIVATE_PREFIX, PluginCodeError, PluginTimeoutError, guarded
 from satchel.sources.guarded_work import GuardedWork
 
@@ -76,6 +77,25 @@ def test_what_hangs_is_left_behind_when_its_time_is_over():
     with pytest.raises(PluginTimeoutError, match=r"took longer than 0\.05 s"):
         guarded(free.wait, 0.05)
     free.set()
+
+
+def test_a_finalizer_that_never_ends_does_not_keep_what_removes_its_object(tmp_path, monkeypatch):
+    monkeypatch.setattr(code_guard, "_DROPPING", 0.01)
+    ended = threading.Event()
+
+    class Stubborn:
+        __module__ = f"{PRIVATE_PREFIX}x"
+
+        def __del__(self):
+            ended.wait(30)
+
+    def work():
+        sys.modules["stubborn"] = Stubborn()
+
+    began = time.monotonic()
+    assert guarded(work, 30, plugin_folder=str(tmp_path))[1] == ("the module 'stubborn'",)
+    assert time.monotonic() - began < 20
+    ended.set()
 
 
 def test_an_error_whose_words_hang_is_a_hang():

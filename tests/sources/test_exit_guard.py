@@ -46,6 +46,21 @@ def test_what_a_plugin_leaves_behind_does_not_keep_the_process(tmp_path, write_p
 
 
 @pytest.mark.slow
+def test_a_finalizer_that_never_ends_does_not_keep_a_command(tmp_path, write_plugin):
+    code = """
+class Stubborn:
+    def __del__(self, sleep=time.sleep):
+        sleep(3600)
+threading.stubborn = Stubborn()
+"""
+    write_plugin(tmp_path, "hang", tools=TOOL + code)
+    command = [sys.executable, "-m", "satchel", "prompt", "--plugins", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert ended.returncode == 1
+    assert "__del__" in ended.stderr
+
+
+@pytest.mark.slow
 def test_a_callback_that_survives_its_interruptions_ends_with_the_process(tmp_path, write_plugin):
     code = """
 def stubborn():

@@ -233,6 +233,21 @@ def test_the_umask_and_signal_handlers_are_put_back(before):
         os.umask(before.signals.umask)
 
 
+def test_a_timer_that_a_plugin_starts_is_stopped_and_one_of_the_host_continues(before):
+    name = "the timers of signals"
+    signal.setitimer(signal.ITIMER_REAL, 3600)
+    try:
+        while_it_runs = ProcessState.now()
+        assert before.put_back(alone=False) == (f"{name}{NOT_REVERTED}",)
+        assert before.put_back() == (name,)
+        assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+        signal.setitimer(signal.ITIMER_REAL, 3600)
+        assert while_it_runs.put_back() == ()
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def test_a_handler_that_code_in_c_sets_is_put_back(before):
     libc = ctypes.CDLL(None)
     libc.signal(int(signal.SIGUSR2), 1)

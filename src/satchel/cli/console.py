@@ -1,5 +1,6 @@
 """Output of the command line: stdout for data, stderr for messages, and a reliable exit."""
 
+import faulthandler
 import json
 import os
 import re
@@ -45,8 +46,12 @@ def _discard(stream: TextIO) -> None:
     os.close(null)
 
 
+_LONGEST_EXIT = 10.0
+"""Seconds for what Python and plugins do at the exit, before the process ends without it."""
+
+
 def leave(code: int) -> NoReturn:
-    """End the process, even while threads of a plugin still run."""
+    """End the process, even while threads of a plugin still run, or its finalizers never end."""
     data, sys.stdout = sys.stdout, sys.stderr  # a plugin may print at exit, too
     with suppress(OSError):
         data.close()
@@ -55,6 +60,9 @@ def leave(code: int) -> NoReturn:
     if threading.active_count() > 1:
         # The interpreter would wait for them, or crash on one that is printing.
         os._exit(code)
+    with suppress(RuntimeError, ValueError, OSError):  # there is no stderr
+        # Finalizers of plugins run next. This timer is one of C: it needs no thread of Python.
+        faulthandler.dump_traceback_later(_LONGEST_EXIT, exit=True)
     sys.exit(code)
 
 

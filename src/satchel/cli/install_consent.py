@@ -94,9 +94,9 @@ def require_consent(lines: Sequence[str], terminal: Terminal, *, agrees: bool) -
 
 def require_unchanged(unit: CodeUnit | None, folder: str) -> None:
     """Raise `SatchelError` if the code of a copied plugin is not what was shown."""
-    plugins = scan_plugins(search_root(folder, RootKind.PLUGINS), Limits()).findings.values()
+    findings = scan_plugins(search_root(folder, RootKind.PLUGINS), Limits()).findings.values()
     shown = unit.files if unit else {}
-    for item in plugins:
+    for item in findings:
         now = code_of(item)
         for name, file in now.files.items() if now else ():
             if name in {LISTING, MARKETPLACE_FILE}:

@@ -81,8 +81,8 @@ class Installed:
     version: str
     kind: str
     path: str
-    entry: "PluginEntry | None"
-    missing: tuple["ConfigField", ...]
+    entry: "PluginEntry | None" = None
+    missing: tuple["ConfigField", ...] = ()
     skills: int = 0
     """The number of its skills."""
     shadowed: tuple["Entry", ...] = ()
@@ -211,7 +211,10 @@ class Installer:
                     raise
             is_new = self._place(staged, target, manifest, texts, hook)
         kind = "link" if self.editable else "folder"
-        return _installed(read_catalog(), name, manifest.version, kind, target, is_new)
+        installed_plugin = Installed(
+            name=name, version=manifest.version, kind=kind, path=target, is_new=is_new
+        )
+        return _with_entries(installed_plugin, read_catalog())
 
     def _place(
         self,
@@ -244,9 +247,9 @@ class Installer:
         """Read a plugin. Prints its errors and raises `SatchelError` if it has any."""
         if isinstance(source, str):
             path, problems = source, check(source).problems
-            plugins = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
+            findings = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
             # Without a key, it is in the folder itself; a marketplace may have others below.
-            plugin = next((item for item in plugins if not item.key), None)
+            plugin = next((item for item in findings if not item.key), None)
         else:
             path, problems, plugin = source.path, check_plugins([source]).problems, source
         shown = (
@@ -290,7 +293,7 @@ class Installer:
         from importlib.metadata import distributions  # lazy: most plugins are folders
 
         before = installed()
-        distribution_names = {normalized(item.metadata["Name"] or "") for item in distributions()}
+        distributions_before = {normalized(item.metadata["Name"] or "") for item in distributions()}
         package.install()
         plugins = package.plugins(before)
         owner = package.distribution or (plugins[0].distribution if plugins else package.target)
@@ -304,7 +307,7 @@ class Installer:
                 self._set_up_package(plugins, values)
                 change_selection(self.console, names, Sources(), enable_name, force=True)
         except BaseException:
-            self._clean_up(plugins, is_new=normalized(owner) not in distribution_names)
+            self._clean_up(plugins, is_new=normalized(owner) not in distributions_before)
             raise
         versions = {(item.path, item.digest) for item in before}
         is_unchanged = all((item.path, item.digest) in versions for item in plugins)
@@ -316,8 +319,15 @@ class Installer:
         paths = {item.path for item in before}
         catalog = read_catalog()
         return [
-            _installed(
-                catalog, item.name, item.version, "package", item.path, item.path not in paths
+            _with_entries(
+                Installed(
+                    name=item.name,
+                    version=item.version,
+                    kind="package",
+                    path=item.path,
+                    is_new=item.path not in paths,
+                ),
+                catalog,
             )
             for item in plugins
         ]
@@ -384,10 +394,10 @@ class Installer:
     def _collect_values(self, name: str, fields: "tuple[ConfigField, ...]") -> dict[str, str]:
         """Return the values from `--set`, and ask the user for missing ones."""
         texts = as_texts(name, fields, self.values)
-        given_keys = {key.lower() for key in texts}
+        keys = {key.lower() for key in texts}
         missing = read_configuration(name, {}, fields=fields).missing
         for item in missing if self.terminal.is_there else ():
-            if item.key not in given_keys and (text := self._ask_for(item, fields)):
+            if item.key not in keys and (text := self._ask_for(item, fields)):
                 texts[item.name] = text
         return texts
 
@@ -420,8 +430,8 @@ def _signed(package: PipPackage) -> tuple[PipPackage, tuple[Signer, ...], str]:
         return package, (), "unsigned"
     from satchel.setup.index_attestations import attested  # lazy: most plugins are folders
 
-    attestation = attested(package)
-    return attestation.package, attestation.signers, attestation.note
+    attestations = attested(package)
+    return attestations.package, attestations.signers, attestations.note
 
 
 def read_catalog() -> "Catalog":
@@ -429,31 +439,25 @@ def read_catalog() -> "Catalog":
     return Sources().open(run_code=False).catalog
 
 
-def _installed(  # noqa: PLR0917
-    catalog: "Catalog", name: str, version: str, kind: str, path: str, is_new: bool
-) -> Installed:
-    plugins = catalog.all_plugins
-    entry = next((item for item in plugins if (item.name, item.path) == (name, path)), None)
-    missing = (
-        read_configuration(name, {}, fields=entry.contribution.config).missing if entry else ()
-    )
-    skills = sum(item.source == name for item in catalog.all_skills)
-    shadowed = tuple(
+def _with_entries(plugin: Installed, catalog: "Catalog") -> Installed:
+    """Return an installed plugin with its entries in the catalog."""
+    identity = (plugin.name, plugin.path)
+    entry = next((it for it in catalog.all_plugins if (it.name, it.path) == identity), None)
+    fields = entry.contribution.config if entry else None
+    shadowed = (
         item
-        for part in KINDS
-        for item in entries_of(catalog, part)
-        if part != "plugin" and item.source == name and item.state == "shadowed"
+        for kind in KINDS
+        for item in entries_of(catalog, kind)
+        if kind != "plugin" and item.source == plugin.name and item.state == "shadowed"
     )
-    return Installed(
-        name=name,
-        version=version,
-        kind=kind,
-        path=path,
+    return replace(
+        plugin,
         entry=entry,
-        missing=missing,
-        skills=skills,
-        shadowed=shadowed,
-        is_new=is_new,
+        missing=read_configuration(plugin.name, {}, fields=fields).missing
+        if fields is not None
+        else (),
+        skills=sum(item.source == plugin.name for item in catalog.all_skills),
+        shadowed=tuple(shadowed),
     )
 
 

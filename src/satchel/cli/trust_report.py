@@ -131,12 +131,12 @@ def _files(units: Mapping[str, CodeUnit]) -> Iterable[tuple[str, CodeFile]]:
 
     The settings that start servers cover all files of the project, also those of other units.
     """
-    found: dict[str, tuple[str, CodeFile]] = {}
+    files: dict[str, tuple[str, CodeFile]] = {}
     for unit in sorted(units.values(), key=lambda unit: unit.key in unit.files):
         folder = "" if unit.key in unit.files else f"{unit.key.partition('#')[0]}/"
         for name, file in unit.files.items():
-            found.setdefault(f"{folder}{name}", (_path_of(unit, name), file))
-    return sorted(found.values(), key=lambda item: item[0])
+            files.setdefault(f"{folder}{name}", (_path_of(unit, name), file))
+    return sorted(files.values(), key=lambda item: item[0])
 
 
 def _path_of(unit: CodeUnit, name: str) -> str:

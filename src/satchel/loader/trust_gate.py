@@ -182,7 +182,7 @@ class TrustGate:
         name = os.path.basename(file.path)
         trusted = (grant.units or {}).get(name)
         is_kept = trusted is not None and unit is not None and keeps_programs(unit, trusted)
-        what = f"what {name} enables, configures and starts is"
+        subject = f"what {name} enables, configures and starts is"
         has_code = any(
             (code.config, code.servers, code.enable.beyond_skills, code.disable.beyond_skills)
         )
@@ -191,7 +191,7 @@ class TrustGate:
             loses_servers=bool(code.servers) and not is_kept,
             data="its choices of skills",
         )
-        refusal = grant.refusal(file.path, what, unit, instead=instead)
+        refusal = grant.refusal(file.path, subject, unit, instead=instead)
         return replace(
             file.as_data,
             enable=file.as_data.enable | code.enable.without_skills,
@@ -233,8 +233,8 @@ class TrustGate:
             loses_servers=bool(last_good and last_good.servers) and not keeps_servers,
             data="the plugin's skills, notes and descriptions",
         )
-        what = f"the code of plugin {contribution.name!r} is"
-        reason = grant.refusal(finding.path, what, unit, instead=instead)
+        subject = f"the code of plugin {contribution.name!r} is"
+        reason = grant.refusal(finding.path, subject, unit, instead=instead)
         is_held = grant.level is TrustLevel.CODE
         return replace(
             contribution,
@@ -261,10 +261,10 @@ class TrustGate:
             return scan
         from satchel.sources.code_units import skill_unit  # lazy: needed only with projects
 
-        known = before.findings if before and last.of_root(scan.place) is grant else {}
+        earlier = before.findings if before and last.of_root(scan.place) is grant else {}
         changed: dict[str, SkillFinding] = {}
         for key, found in scan.findings.items():
-            if known.get(key) is found:
+            if earlier.get(key) is found:
                 continue
             allowed = grant.allows(skill_unit(found, grant.project.folder))
             rule = ScriptRule.COMPARE if allowed else ScriptRule.NEVER
@@ -345,9 +345,9 @@ def open_gate(
     projects: Iterable[Project], settings: Settings, before: TrustGate | None = None
 ) -> TrustGate:
     """Read what the user allows for projects; records unchanged since `before` are reused."""
-    known = before.grants if before else {}
+    earlier = before.grants if before else {}
     grants = {
-        project.folder: _grant(project, settings.state_folder, known.get(project.folder))
+        project.folder: _grant(project, settings.state_folder, earlier.get(project.folder))
         for project in projects
     }
     return TrustGate(grants=grants)

@@ -41,6 +41,17 @@ _SECRET_PLACES = (
     *(".jupyter", ".ipython", ".viminfo", ".sqlite_history", ".rediscli_history", ".ngrok2"),
 )
 """Files and folders in the user's home that a sandboxed program does not see."""
+_SOCKET_PLACES = (
+    *("/run", "/var/run", "/var/tmp", "/var/spool", "/var/lib/mysql", "/var/lib/docker"),  # noqa: S108
+    *(
+        "/var/lib/containerd",
+        "/var/lib/lxd",
+        "/var/lib/incus",
+        "/var/lib/libvirt",
+        "/var/lib/snapd",
+    ),
+)
+"""Folders in which programs of the system have sockets, or where all users may make some."""
 _PROBE_SECONDS = 10.0
 _HIDDEN_SIZE = MIB
 _BLOCK = 512
@@ -194,7 +205,7 @@ def sandbox_command(bwrap: str, program: Program) -> list[str]:
         *_tmpfs(bwrap, "/tmp", sandbox.memory // 2),  # noqa: S108 - a private one
         *_tmpfs(bwrap, "/dev/shm", sandbox.memory // 2),  # noqa: S108
         *("--remount-ro", "/dev"),
-        *(() if sandbox.network else _hidden(bwrap, "/run")),
+        *(() if sandbox.network else _hidden_sockets(bwrap)),
         *_hidden_secrets(bwrap),
         # After the folders that hide them.
         *(part for path in _existing(readable) for part in ("--ro-bind", path, path)),
@@ -202,6 +213,11 @@ def sandbox_command(bwrap: str, program: Program) -> list[str]:
         *(part for path in _secrets_in(program.readable) for part in _hidden(bwrap, path)),
         *("--chdir", program.folder, "--"),
     ]
+
+
+def _hidden_sockets(bwrap: str) -> list[str]:
+    places = {os.path.realpath(place) for place in _SOCKET_PLACES} - {"/tmp"}  # noqa: S108
+    return [part for place in sorted(places) for part in _hidden(bwrap, place)]
 
 
 def _hidden_secrets(bwrap: str) -> list[str]:

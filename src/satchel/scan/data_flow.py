@@ -139,6 +139,6 @@ def _names_in(statement: str) -> Iterator[str]:
 
 def _statement_ends(text: str) -> list[int]:
     """Return where statements end; the text that a shell is given is a part of its statement."""
-    given = [match.span() for match in _HERE_DOCUMENT.finditer(text)]
+    documents = [match.span() for match in _HERE_DOCUMENT.finditer(text)]
     ends = (match.end() for match in _STATEMENT_END.finditer(text))
-    return [0, *(at for at in ends if not any(a < at < b for a, b in given)), len(text)]
+    return [0, *(at for at in ends if not any(a < at < b for a, b in documents)), len(text)]

@@ -188,10 +188,10 @@ class _Folder(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        known = _named_call(ast.unparse(node.func)[:100], node.args)
-        if known is None and isinstance(node.func, ast.Attribute):
-            known = _text_method(node.func, node.args)
-        return known or node
+        decoded = _named_call(ast.unparse(node.func)[:100], node.args)
+        if decoded is None and isinstance(node.func, ast.Attribute):
+            decoded = _text_method(node.func, node.args)
+        return decoded or node
 
 
 def _named_call(name: str, args: list[ast.expr]) -> ast.expr | None:

@@ -140,8 +140,8 @@ class _Git:
         except OSError as problem:
             raise _no_git(problem) from None
         if process.returncode:
-            error_text = shorten(one_line(process.stderr.decode(errors="replace")), 400)
-            raise SatchelError(f"git failed: {error_text}", where=self._shown)
+            errors = shorten(one_line(process.stderr.decode(errors="replace")), 400)
+            raise SatchelError(f"git failed: {errors}", where=self._shown)
         return process.stdout
 
     @property

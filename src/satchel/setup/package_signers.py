@@ -35,12 +35,12 @@ def package_origins() -> dict[str, dict[str, str]]:
 
     A package that was installed again since then, with other content, is left out.
     """
-    found: dict[str, dict[str, str]] = {}
+    signers: dict[str, dict[str, str]] = {}
     for item in _records():
         with suppress(SatchelError):
             if digest_of_file(os.path.join(item["path"], "RECORD")) == item["record"]:
-                found[item["path"]] = {"from": item["source"], "signer": item["signer"]}
-    return found
+                signers[item["path"]] = {"from": item["source"], "signer": item["signer"]}
+    return signers
 
 
 def _file() -> str:

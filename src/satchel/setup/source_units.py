@@ -96,18 +96,18 @@ def find_units(folder: str) -> SourceUnits:
 
 def _plugins(folder: str, keys: Iterable[str]) -> Iterable[PluginFinding]:
     """Return the plugins directly in the folders of these keys, without those inside others."""
-    found: dict[str, PluginFinding] = {}
+    findings: dict[str, PluginFinding] = {}
     for key in sorted(keys, key=lambda key: (key.count("/"), key)):
         path = os.path.join(folder, *key.split("/"))
         is_hidden = key.startswith(".") or "/." in key
-        is_part = any(is_inside(path, it.path) for it in found.values())
+        is_part = any(is_inside(path, it.path) for it in findings.values())
         if os.path.isdir(path) and not (is_hidden or is_part):
             scan = scan_plugins(search_root(path, RootKind.PLUGINS), Limits())
-            earlier = {real_path(it.path) for it in found.values()}
+            earlier = {real_path(it.path) for it in findings.values()}
             # Plugins of a marketplace may share a folder; only one scan finds them all.
             new = (it for it in scan.findings.values() if real_path(it.path) not in earlier)
-            found.update((it.unit, it) for it in new)
-    return found.values()
+            findings.update((it.unit, it) for it in new)
+    return findings.values()
 
 
 def _by_name(findings: Iterable[SkillFinding]) -> dict[str, list[SkillFinding]]:

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from satchel.sources.exit_guard import PLUGIN_THREAD, guard_exit
-from satchel.sources.process_state import PRIVATE_PREFIX, ProcessState
+from satchel.sources.process_state import PRIVATE_PREFIX, ProcessState, loaded_modules
 
 R = TypeVar("R")
 
 _WALL_FACTOR = 12
 """How many times as long as its processor time code may take on the clock."""
 
+_DROPPING = 1.0
+"""Seconds for the finalizers of modules that a plugin may not leave behind."""
 _LEAST_WAIT = 0.01
 """Seconds between two looks at the processor time."""
 
@@ -67,7 +69,13 @@ def guarded(
     else:
         thread.join(limit)
         late = f"{limit:g} s"
+    modules = loaded_modules()
     restored = before.put_back(plugin_folder, alone=alone and _others(thread) == 0)
+    if restored:
+        # A finalizer of what was removed may never end, so it runs in a thread of its own.
+        dropping = threading.Thread(target=modules.clear, name=f"{PLUGIN_THREAD}-left", daemon=True)
+        dropping.start()
+        dropping.join(_DROPPING)
     if thread.is_alive():
         thread.name = f"{PLUGIN_THREAD}-left"  # Abandoned: `_others` no longer counts it.
         setting = f" (limit {limit_name})" if limit_name else ""

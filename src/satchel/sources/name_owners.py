@@ -35,8 +35,8 @@ class NameOwners:
 
     def record(self, served: Iterable[tuple[str, str, str]]) -> None:
         """Add the `(kind, name, unit)` of what is served now; an error is logged once."""
-        known = self._read()
-        new = [item for item in served if item[2] not in known.get(item[:2], ())]
+        owners = self._read()
+        new = [item for item in served if item[2] not in owners.get(item[:2], ())]
         if not new:
             return
         with self._lock:
@@ -45,7 +45,7 @@ class NameOwners:
                 self._known = _merged(_parsed(self._file.read()), new)
             except (SatchelError, UnreadableFileError, OSError) as problem:
                 # In this process the names stay protected.
-                self._known = _merged(known, new)
+                self._known = _merged(owners, new)
                 _warn("the owners of names cannot be recorded: %s", problem)
 
     @property

@@ -11,6 +11,7 @@ import _locale
 import _socket
 import builtins
 import os
+import signal
 import sys
 import threading
 import time
@@ -67,6 +68,24 @@ def _set_time_zone(zone: tuple[str | None, tuple[str, str]]) -> None:
         time.tzset()
 
 
+_TIMERS = tuple(
+    getattr(signal, name)
+    for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")
+    if hasattr(signal, name)
+)
+
+
+def _running_timers() -> tuple[bool, ...]:
+    """Return which timers of signals run. How much time they have left changes by itself."""
+    return tuple(signal.getitimer(timer)[0] > 0 for timer in _TIMERS)
+
+
+def _stop_timers(were_running: tuple[bool, ...]) -> None:
+    for timer, was_running in zip(_TIMERS, were_running, strict=True):
+        if not was_running:
+            signal.setitimer(timer, 0)
+
+
 def _limits() -> tuple[tuple[int, ...], ...]:
     """Return the number of each limit of resources, with its soft and its hard value."""
     names = (name for name in vars(resource or object) if name.startswith("RLIMIT_"))
@@ -90,6 +109,7 @@ _SETTINGS: tuple[tuple[str, Callable[[], Any], Callable[[Any], object]], ...] = 
         lambda: _locale.setlocale(_locale.LC_ALL),
         lambda name: _locale.setlocale(_locale.LC_ALL, name),
     ),
+    ("the timers of signals", _running_timers, _stop_timers),
     ("the time zone", _time_zone, _set_time_zone),
     ("the limits of resources", _limits, _set_limits),
     ("threading.settrace", threading.gettrace, threading.settrace),
@@ -334,8 +354,8 @@ def loaded_modules() -> dict[str, Any]:
     while a list of names is made; a collection inside of `dict.copy` spoils the copy.
     """
     missing = object()
-    found = ((name, sys.modules.get(name, missing)) for name in list(sys.modules))
-    return {name: module for name, module in found if module is not missing}
+    modules = ((name, sys.modules.get(name, missing)) for name in list(sys.modules))
+    return {name: module for name, module in modules if module is not missing}
 
 
 def current_folder() -> str | None:

@@ -236,10 +236,10 @@ def _lists_fault(table: str, value: object, scope: Precedence) -> str:
     """Return what is wrong with a table of lists, or `""`; unknown keys are only reported."""
     if not isinstance(value, dict):
         return "is not a table"
-    known = _LISTS[table]
-    if table == SOURCES and scope is Precedence.PROJECT and value.keys() & set(known[1:]):
+    fields = _LISTS[table]
+    if table == SOURCES and scope is Precedence.PROJECT and value.keys() & set(fields[1:]):
         return "may only have 'skills' in a project: plugins are code, which only the user enables"
-    for key in known:
+    for key in fields:
         texts = value.get(key, [])
         if not _is_list_of_texts(texts):
             return f"has {key!r}, which is not a list of texts"

@@ -68,13 +68,13 @@ def load_scan(path: str, root: SearchRoot, limits: Limits) -> SkillScan | None:
 def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limits) -> None:
     """Write what is new or gone since `before`."""
     root, settings = scan.place, _settings(scan.place, limits)
-    known: Mapping[str, SkillFinding] = before.findings if before else {}
+    earlier: Mapping[str, SkillFinding] = before.findings if before else {}
     new = [
         found
         for key, found in scan.findings.items()
-        if found is not known.get(key) and found.manifest is not None
+        if found is not earlier.get(key) and found.manifest is not None
     ]
-    gone = [(root.path, key) for key in known if key not in scan.findings]
+    gone = [(root.path, key) for key in earlier if key not in scan.findings]
     if new or gone:
         rows = ((root.path, found.key, settings, *_row(found)) for found in new)
         try:

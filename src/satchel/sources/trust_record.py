@@ -102,17 +102,17 @@ class TrustStore:
             names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
         except OSError:
             names = []
-        found: list[tuple[str, TrustRecord | Diagnostic]] = []
+        by_path: list[tuple[str, TrustRecord | Diagnostic]] = []
         for name in names:
             file = StateFile(self._base, _FOLDER, name)
             try:
                 record = _parsed(file.read())
             except UnreadableFileError as problem:
-                found.append((file.path, _unreadable(file.path, "a project", problem)))
+                by_path.append((file.path, _unreadable(file.path, "a project", problem)))
             else:
                 if record is not None:
-                    found.append((record.path, record))
-        yield from (item for _, item in sorted(found, key=lambda pair: pair[0]))
+                    by_path.append((record.path, record))
+        yield from (item for _, item in sorted(by_path, key=lambda pair: pair[0]))
 
     def _change(self, path: str, change: Callable[[TrustRecord | None], TrustRecord]) -> None:
         def changed(data: bytes | None) -> bytes:
@@ -172,15 +172,15 @@ def _require_private(file: str, project: str) -> None:
     """Raise `UnreadableFileError` for a record that another user could have written."""
     folder = os.path.dirname(file)
     try:
-        found = os.lstat(file), os.lstat(folder)
+        statuses = os.lstat(file), os.lstat(folder)
     except OSError:
         return  # missing; other errors are found when it is read
     if is_inside(real_path(file), project):
         raise UnusableFileError(_WITHIN)
-    if any(map(stat.S_ISLNK, (status.st_mode for status in found))):
+    if any(map(stat.S_ISLNK, (status.st_mode for status in statuses))):
         raise UnusableFileError("it is a link, or in a folder that is a link")
     if os.name == "posix" and any(
-        status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE for status in found
+        status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE for status in statuses
     ):
         raise UnusableFileError("others than you can write it")
 

@@ -72,18 +72,18 @@ class _Adder:
         with fetched(address, partial(self.terminal.progress, address.name)) as source:
             require_signer(self.signer, source.signers, address.text)
             with self.terminal.working(f"reading {address.name}"):
-                source_units = find_units(source.top)
-            for text in source_units.left_out:
+                contents = find_units(source.top)
+            for text in contents.left_out:
                 if not only or any(name in text for name in only):
                     self.console.say(one_line(f"left out: {text}"))
-            units, elsewhere = _chosen(source_units, only)
+            units, elsewhere = _chosen(contents, only)
             if units:
                 self._add_units(source, self._usable(source, units, is_named=bool(only)), yes=yes)
-        if not only and source_units.elsewhere:
-            names = ", ".join(entry.name for entry in source_units.elsewhere)
+        if not only and contents.elsewhere:
+            names = ", ".join(entry.name for entry in contents.elsewhere)
             self.console.say(one_line(f"at other addresses, to be added with --only NAME: {names}"))
         for entry in elsewhere:
-            self.add(address_of_entry(source_units.elsewhere[entry]), (), yes=yes)
+            self.add(address_of_entry(contents.elsewhere[entry]), (), yes=yes)
 
     def _add_units(self, source: FetchedSource, units: list[SourceUnit], *, yes: bool) -> None:
         self.console.say(source_line(source))
@@ -135,19 +135,19 @@ class _Adder:
 
 
 def _chosen(
-    found: SourceUnits, only: tuple[str, ...]
+    contents: SourceUnits, only: tuple[str, ...]
 ) -> tuple[tuple[SourceUnit, ...], tuple[int, ...]]:
     """Return the units to add, and the places in `elsewhere` of those to fetch."""
     if not only:
-        if not found.units:
+        if not contents.units:
             raise SatchelError(
                 "the source has neither a skill nor a plugin",
                 fix="name the folder inside it with #subdirectory=PATH, or --only NAME",
             )
-        return found.units, ()
-    units = tuple(unit for unit in found.units if unit.name in only)
-    elsewhere = tuple(at for at, it in enumerate(found.elsewhere) if it.name in only)
-    names = {unit.name for unit in found.units} | {entry.name for entry in found.elsewhere}
+        return contents.units, ()
+    units = tuple(unit for unit in contents.units if unit.name in only)
+    elsewhere = tuple(at for at, it in enumerate(contents.elsewhere) if it.name in only)
+    names = {unit.name for unit in contents.units} | {entry.name for entry in contents.elsewhere}
     for name in only:
         if name not in names:
             raise NotFoundError("skill or plugin of the source", name, near_misses(name, names))

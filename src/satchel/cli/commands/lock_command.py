@@ -74,8 +74,8 @@ def _with_tools_of(before: Lock | None, now: Lock) -> Lock:
     servers = {
         f"{entry.name} of {entry.place}" for entry in now.entries.values() if entry.kind == "server"
     }
-    locked_before = before.entries.values() if before else ()
-    kept = (entry for entry in locked_before if entry.kind == "tool" and entry.place in servers)
+    entries = before.entries.values() if before else ()
+    kept = (entry for entry in entries if entry.kind == "tool" and entry.place in servers)
     return Lock([*now.entries.values(), *kept])
 
 

@@ -147,9 +147,9 @@ def _print_diff(inventory: ProjectInventory, record: TrustRecord | None, console
 
 
 def _list(store: TrustStore, console: Console, *, as_json: bool) -> int:
-    found = list(store.all())
-    records = [item for item in found if isinstance(item, TrustRecord)]
-    for item in found:
+    items = list(store.all())
+    records = [item for item in items if isinstance(item, TrustRecord)]
+    for item in items:
         if isinstance(item, Diagnostic):
             console.say(diagnostic_line(item))
     if as_json:
