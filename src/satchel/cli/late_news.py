@@ -4,8 +4,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from satchel.cli.console import Console
-from satchel.cli.rendering import diagnostic_line
-from satchel.cli.served_report import hidden_groups, new_problems
+from satchel.cli.rendering import problem_lines
+from satchel.cli.served_report import LEFT_OUT, hidden_groups, new_problems, served_by_source
 from satchel.mcp.served_selection import ServedSelection
 from satchel.reports.doctor_cases import known_problems
 from satchel.watch_thread import calling_on_catalog
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class LateNews:
     """Writes the problems since a catalog to stderr, each once while it stays.
 
-    With a selection, also the groups that are not served.
+    With a selection, also what is served since, and the groups that are not served.
     """
 
     def __init__(
@@ -32,6 +32,7 @@ class LateNews:
         self._catalog = reported
         self._problems = known_problems({}, reported)
         self._groups = set(self._hidden_groups())
+        self._served = self._served_by_source()
 
     async def follow(self) -> None:
         """Write the news of each catalog, until it is cancelled."""
@@ -49,12 +50,18 @@ class LateNews:
             return
         before, self._catalog = self._problems, catalog
         self._problems = known_problems(before, catalog)
-        for item in new_problems(before, catalog.diagnostics):
-            self._console.say(diagnostic_line(item))
+        served, self._served = self._served, self._served_by_source()
+        for source in self._served.keys() - served.keys():
+            self._console.say(f"served now: {self._served[source]}")
+        for line in problem_lines(new_problems(before, catalog.diagnostics), LEFT_OUT):
+            self._console.say(line)
         for name, line in self._hidden_groups().items():
             if name not in self._groups:
                 self._groups.add(name)
                 self._console.say(line)
+
+    def _served_by_source(self) -> dict[str, str]:
+        return served_by_source(self._catalog, self._selection) if self._selection else {}
 
     def _hidden_groups(self) -> dict[str, str]:
         return hidden_groups(self._catalog, self._selection) if self._selection else {}

@@ -14,7 +14,7 @@ import click
 from satchel.catalog.catalog_entries import Status
 from satchel.cli.base_command import CatalogCommand, Sources, is_said_once
 from satchel.cli.console import Console
-from satchel.cli.rendering import diagnostic_line
+from satchel.cli.rendering import problem_lines
 from satchel.diagnostics import Severity
 from satchel.reports.doctor_cases import known_problems
 from satchel.reports.listing_report import listing_report
@@ -147,22 +147,14 @@ def _without_state(change: "Change") -> str:
 def _write_problems(catalog: "Catalog", earlier: "Iterable[Diagnostic]", console: Console) -> None:
     """Write the new errors, then the new warnings, each fault once, and alike ones as one."""
     known = {(item.code, item.message) for item in earlier}
-    groups: dict[tuple[str, ...], list[Diagnostic]] = {}
+    problems: dict[tuple[str, str], Diagnostic] = {}
     for item in worst_first(catalog.diagnostics):
         # That the last good version serves is in the line of the change.
-        if item.code == "last-good":
-            continue
-        if item.severity is not Severity.INFO and (item.code, item.message) not in known:
-            known.add((item.code, item.message))
-            is_error = item.severity is Severity.ERROR
-            key = (item.code, item.where.path, item.message) if is_error else (item.code,)
-            groups.setdefault(key, []).append(item)
-    for first, *others in groups.values():
-        console.say(diagnostic_line(first))
-        if others:
-            places = {item.where.path for item in others} - {first.where.path}
-            at = f" at {count(len(places), 'other place')}" if places else " of this place"
-            console.say(f"  and {count(len(others), 'more warning')} [{first.code}]{at}")
+        is_shown = item.severity is not Severity.INFO and item.code != "last-good"
+        if is_shown and (item.code, item.message) not in known:
+            problems.setdefault((item.code, item.message), item)
+    for line in problem_lines(problems.values()):
+        console.say(line)
 
 
 def _form(app: "satchel.Satchel") -> object:
