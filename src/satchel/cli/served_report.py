@@ -145,8 +145,8 @@ def served_by_source(catalog: "Catalog", selection: ServedSelection) -> dict[str
     lines = {}
     for plugin in catalog.plugins.values():
         if members := _members(tools[plugin.name], skills[plugin.name]):
-            server = plugin.name.removeprefix("mcp:")
-            who = f"MCP server {server!r}" if plugin.is_server else f"plugin {plugin.name!r}"
+            is_server = plugin.is_server
+            who = f"MCP server {plugin.unit!r}" if is_server else f"plugin {plugin.name!r}"
             lines[plugin.name] = f"{who} with {members}"
     return lines
 
