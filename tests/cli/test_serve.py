@@ -13,7 +13,6 @@ import pytest
 from satchel import Satchel
 from satchel.cli.late_news import LateNews, ProblemWriter
 from satchel.cli.mcp_client_config import CLIENTS
-from satchel.cli.served_report import is_left_out
 from satchel.mcp.served_selection import ServedSelection
 from satchel.reports.doctor_cases import known_problems
 
@@ -203,13 +202,13 @@ def test_a_missing_value_is_reported_once_until_it_was_there(here, write_plugin,
     with Satchel(plugins=["plugins"]) as app:
         lines: list[str] = []
         earlier = known_problems({}, app.catalog)
-        problems = ProblemWriter(Mock(say=lines.append), is_left_out, earlier)
+        problems = ProblemWriter(Mock(say=lines.append), earlier)
 
         def new():
             lines.clear()
             app.refresh()
             problems.write(app.catalog)
-            return [re.search(r"\[([\w-]+)\]", line)[1] for line in lines]
+            return [match[1] for line in lines if (match := re.search(r"error\[([\w-]+)\]", line))]
 
         assert [item.code for item in earlier if item.severity == "error"] == ["config-invalid"]
         for _ in range(2):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
@@ -19,7 +20,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from satchel import Satchel, Settings, StdioServer, tool
-from satchel.cli.served_report import is_left_out
+from satchel.cli.rendering import problem_lines
+from satchel.cli.served_report import LEFT_OUT, new_problems
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.mcp.mcp_server import SatchelServer, StartWait
 from satchel.mcp.served_selection import ServedSelection
@@ -293,6 +295,41 @@ def test_an_error_that_comes_later_is_written_once(world):
         assert "plugin-syntax" not in process.stderr.read()
 
 
+def test_what_is_served_later_is_written(world, write_plugin):
+    process = subprocess.Popen(
+        [sys.executable, *command(world)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(world),
+    )
+    with process:
+        while "serving 2 tools" not in (line := process.stderr.readline()):
+            assert line
+        write_plugin(world / "plugins", "fresh", tools="""
+            from satchel import tool
+
+            @tool
+            def new() -> str:
+                "Come late."
+                return "late"
+        """)  # fmt: skip
+        (world / "plugins" / "fresh" / "toolkit.yaml").write_text("name: fresh\n")
+        while (line := process.stderr.readline()) != "served now: plugin 'fresh' with 1 tool\n":
+            assert line
+        (world / "late.json").write_text(json.dumps(described("slow")))
+        configured(
+            world,
+            f"\n[mcp.late]\ncommand = {sys.executable!r}\n"
+            f"args = [{PLAIN!r}, {str(world / 'late.json')!r}]\n",
+        )
+        while (line := process.stderr.readline()) != "served now: MCP server 'late' with 1 tool\n":
+            assert line
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+
+
 def test_what_is_not_served_later_is_written_with_the_reason(world, write_plugin):
     process = subprocess.Popen(
         [sys.executable, *command(world, "--group", "demo")],
@@ -362,7 +399,23 @@ def test_a_plugin_that_comes_later_does_not_take_a_served_name(world, write_plug
 )
 def test_what_is_held_or_exceeds_a_limit_is_written(code):
     held = make_diagnostic(code, Where("tools.py"), "it waits")
-    assert is_left_out(held)
+    assert code in LEFT_OUT
+    (line, _) = problem_lines(new_problems((), [held, replace(held, message="too")]), LEFT_OUT)
+    assert f"[{code}]: it waits" in line
+
+
+def test_warnings_are_written_in_groups_and_prompts_are_no_skills(world):
+    for name, more in (("a", ""), ("b", "\ndisable-model-invocation: true")):
+        (world / "skills" / name).mkdir(parents=True)
+        (world / "skills" / name / "SKILL.md").write_text(
+            f"---\nname: other-{name}\ndescription: Do {name}.{more}\n---\nDo it.\n"
+        )
+    code, lines = served(world, "--skills", str(world / "skills"), "--strict")
+    assert code == 0
+    first, second = [line for line in lines if "skill-name-folder" in line]
+    assert "warning[skill-name-folder]" in first
+    assert second == "  and 1 more warning [skill-name-folder] at 1 other place"
+    assert any("serving 2 tools, 1 skill, 1 prompt of basic" in line for line in lines)
 
 
 def test_the_log_of_the_sdk_is_silent_unless_asked_for_and_has_no_secrets(world):

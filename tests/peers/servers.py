@@ -15,10 +15,17 @@ from satchel import Limits, Satchel, Settings, StdioServer
 
 
 async def plain(command: str, args: list[str]) -> dict[str, dict]:
-    """Return the input schemas by tool, as the SDK's client reads them."""
+    """Return the input schemas by tool, as the SDK's client reads them.
+
+    Tools that can only be called as tasks are left out, as Satchel does.
+    """
     start = StdioServerParameters(command=command, args=args)
     async with Client(start, cache=None) as client:
-        return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+        tools = (await client.list_tools()).tools
+    needs_task = {
+        tool.name for tool in tools if tool.execution and tool.execution.task_support == "required"
+    }
+    return {tool.name: tool.input_schema for tool in tools if tool.name not in needs_task}
 
 
 def main(name: str, command: str, *args: str) -> None:

@@ -22,7 +22,7 @@ from satchel.cli.install_consent import (
 from satchel.cli.marketplace_choice import choose_plugin, files_of_choice
 from satchel.cli.package_fields import declared_fields
 from satchel.cli.plugin_config import as_texts
-from satchel.cli.rendering import diagnostic_line, write_problems
+from satchel.cli.rendering import diagnostic_line, problem_lines
 from satchel.cli.selection_editor import change_selection, enable_name, require_valid_selection
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Severity, has_error
@@ -257,7 +257,8 @@ class Installer:
             for item in dict.fromkeys(problems)
             if item.severity is not Severity.INFO
         )
-        write_problems(shown, self.console)
+        for line in problem_lines(shown):
+            self.console.say(line)
         if plugin is None or plugin.manifest is None or has_error(problems):
             raise SatchelError("has errors; nothing was installed", where=self._shown(path))
         return plugin, plugin.manifest

@@ -1,12 +1,13 @@
 """Write the problems that appear while a command runs to stderr."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from satchel.cli.console import Console
-from satchel.cli.rendering import write_problems
-from satchel.cli.served_report import hidden_groups, is_left_out
+from satchel.cli.rendering import problem_lines
+from satchel.cli.served_report import LEFT_OUT, hidden_groups, served_by_source
+from satchel.diagnostics import Severity
 from satchel.reports.doctor_cases import known_problems
 from satchel.watch_thread import calling_on_catalog
 
@@ -18,25 +19,30 @@ if TYPE_CHECKING:
 
 
 class ProblemWriter:
-    """Writes the new problems of each catalog to stderr: errors in full, then alike warnings."""
+    """Writes the new problems of each catalog to stderr, errors in full and alike warnings as one.
+
+    Those of the codes `left_out` are not written.
+    """
 
     def __init__(
         self,
         console: Console,
-        is_reported: "Callable[[Diagnostic], bool]",
         earlier: "Mapping[Diagnostic, str]",
+        left_out: Collection[str] = (),
     ) -> None:
-        self._console, self._is_reported, self._known = console, is_reported, earlier
+        self._console, self._known, self._left_out = console, earlier, left_out
 
     def write(self, catalog: "Catalog") -> None:
         """Write the problems that the catalog before did not have."""
         reported = set(map(_identity, self._known))
         new: dict[tuple[str, ...], Diagnostic] = {}
-        for item in filter(self._is_reported, catalog.diagnostics):
-            if (identity := _identity(item)) not in reported:
+        for item in catalog.diagnostics:
+            is_problem = item.severity is not Severity.INFO and item.code not in self._left_out
+            if is_problem and (identity := _identity(item)) not in reported:
                 new.setdefault(identity, item)
         self._known = known_problems(self._known, catalog)
-        write_problems(new.values(), self._console)
+        for line in problem_lines(new.values(), LEFT_OUT):
+            self._console.say(line)
 
 
 def _identity(item: "Diagnostic") -> tuple[str, ...]:
@@ -46,7 +52,7 @@ def _identity(item: "Diagnostic") -> tuple[str, ...]:
 class LateNews:
     """Writes the problems since a catalog to stderr, each once while it stays.
 
-    With a selection, also the groups that are not served.
+    With a selection, also what is served since, and the groups that are not served.
     """
 
     def __init__(
@@ -58,8 +64,9 @@ class LateNews:
     ) -> None:
         self._app, self._selection, self._console = app, selection, console
         self._catalog = reported
-        self._problems = ProblemWriter(console, is_left_out, known_problems({}, reported))
+        self._problems = ProblemWriter(console, known_problems({}, reported))
         self._groups = set(self._hidden_groups())
+        self._served = self._served_by_source()
 
     async def follow(self) -> None:
         """Write the news of each catalog, until it is cancelled."""
@@ -76,11 +83,17 @@ class LateNews:
         if catalog is self._catalog:
             return
         self._catalog = catalog
+        served, self._served = self._served, self._served_by_source()
+        for source in self._served.keys() - served.keys():
+            self._console.say(f"served now: {self._served[source]}")
         self._problems.write(catalog)
         for name, line in self._hidden_groups().items():
             if name not in self._groups:
                 self._groups.add(name)
                 self._console.say(line)
+
+    def _served_by_source(self) -> dict[str, str]:
+        return served_by_source(self._catalog, self._selection) if self._selection else {}
 
     def _hidden_groups(self) -> dict[str, str]:
         return hidden_groups(self._catalog, self._selection) if self._selection else {}

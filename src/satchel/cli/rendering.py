@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from satchel.cli.console import HANG, Console
@@ -42,18 +42,24 @@ def diagnostic_line(item: Diagnostic) -> str:
     return one_line(f"{location_text(item)}: {item.severity}[{item.code}]: {item.message}{fix}")
 
 
-def write_problems(diagnostics: Iterable[Diagnostic], console: Console) -> None:
-    """Write diagnostics to stderr: the errors in full, then the first warning of each code."""
-    groups: dict[object, list[Diagnostic]] = {}
-    for item in worst_first(diagnostics):
-        key = item if item.severity is Severity.ERROR else item.code
-        groups.setdefault(key, []).append(item)
-    for first, *others in groups.values():
-        console.say(diagnostic_line(first))
+def problem_lines(
+    problems: Iterable[Diagnostic], one_by_one: Collection[str] = ()
+) -> Iterator[str]:
+    """Yield a line for each error, and at most two for the other problems of each code.
+
+    The problems of some codes are written one by one, like errors.
+    """
+    alike: dict[tuple[str, ...], list[Diagnostic]] = {}
+    for item in worst_first(problems):
+        is_alone = item.severity is Severity.ERROR or item.code in one_by_one
+        key = (item.code, item.where.path, item.message) if is_alone else (item.code,)
+        alike.setdefault(key, []).append(item)
+    for first, *others in alike.values():
+        yield diagnostic_line(first)
         if others:
             places = {item.where.path for item in others} - {first.where.path}
             at = f" at {count(len(places), 'other place')}" if places else " of this place"
-            console.say(f"  and {count(len(others), 'more warning')} [{first.code}]{at}")
+            yield f"  and {count(len(others), f'more {first.severity}')} [{first.code}]{at}"
 
 
 def workflow_command(level: str, place: Mapping[str, object], message: str) -> str:

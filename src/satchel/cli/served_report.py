@@ -1,9 +1,10 @@
 """What `satchel serve` serves, what it does not, and the option that would serve it."""
 
-from collections.abc import Collection, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from satchel.cli.rendering import diagnostic_line
+from satchel.cli.rendering import problem_lines
 from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.served_selection import ServedSelection
@@ -14,10 +15,10 @@ from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
-    from satchel.catalog.catalog_entries import GroupEntry
+    from satchel.catalog.catalog_entries import SkillEntry
     from satchel.diagnostics import Diagnostic
 
-_LEFT_OUT = frozenset(
+LEFT_OUT = frozenset(
     {
         *("mcp-tool-held", "tool-name-held", "plugin-name-held", "code-held"),
         *("mcp-too-many-tools", "mcp-too-many-skills"),
@@ -37,23 +38,27 @@ class ServedReport:
     missing: tuple[str, ...]
     """What the operator named and is not served; `serve --strict` fails for it."""
     others: tuple[str, ...]
-    """What is not served because the operator did not ask for it."""
+    """What is not served because the operator did not ask for it, and warnings."""
 
 
 def served_report(
     catalog: "Catalog", declared: Collection[str], selection: ServedSelection
 ) -> ServedReport:
     """Compare what the operator named, and the declared MCP servers, with what is served."""
-    # Each in full: another command may see another world later.
-    errors = map(diagnostic_line, filter(is_left_out, catalog.diagnostics))
+    problems = new_problems((), catalog.diagnostics)
+    missing = filter(_is_left_out, problems)
     return ServedReport(
         served=_served(catalog, selection),
         missing=(
             *_missing_names(catalog, selection),
             *_missing_servers(catalog, declared),
-            *errors,
+            # Each in full: another command may see another world later.
+            *problem_lines(missing, LEFT_OUT),
         ),
-        others=tuple(_other_groups(catalog, selection)),
+        others=(
+            *_other_groups(catalog, selection),
+            *problem_lines(item for item in problems if not _is_left_out(item)),
+        ),
     )
 
 
@@ -63,8 +68,10 @@ def _served(catalog: "Catalog", selection: ServedSelection) -> str:
         selection.enables(tool.name) and not active.isdisjoint(tool.groups)
         for tool in catalog.tools.values()
     )
-    sizes = f"{count(number, 'tool')}, {count(len(catalog.skills), 'skill')}"
-    line = f"serving {sizes} of {', '.join(sorted(active))}"
+    prompts = sum(not skill.is_for_model for skill in catalog.skills.values())
+    sizes = [count(number, "tool"), count(len(catalog.skills) - prompts, "skill")]
+    sizes += [count(prompts, "prompt")] if prompts else []
+    line = f"serving {', '.join(sizes)} of {', '.join(sorted(active))}"
     switched = active - selection.active_in(catalog)
     if switched and selection.meta_tool:
         line += f"; clients that can switch groups activate {', '.join(sorted(switched))}"
@@ -114,22 +121,48 @@ def hidden_groups(catalog: "Catalog", selection: ServedSelection) -> dict[str, s
     whom = "to clients that cannot switch groups" if can_switch else "to any client"
     lines = {}
     for group in catalog.groups.values():
-        if group.name in active or group.name == BASIC_GROUP or not _members(group):
+        members = _members(group.tools, (catalog.skills[name] for name in group.skills))
+        if group.name in active or group.name == BASIC_GROUP or not members:
             continue
         off = " (active = false)" if group.is_off else ""
         lines[group.name] = (
-            f"not served {whom}: group {group.name!r} with {_members(group)}{off}; "
+            f"not served {whom}: group {group.name!r} with {members}{off}; "
             f"--group {group.name} serves it"
         )
     return lines
 
 
-def _members(group: "GroupEntry") -> str:
-    parts = [count(len(group.tools), "tool")] if group.tools else []
-    parts += [count(len(group.skills), "skill")] if group.skills else []
-    return " and ".join(parts)
+def served_by_source(catalog: "Catalog", selection: ServedSelection) -> dict[str, str]:
+    """Return what each plugin and server serves, in words, to clients that cannot switch groups."""
+    active = selection.active_in(catalog, can_switch=False)
+    tools: dict[str, list[str]] = defaultdict(list)
+    skills: dict[str, list[SkillEntry]] = defaultdict(list)
+    for tool in catalog.tools.values():
+        if selection.enables(tool.name) and not active.isdisjoint(tool.groups):
+            tools[tool.source].append(tool.name)
+    for skill in catalog.skills.values():
+        skills[skill.source].append(skill)
+    lines = {}
+    for plugin in catalog.plugins.values():
+        if members := _members(tools[plugin.name], skills[plugin.name]):
+            is_server = plugin.is_server
+            who = f"MCP server {plugin.unit!r}" if is_server else f"plugin {plugin.name!r}"
+            lines[plugin.name] = f"{who} with {members}"
+    return lines
 
 
-def is_left_out(item: "Diagnostic") -> bool:
-    """Return whether something is not served because of a diagnostic."""
-    return item.severity is Severity.ERROR or item.code in _LEFT_OUT
+def _members(tools: Collection[str], skills: Iterable["SkillEntry"]) -> str:
+    kinds = Counter("skill" if skill.is_for_model else "prompt" for skill in skills)
+    sizes = {"tool": len(tools), "skill": kinds["skill"], "prompt": kinds["prompt"]}
+    return " and ".join(count(size, what) for what, size in sizes.items() if size)
+
+
+def _is_left_out(item: "Diagnostic") -> bool:
+    """Return whether something is not served for this reason."""
+    return item.severity is Severity.ERROR or item.code in LEFT_OUT
+
+
+def new_problems(before: Iterable["Diagnostic"], now: Iterable["Diagnostic"]) -> list["Diagnostic"]:
+    """Return the errors and warnings that were not there before."""
+    known = set(before)
+    return [item for item in now if item.severity is not Severity.INFO and item not in known]

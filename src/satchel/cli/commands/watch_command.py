@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import satchel
     from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_changes import Change
-    from satchel.diagnostics import Diagnostic
 
     ChangeQueue = SimpleQueue["Change | None"]
     """The changes in their order; `None` ends the watch."""
@@ -35,6 +34,8 @@ _POLL_SECONDS = 0.5
 _SETTLE_SECONDS = 0.2
 _LONGEST_BATCH = 1.0
 """Seconds after which changes are written though more are coming."""
+_LAST_GOOD = ("last-good",)
+"""That the last good version is served is in the line of the change."""
 
 
 @click.command("watch", cls=CatalogCommand)
@@ -55,7 +56,7 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
         first = app.catalog
         (_loaded_as_json if as_json else _loaded_as_text)(app, first, console)
         earlier = {item: "" for item in first.diagnostics if is_said_once(item)}
-        problems = ProblemWriter(console, _is_reported, earlier)
+        problems = ProblemWriter(console, earlier, left_out=_LAST_GOOD)
         problems.write(first)
         form = _write_form(app, None, console)
         with app.watching():
@@ -135,11 +136,6 @@ def _without_state(change: "Change") -> str:
     """Return the state at the start of a reason, unless the event has the same name."""
     state = change.message.partition(": ")[0]
     return "" if state == change.event else state
-
-
-def _is_reported(item: "Diagnostic") -> bool:
-    # That the last good version serves is in the line of the change.
-    return item.severity is not Severity.INFO and item.code != "last-good"
 
 
 def _form(app: "satchel.Satchel") -> object:
