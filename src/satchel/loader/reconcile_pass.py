@@ -204,8 +204,10 @@ def _changed_or_suspect(before: SkillScan, now: SkillScan) -> Iterable[SkillFind
 
 
 def _gone(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:
-    keys = before.findings.keys() - now.findings.keys() if now is not before else ()
-    return (before.findings[key] for key in keys)
+    if now is before:
+        return ()
+    edited = before.findings if now.edited is None else now.edited & before.findings.keys()
+    return (before.findings[key] for key in edited if key not in now.findings)
 
 
 def _are_same(plugins: Sequence[PluginEntry], before: Sequence[PluginEntry]) -> bool:

@@ -46,7 +46,8 @@ class KeptSkills:
             if problem is not None:
                 return self._all_lost(before, problem)
         keys = before.findings.keys()
-        absent = (keys if scan.edited is None else keys & scan.edited) - scan.findings.keys()
+        edited = keys if scan.edited is None else keys & scan.edited
+        absent = [key for key in edited if key not in scan.findings]
         if not absent:
             return scan
         now = time.monotonic()
