@@ -354,10 +354,15 @@ def _names_of(found: DistributionFinding) -> tuple[str, ...]:
 
 
 def _not_enabled(found: DistributionFinding, enabled_by: str) -> Diagnostic:
+    package = f"{found.distribution} {found.version}"
+    if found.value:
+        message = f"plugin {found.name!r} of {package} is available, not enabled"
+    else:
+        message = f"{package} ships skills, which are available, not enabled"
     return make_diagnostic(
         "plugin-not-enabled",
         Where(found.path),
-        f"plugin {found.name!r} of {found.distribution} {found.version} is available, not enabled",
+        message,
         f"satchel enable {enabled_by}",
     )
 

@@ -46,7 +46,7 @@ from satchel.sources.marketplaces import is_marketplace, scan_marketplace
 from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, PluginFormat, format_of, format_of_listed
-from satchel.sources.project_entry_points import entry_point_of
+from satchel.sources.project_entry_points import project_package
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.toolkit_parts import parts_of, unusable_code, with_toolkit
 
@@ -58,7 +58,7 @@ _NEAR_MISSES = {
     "tools.py": f"add {MANIFEST_FILE}",
 }
 
-_NAME_LINE = re.compile(rb"(?m)^[\"']?name[\"']?\s*:")
+_NAME_LINE = re.compile(rb"(?m)^[\"']?name[\"']?\s*:[ \t]*([^\s#]*)")
 _ManifestReader = Callable[[PluginFinding, Limits], PluginFinding]
 """Reads the manifest and the files that it names, without running code."""
 
@@ -357,8 +357,11 @@ def _read_toolkit_manifest(finding: PluginFinding, limits: Limits) -> PluginFind
     if file is None or file.data is None:
         return replace(finding, diagnostics=(unreadable(finding, MANIFEST_FILE),))
     name = finding.entry_point
-    if not name and finding.folder.get("__init__.py") and not _NAME_LINE.search(file.data):
-        name = entry_point_of(finding.path)
+    if not name and finding.folder.get("__init__.py"):
+        entry_point = project_package(finding.path).name
+        name_line = _NAME_LINE.search(file.data)
+        if name_line is None or name_line[1] == entry_point.encode():
+            name = entry_point  # a package's folder may have another name
     reading = read_plugin(file.data, finding.folder_name, path, limits, entry_point=name)
     partial = reading.value or reading.partial
     if partial:
