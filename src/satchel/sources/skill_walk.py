@@ -15,6 +15,7 @@ from satchel.sources.folder_diagnostics import (
     in_repository,
     link_loop,
     link_outside,
+    link_to_no_skill,
     missing,
     not_utf8,
     too_deep,
@@ -229,7 +230,7 @@ class SkillWalk:
                     self._report_unlistable(key, path, error)
                     return
                 if is_refused:
-                    diagnostics.append(link_outside(path))
+                    diagnostics.append(link_to_no_skill(path))
                 elif place.path in folder.above:
                     diagnostics.append(link_loop(path))
                 elif repository := nested_repository(self._place, place.path):
