@@ -38,21 +38,18 @@ class SimpleSkill(NamedTuple):
 
         It may also have fields that are in `others`, if they are texts.
         """
-        values, texts = self.fields, [*self.fields.values()]
+        values = self.fields
         if values.get("name") != folder or skill_name_fault(folder):
             return False
-        if "metadata" in values:
-            metadata = values["metadata"]
-            if type(metadata) is not dict:
+        for key, value in values.items():
+            if key == "metadata":
+                if type(value) is not dict or not _ONLY_TEXTS.issuperset(map(type, value.values())):
+                    return False
+            elif type(value) is not str or not (key in _PLAIN_FIELDS or key in others):
                 return False
-            texts.remove(metadata)
-            texts += metadata.values()
         longest = min(limits.description_shown, limits.description_accepted)
-        return (
-            (_PLAIN_FIELDS.issuperset(values) or _PLAIN_FIELDS.union(others).issuperset(values))
-            and _ONLY_TEXTS.issuperset(map(type, texts))
-            and _is_within(values.get("description", ""), longest)
-            and _is_within(values.get("compatibility", "-"), COMPATIBILITY_LENGTH)
+        return _is_within(values.get("description", ""), longest) and _is_within(
+            values.get("compatibility", "-"), COMPATIBILITY_LENGTH
         )
 
 

@@ -74,11 +74,11 @@ class _SimpleReader:
         if len(path) > SIMPLE_DEPTH - 2:  # A list in it is one level deeper.
             raise _NotSimpleError
         values: dict[str, YamlValue] = {}
-        lines, match, margin = self.lines, _ENTRY.fullmatch, " " * indent
+        lines, found, margin = self.lines, self.found, " " * indent
         while self.at < len(lines):
             line = lines[self.at]
             is_inside = line.startswith(margin)
-            entry = match(line, indent) if is_inside else None
+            entry = _ENTRY.fullmatch(line, indent) if is_inside else None
             if entry is None:
                 if not _is_content(line):
                     self.at += 1
@@ -87,24 +87,26 @@ class _SimpleReader:
                     raise _NotSimpleError
                 break
             key, double, single, plain, block, members = entry.groups()
-            self._note((*path, key))
+            place = (*path, key)
+            if place in found:
+                raise _NotSimpleError
+            found[place] = self.first_line + self.at
             self.at += 1
             if plain is not None:
                 values[key] = _plain(plain)
-            elif block is not None:
-                values[key] = self._block(block, margin)
-            elif members is not None:
-                values[key] = self._members(members, (*path, key))
             elif double is single:  # both are `None`
-                values[key] = self._inner((*path, key), indent)
+                values[key] = self._other(block, members, place, indent)
             else:
                 values[key] = _quoted(double, single)
         return values
 
-    def _note(self, path: KeyPath) -> None:
-        if path in self.found:
-            raise _NotSimpleError
-        self.found[path] = self.first_line + self.at
+    def _other(
+        self, block: str | None, members: str | None, path: KeyPath, indent: int
+    ) -> YamlValue:
+        """Return the value of a key that has no text on its line."""
+        if block is not None:
+            return self._block(block, indent)
+        return self._inner(path, indent) if members is None else self._members(members, path)
 
     def _inner(self, path: KeyPath, indent: int) -> YamlValue:
         """Read the list or mapping below a key without a value."""
@@ -126,7 +128,7 @@ class _SimpleReader:
             line = lines[self.at]
             if line.startswith(mark):
                 place = (*path, str(len(items)))
-                self._note(place)
+                self.found[place] = self.first_line + self.at
                 content = line[len(mark) :].lstrip(" ")
                 if _ENTRY.fullmatch(content):  # a mapping that begins on this line
                     column = len(line) - len(content)
@@ -152,7 +154,7 @@ class _SimpleReader:
             text[1:-1] if text[0] in "\"'" else None if text in NULLS else text for text in texts
         ]
 
-    def _block(self, style: str, above: str) -> str:
+    def _block(self, style: str, above: int) -> str:
         """Read a block scalar; its lines begin in one column, those of a literal one or later."""
         if above:
             raise _NotSimpleError

@@ -93,7 +93,7 @@ class SkillManifest:
 
     @classmethod
     def restored(
-        cls, name: str, description: str, rest: str, body: Compressed, *, is_for_model: bool
+        cls, name: str, description: str, rest: bytes, body: Compressed, *, is_for_model: bool
     ) -> "SkillManifest":
         """Return a manifest that was saved with its `rest`, which is read when it is needed."""
         manifest = cls.__new__(cls)
@@ -117,15 +117,15 @@ class SkillManifest:
             return self.__dict__[name]
 
     @property
-    def rest(self) -> str:
-        """Return as text what `restored` needs."""
-        if text := self.__dict__.get("_rest"):
-            return str(text)
+    def rest(self) -> bytes:
+        """Return what `restored` needs."""
+        if rest := self.__dict__.get("_rest"):
+            return bytes(rest)
         fields = to_plain(self.fields)
         values = {key: to_plain(getattr(self, key)) for key in _LAZY_FIELDS}
         # Most values are those of the fields.
         other = {key: value for key, value in values.items() if value != fields.get(key)}
-        return json.dumps((fields, other))
+        return json.dumps((fields, other)).encode()
 
     @cached_property
     def is_for_model(self) -> bool:

@@ -15,7 +15,6 @@ from satchel.catalog.catalog_entries import PluginContribution, Status
 from satchel.catalog.disable_rules import nothing_disabled
 from satchel.catalog.unit_entries import RankedSkill, SkillChanges, build_plugins, skill_unit
 from satchel.garbage_collection import paused_collector
-from satchel.lazy_dataclass import fast_constructor
 from satchel.loader.builtin_providers import pass_providers
 from satchel.loader.config_binder import bind
 from satchel.loader.contract_checks import contract_diagnostics
@@ -237,7 +236,7 @@ def _ranked_skill(inputs: PassInputs, order: int, found: SkillFinding) -> Ranked
     if inputs.config.lock is not None:
         found = inputs.config.lock.skill(found)
     is_settling = found.is_suspect and inputs.may_be_half_written(found.folder)
-    return fast_constructor(RankedSkill)(found, (order, found.is_hidden, found.key), is_settling)
+    return RankedSkill(found, (order, found.is_hidden, found.key), is_settling)
 
 
 def _settling_paths(ranked: Iterable[RankedSkill], now: ScanCache) -> Iterable[str]:

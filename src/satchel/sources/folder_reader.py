@@ -49,6 +49,7 @@ _MAX_DEPTH = 24
 _ONE_SAVE = 1.0
 
 _NAME = attrgetter("name")
+_SETTLED = attrgetter("settled")
 
 Entries = Sequence[os.DirEntry[str]]
 """The entries of a folder, sorted by name."""
@@ -172,7 +173,7 @@ class FolderReader:
             name=name, size=len(data), digest=digest_of(data), stamp=stamp, settled=is_settled
         )
         folders = (("", of_folder),) if is_settled and of_folder.is_settled() else ()
-        return fast_constructor(FolderContent)(files=(file,), folders=folders), data
+        return FolderContent(files=(file,), folders=folders), data
 
     def _read(self, folder: OpenFolder, walk: "_WalkState", entries: Entries | None = None) -> None:
         for name in sorted(self.required):
@@ -332,7 +333,7 @@ class FolderReader:
             walk.data[name] = data
         stamp = Stamp.of(status)
         walk.files.append(
-            fast_constructor(UnitFile)(
+            UnitFile(
                 name=name,
                 size=status.st_size if data is None else len(data),
                 digest="" if data is None else digest_of(data),
@@ -409,14 +410,10 @@ class _WalkState:
         if self.links or self.diagnostics:
             diagnostics = tuple(dict.fromkeys(self.diagnostics))
             return FolderContent(files=files, diagnostics=diagnostics, links=frozenset(self.links))
-        # Loops, because generators take longer for the few items of each skill.
-        for file in files:
-            if not file.settled:
-                return fast_constructor(FolderContent)(files=files)
-        for _, stamp in self.folders:
-            if not stamp.is_settled():
-                return fast_constructor(FolderContent)(files=files)
-        return fast_constructor(FolderContent)(files=files, folders=tuple(self.folders))
+        is_settled = all(map(_SETTLED, files)) and all(
+            stamp.is_settled() for _, stamp in self.folders
+        )
+        return FolderContent(files=files, folders=tuple(self.folders) if is_settled else ())
 
 
 def is_skipped(name: str) -> bool:

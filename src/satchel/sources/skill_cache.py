@@ -26,7 +26,7 @@ from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_findings import SkillFinding, SkillScan
 from satchel.sources.state_files import make_folder
 
-_FORMAT = 6
+_FORMAT = 7
 """Raise it when reading gives other results; then all older rows are useless."""
 _LARGEST = 1024 * MIB
 """A larger file is started again: rows of roots that are gone stay in it."""
@@ -35,7 +35,7 @@ _WAIT = 0.2
 _PAGE = "pragma page_size = 65536"
 """Most rows fit into a page; with many small pages, reading takes three times as long."""
 _TABLE = """create table if not exists skills (
-    root text, key text, settings text, data text, rest text, body blob, checksum integer,
+    root text, key text, settings text, data blob, rest blob, body blob, checksum integer,
     primary key (root, key)
 ) without rowid"""
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -55,7 +55,7 @@ def load_scan(path: str, root: SearchRoot, limits: Limits) -> SkillScan | None:
         if any(checksum != _checksum(*parts) for *parts, checksum in rows):
             return None
         # One text, because each call of `loads` takes as long as what it reads.
-        values = json.loads(f"[{','.join([row[1] for row in rows])}]")
+        values = json.loads(b"[%s]" % b",".join([row[1] for row in rows]))
         findings = {
             key: _finding(root, key, value, rest, body)
             for (key, _, rest, body, _), value in zip(rows, values, strict=True)
@@ -129,11 +129,10 @@ def _version() -> str:
     return version("satchel")
 
 
-def _row(found: SkillFinding) -> tuple[str, str, bytes, int]:
+def _row(found: SkillFinding) -> tuple[bytes, bytes, bytes, int]:
     """Return a finding as data, the rest of its manifest, its body, and a checksum."""
     manifest = found.manifest
     assert manifest is not None
-    rest, body = manifest.rest, packed(manifest, "body")
     data = (
         (manifest.name, manifest.description, manifest.is_for_model),
         [(file.name, file.size, file.digest, file.stamp, file.settled) for file in found.files],
@@ -143,20 +142,20 @@ def _row(found: SkillFinding) -> tuple[str, str, bytes, int]:
         [item.as_dict() for item in found.folder.diagnostics],
         [item.as_dict() for item in found.diagnostics],
     )
-    text = json.dumps(data)
-    return text, rest, body, _checksum(found.key, text, rest, body)
+    parts = json.dumps(data).encode(), manifest.rest, packed(manifest, "body")
+    return *parts, _checksum(found.key, *parts)
 
 
-def _checksum(key: str, data: str, rest: str, body: bytes) -> int:
+def _checksum(key: str, data: bytes, rest: bytes, body: bytes) -> int:
     """Return what shows damage to any part of a row."""
-    return zlib.crc32(body, zlib.crc32(f"{key}\0{data}\0{rest}".encode()))
+    return zlib.crc32(body, zlib.crc32(rest, zlib.crc32(data, zlib.crc32(key.encode()))))
 
 
-def _finding(root: SearchRoot, key: str, data: list[Any], rest: str, body: bytes) -> SkillFinding:
+def _finding(root: SearchRoot, key: str, data: list[Any], rest: bytes, body: bytes) -> SkillFinding:
     texts, files, folders, target, links, in_folder, own = data
     # Lists, because generators take longer for the few items of each skill.
     new_file = fast_constructor(UnitFile)
-    folder = fast_constructor(FolderContent)(
+    folder = FolderContent(
         files=tuple(
             [
                 new_file(

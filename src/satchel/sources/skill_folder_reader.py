@@ -90,7 +90,7 @@ class SkillFolderReader:
             self._pack(before)
             return before
         manifest, diagnostics = self._manifest(path, folder, data.get(SKILL_FILE), before)
-        return fast_constructor(SkillFinding)(
+        return SkillFinding(
             place=self._place,
             key=key,
             folder=folder,

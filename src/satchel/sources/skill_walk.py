@@ -57,6 +57,7 @@ class _Folder(NamedTuple):
 class _Entry(NamedTuple):
     """What is in a folder that is not a skill."""
 
+    name: str
     key: str
     path: str
     is_link: bool
@@ -123,7 +124,7 @@ class SkillWalk:
                 if is_exact or any(entry.name == name for entry in opened.entries()):
                     is_link = stat.S_ISLNK(opened.stat(name).st_mode)
                     below = joined(path, name)
-                    entry = _Entry(key, below, is_link, os.path.isdir(below))
+                    entry = _Entry(name, key, below, is_link, os.path.isdir(below))
                     folder = _Folder("/".join(above), path, opened, tuple(resolved))
                     self._scan_entry(entry, folder)
             except (FileNotFoundError, NotADirectoryError):
@@ -168,13 +169,13 @@ class SkillWalk:
         prefix, path_prefix = f"{key}/" if key else "", joined(path, "")
         for item in sorted(entries, key=_NAME):
             name = item.name
-            entry = _Entry(prefix + name, path_prefix + name, item.is_symlink(), is_folder(item))
+            key, path = prefix + name, path_prefix + name
+            entry = _Entry(name, key, path, item.is_symlink(), is_folder(item))
             self._scan_entry(entry, folder)
 
     def _scan_entry(self, entry: _Entry, folder: _Folder) -> None:
         """Scan an entry of a folder that is not a skill."""
-        path = entry.path
-        name = os.path.basename(path)
+        name, path = entry.name, entry.path
         if is_skipped(name) or is_secret_file(name):
             return
         if entry.is_link:
@@ -188,8 +189,7 @@ class SkillWalk:
 
     def _scan_below(self, entry: _Entry, folder: _Folder) -> None:
         """Scan a folder, or a link to one, unless it must not be entered."""
-        key, path = entry.key, entry.path
-        name = os.path.basename(path)
+        name, key, path = entry.name, entry.key, entry.path
         if self._place.policy.has_strict_skills and "/" in key:
             return
         if not is_utf8(name):
@@ -217,8 +217,7 @@ class SkillWalk:
         key, path, diagnostics = entry.key, entry.path, list[Diagnostic]()
         leads_out = self._place.follows_links_out and not folder.key
         root = os.sep if leads_out else self._root
-        name = os.path.basename(path)
-        with linked(folder.opened, name, path, root, diagnostics) as place:
+        with linked(folder.opened, entry.name, path, root, diagnostics) as place:
             for problem in diagnostics:
                 if problem.code == "source-unreadable":
                     self._findings.update(self._kept.unreadable(key, problem))
