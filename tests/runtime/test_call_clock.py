@@ -1,7 +1,16 @@
 import asyncio
+import sys
 from types import SimpleNamespace
 
+import pytest
+from runs import a_run, play_for_real
+
 from satchel.runtime.call_clock import CallClock, clock_of
+
+
+async def passing(call, inner):
+    async for item in inner(call):
+        yield item
 
 
 class Timed:
@@ -93,3 +102,19 @@ def test_a_loop_without_attributes_gets_a_clock_for_each_call():
 
     loop = Bare()
     assert clock_of(loop) is not clock_of(loop)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
+@pytest.mark.parametrize("seconds", [None, 0.0])
+@pytest.mark.parametrize("layers", [(), (passing,)])
+def test_only_a_function_that_waits_is_timed(monkeypatch, seconds, layers):
+    async def probe():
+        if seconds is not None:
+            await asyncio.sleep(seconds)
+        return "done"
+
+    timed = []
+    monkeypatch.setattr(CallClock, "start", lambda clock, *more: timed.append(more))
+    result = play_for_real(a_run(probe, layers=layers).result())
+    assert result.text == "done"
+    assert len(timed) == (seconds is not None)
