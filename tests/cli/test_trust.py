@@ -6,6 +6,7 @@ import os
 import pytest
 
 from satchel.formats.toml_tables import toml_table
+from satchel.sources.server_text import shown_json
 from satchel.sources.trust_record import TrustStore
 
 ESCAPE, HIDDEN = "\x1b[2J", "\u200b"
@@ -92,20 +93,64 @@ def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, proje
     ):
         assert part in text
     assert "hunter2" not in text
-    plugin = project / "plugins/box/.mcp.json"
-    (plugin.parent / ".claude-plugin").mkdir(parents=True)
-    (plugin.parent / ".claude-plugin/plugin.json").write_text('{"name": "box"}')
-    plugin.write_text(json.dumps({"mcpServers": servers}))
-    assert run("trust", "--code").exit_code == 0
-    assert "hunter2" not in repr(TrustStore().read(".").record)
     changed = json.dumps({"mcpServers": servers}).replace("hunter2", "hunter3")
+    assert run("trust", "--code").exit_code == 0
     (project / ".mcp.json").write_text(changed)
     diff = run("trust", "--diff")
     assert (diff.exit_code, "(only masked secrets changed)" in diff.stdout) == (1, True)
-    plugin.write_text(changed.replace("./run", "./walk"))
-    text = run("trust", "--diff").stdout
-    assert "hunter" not in text
-    assert "./walk" in text
+    assert "hunter" not in diff.stdout
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("plugins/box", ".mcp.json"),
+        ("plugins/box", ".claude-plugin/plugin.json"),
+        ("plugins/box", "gemini-extension.json"),
+        ("plugins/box", "elsewhere.json"),
+        ("plugins", ".claude-plugin/marketplace.json"),
+    ],
+)
+def test_a_secret_inside_a_plugin_is_neither_shown_nor_recorded_and_a_change_counts(
+    run, project, place, name
+):
+    server = {
+        "command": "npx",
+        "args": ["a-server", "--key", "hunter2"],
+        "env": {"TOKEN": "hunter2"},
+    }
+    far = {"url": "https://x.example/?k=hunter2", "headers": {"X-Way": "hunter2"}}
+    content = {"name": "box", "mcpServers": {"near": server, "far": far}}
+    manifest = project / "plugins/box/.claude-plugin/plugin.json"
+    manifest.parent.mkdir(parents=True)
+    if not name.startswith("gemini"):
+        manifest.write_text('{"name": "box", "mcpServers": "./elsewhere.json"}')
+    file = project / place / name
+    file.parent.mkdir(exist_ok=True)
+    if "marketplace" in name:
+        content = {"plugins": [content | {"source": "./box"}], "name": "m", "owner": {"name": "o"}}
+    file.write_text(
+        "// ours\n" + json.dumps(content) if name == ".mcp.json" else json.dumps(content)
+    )
+    shown = [run("trust"), run("trust", "--full"), run("trust", "--diff"), run("trust", "--code")]
+    assert shown[-1].exit_code == 0
+    assert "a-server" in shown[0].stdout
+    file.write_text(file.read_text().replace("hunter2", "hunter3"))
+    diff = run("trust", "--diff")
+    assert diff.exit_code == 1
+    file.write_text(file.read_text().replace("a-server", "b-server"))
+    shown += [diff, run("trust", "--diff")]
+    assert "b-server" in shown[-1].stdout
+    assert "hunter" not in "".join(item.stdout for item in shown)
+    assert "hunter" not in repr(TrustStore().read(".").record)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"env": {"KEY": "hunter2"}', '{"env": {"KEY": "hunter2"}, "env": 1}']
+)
+def test_json_that_cannot_be_read_is_not_shown(text):
+    assert shown_json(text) == ""
+    assert shown_json('{"scripts": {"token": "run"}} // x') == '{"scripts": {"token": "run"}} // x'
 
 
 def test_look_alike_letters_in_addresses_are_written_out(run, project):
@@ -213,6 +258,20 @@ def test_a_corrupt_record_is_said_and_can_be_replaced(run, project):
     assert "trust-unreadable" in run("trust", "--list").stderr
     assert run("trust", "--code").exit_code == 0
     assert run("call", "echo", "text=a").exit_code == 0
+
+
+def test_a_script_reads_what_holds_and_what_is_requested(run, project):
+    result = run("trust", "--json")
+    value = json.loads(result.stdout)
+    assert (result.exit_code, value["level"], value["code"]) == (3, "none", {})
+    requested = value["requested"]
+    assert requested["skills"] == ["hello"]
+    assert requested["servers"]["box"] == "box-server --key '${TOKEN}'"
+    assert requested["variables"] == ["KEY", "TOKEN"]
+    value = json.loads(run("trust", "--json", "--code").stdout)
+    assert (value["level"], value["code"]) == ("code", requested["code"])
+    result = run("trust", "--json")
+    assert (result.exit_code, json.loads(result.stdout)) == (3, value)
 
 
 def test_an_option_trusts_for_one_command(run, project, was_run):

@@ -31,7 +31,7 @@ PROCESS_WIDE = {
     ("sources/code_snapshots.py", "_finder"): "the interpreter has one list of finders",
     ("sources/module_exchange.py", "_lock"): "the interpreter has one table of modules",
     ("sources/importer.py", "_serial"): "module names must differ in the whole process",
-    ("scan/lure_finder.py", "_stem"): "a word has one stem",
+    ("scan/lexicon.py", "_stem"): "a word has one stem",
     ("tools/callables.py", "_THREADS"): "all satchels use the same idle threads again",
     ("sources/code_units.py", "_known_digest"): "equal stamps of a file mean an equal digest",
     ("sources/skill_cache.py", "_version"): "the process has one version of Satchel",

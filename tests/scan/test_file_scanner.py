@@ -143,6 +143,13 @@ def test_lures_of_many_kinds_are_found():
     assert len(missed) <= 0.05 * len(lures), missed
 
 
+def test_texts_that_are_nearly_lures_are_left_alone():
+    """Warnings, lessons that quote an injection, and what well-known programs do."""
+    innocents = json.loads((Path(__file__).parent / "innocents.json").read_text())
+    flagged = [name for name, text in innocents.items() if any(True for _ in scan_text(text))]
+    assert len(flagged) <= 0.04 * len(innocents), flagged
+
+
 def test_words_and_paths_in_pieces_are_joined():
     code = "f = getattr(m, 'ex' + 'ec')\nopen(os.path.join(home, '.aws', 'credentials'))\n"
     assert [(item.rule, item.line) for item in scan_text(code)] == [("credential-access", 2)]

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from satchel.scan.file_scanner import scan_text
-from satchel.scan.lure_finder import CodePattern, Lexicon
+from satchel.scan.lexicon import CodePattern, Lexicon
 from satchel.scan.scan_rules import lure_finder
 
 LURES = json.loads((Path(__file__).parent / "lures.json").read_text())
@@ -32,9 +32,9 @@ def in_whole_text(patterns, text):
 
 def test_the_rules_find_the_same_as_in_a_whole_search(lexicon):
     for text in LURES.values():
-        places = lexicon.places(text)
+        spans = lexicon.spans_in(text)
         for kind, patterns in lexicon.code.items():
-            matches = {text[start:end].strip(" \t\n;&|") for start, end in places[kind]}
+            matches = {text[start:end].strip(" \t\n;&|") for start, end in spans[kind]}
             assert matches == in_whole_text(patterns, text), kind
 
 
@@ -58,8 +58,8 @@ def test_a_literal_is_one_of_several_in_any_case():
     pattern = CodePattern("\\b\u00aba.b(|c+\u00bb\\s")
     assert pattern.literals == ["a.b(", "c+"]
     text = "A.B( axb( \u0130\nC+ c\n"
-    lexicon = Lexicon({}, {"it": ["\\b\u00aba.b(|c+\u00bb\\s", "x"]}, ())
-    assert lexicon.places(text.replace("\u0130", "i"))["it"] == [(0, 5), (6, 7), (12, 15)]
+    lexicon = Lexicon({}, {"it": ["\\b\u00aba.b(|c+\u00bb\\s", "x"]})
+    assert lexicon.spans_in(text.replace("\u0130", "i"))["it"] == [(0, 5), (6, 7), (12, 15)]
 
 
 @pytest.mark.parametrize(

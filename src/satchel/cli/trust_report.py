@@ -50,7 +50,9 @@ def _shown_server(text: str) -> str:
     return " ".join(words)
 
 
-def print_inventory(inventory: ProjectInventory, console: Console) -> None:
+def print_inventory(
+    inventory: ProjectInventory, console: Console, *, with_code: bool = False
+) -> None:
     """Print everything that a project asks for."""
     console.out(f"project {shown_text(short_path(inventory.project.folder))}")
     base = inventory.project.folder
@@ -76,6 +78,8 @@ def print_inventory(inventory: ProjectInventory, console: Console) -> None:
     for item in dict.fromkeys(inventory.diagnostics):
         if item.severity is not Severity.INFO:
             console.say(diagnostic_line(item))
+    for line in code_lines(inventory.units) if with_code else ():
+        console.out(line)
 
 
 def _source_lines(folder: str) -> list[str]:

@@ -16,6 +16,8 @@ from satchel.setup.source_fetch import FetchedSource
 from satchel.setup.source_units import SourceUnit
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.folder_reader import list_folder
+from satchel.sources.project_inventory import servers_of_plugin
+from satchel.sources.server_text import declaration_text
 from satchel.sources.tree_digest import read_digests
 from satchel.text import one_line, replace_hidden, shorten
 
@@ -140,14 +142,10 @@ def _commands(unit: SourceUnit) -> Iterable[str]:
 
 
 def _servers(unit: SourceUnit) -> Iterator[str]:
-    for server in unit.plugin.servers if unit.plugin else ():
-        verb, reached = "starts", " ".join((server.command, *server.args))
-        if not server.command:
-            verb, reached = "connects to", server.url
-        yield f"  server {one_line(server.name)} {verb}: {shorten(one_line(reached), 500)}"
-        if server.env or server.headers:
-            values = [f"{key}={value}" for key, value in {**server.env, **server.headers}.items()]
-            yield f"    with {shorten(one_line(', '.join(values)), 500)}"
+    for server in servers_of_plugin(unit.plugin) if unit.plugin else ():
+        verb = "starts" if server.declared["command"] else "connects to"
+        text = shorten(one_line(declaration_text(server.declared)), 500)
+        yield f"  server {one_line(server.name)} {verb}: {text}"
 
 
 def _listed(names: list[str]) -> str:

@@ -10,7 +10,9 @@ from typing import Any
 import yaml
 
 from satchel.lazy_dataclass import dataclass
-from satchel.scan.lure_finder import Lexicon, LureFinder, read_sign
+from satchel.scan.data_flow import DataFlow
+from satchel.scan.lexicon import Lexicon
+from satchel.scan.lure_finder import LureFinder, read_sign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,8 @@ def lure_finder() -> LureFinder:
     data = _data()
     code = {kind: tuple(map(_bounded, patterns)) for kind, patterns in data["code"].items()}
     return LureFinder(
-        Lexicon(data["words"], code, data["flowing"]),
+        Lexicon(data["words"], code),
+        DataFlow(data["definitions"].values(), data["flowing"]),
         {name: tuple(map(read_sign, rule.signs)) for name, rule in SCAN_RULES.items()},
         re.compile(rf"https?://(?:{'|'.join(data['known_addresses'])})\S{{0,200}}"),
     )

@@ -225,7 +225,7 @@ def _copy(root: str, copy: str, wanted: Collection[str]) -> None:
                 text = os.readlink(entry.path)
                 # Check the text, too: a link that leaves and returns would point to the original.
                 if climbs_out(text, depth) or not is_inside(os.path.realpath(entry.path), root):
-                    message = "is a link that leaves the plugin's folder"
+                    message = "is a link that leaves the folder"
                     fix = "replace the link with a copy of its target"
                     raise SatchelError(message, where=entry.path, fix=fix)
                 os.symlink(text, target)

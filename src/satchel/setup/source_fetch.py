@@ -41,6 +41,11 @@ class FetchedSource:
     notes: tuple[str, ...] = field(default=())
     """What was left out."""
 
+    def named(self, problem: SatchelError) -> SatchelError:
+        """Return an error whose path is that in the source, not that of the copy."""
+        is_copy = self.address.kind != "folder"
+        return _renamed(problem, f"{self.folder}{os.sep}", "") if is_copy else problem
+
     @property
     def top(self) -> str:
         """Return the folder to look in: archives often have one folder around everything."""
@@ -74,11 +79,14 @@ def fetched(address: SourceAddress, progress: Progress) -> Iterator[FetchedSourc
             _download(address, archive, progress)
         else:
             _copy(address.location, archive)
-        sha256 = digest_of_file(archive)
-        signers = _signers(address, archive, sha256)
-        Extraction(
-            archive=archive, target=folder, most_files=MOST_FILES, most_bytes=MOST_BYTES
-        ).run()
+        try:
+            sha256 = digest_of_file(archive)
+            signers = signers_of(archive, sha256)
+            Extraction(
+                archive=archive, target=folder, most_files=MOST_FILES, most_bytes=MOST_BYTES
+            ).run()
+        except SatchelError as problem:
+            raise _renamed(problem, archive, address.location) from None
         version = f"sha256:{sha256}"
         yield FetchedSource(address=address, folder=folder, version=version, signers=signers)
 
@@ -103,13 +111,11 @@ def _copy(location: str, archive: str) -> None:
             raise SatchelError(f"cannot be read: {problem.strerror}", where=path) from None
 
 
-def _signers(address: SourceAddress, archive: str, sha256: str) -> tuple[Signer, ...]:
-    """Return who signed the copy of an archive. Errors name what the user gave."""
-    try:
-        return signers_of(archive, sha256)
-    except SatchelError as problem:
-        where = problem.where.replace(archive, address.location)
-        raise SatchelError(problem.message, where=where, fix=problem.fix) from None
+def _renamed(problem: SatchelError, path: str, shown: str) -> SatchelError:
+    """Return an error that names what the user gave instead of a copy of it."""
+    parts = (problem.message, problem.where, problem.fix)
+    message, where, fix = (part.replace(path, shown) for part in parts)
+    return SatchelError(message, where=where, fix=fix)
 
 
 _FETCHED = frozenset({"github", "url", "git-subdir"})

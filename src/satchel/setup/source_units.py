@@ -1,7 +1,7 @@
 """The skills and plugins in the content of a source."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import field
 from typing import Literal
 
@@ -11,13 +11,17 @@ from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault, skill_name_fault
 from satchel.settings import Limits
 from satchel.sources.file_reader import is_inside, real_path
-from satchel.sources.marketplaces import is_marketplace, read_listing
+from satchel.sources.marketplaces import is_marketplace, scan_marketplace
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import RootKind, search_root, skills_of_plugin
 from satchel.sources.skill_findings import SkillFinding
 from satchel.sources.skill_scan import scan_skills
 
+_NOT_LISTED = frozenset(
+    {"marketplace-invalid", "marketplace-entry-invalid", "source-link-outside", "source-missing"}
+)
+"""What is wrong with entries of a marketplace."""
 UnitKind = Literal["skill", "plugin"]
 
 
@@ -57,22 +61,37 @@ class SourceUnits:
     units: tuple[SourceUnit, ...] = ()
     elsewhere: tuple[ListedPlugin, ...] = field(default=())
     """The plugins that a marketplace lists at other addresses."""
+    left_out: tuple[str, ...] = field(default=())
+    """What cannot be added, with the reason."""
 
 
 def find_units(folder: str) -> SourceUnits:
     """Return the skills and plugins in a folder; a skill of a plugin comes with the plugin."""
     scan = scan_skills(search_root(folder, RootKind.SKILLS), Limits())
-    listing = read_listing(folder, Limits()) if is_marketplace(folder) else None
+    market = scan_marketplace(folder, Limits()) if is_marketplace(folder) else None
     # A marketplace says which plugins it has.
-    plugins = _plugins(folder, {"", "plugins"} if listing else scan.walked)
+    plugins = _plugins(folder, {"", "plugins"} if market else scan.walked)
     inside = [real_path(finding.path) for finding in plugins]
     alone = [
         finding
         for finding in scan.findings.values()
         if not any(is_inside(real_path(finding.path), path) for path in inside)
     ]
-    units = [*map(_plugin, plugins), *map(_skill, _distinct(alone))]
-    return SourceUnits(units=tuple(units), elsewhere=listing.remote if listing else ())
+    skills = _by_name(alone)
+    left_out = (
+        [item.message for item in market.diagnostics if item.code in _NOT_LISTED] if market else []
+    )
+    left_out += [
+        f"the skill in {other.key}, because {first.key} has its name, {name!r}"
+        for name, (first, *others) in skills.items()
+        for other in others
+        if not other.is_hidden  # hidden folders often mirror visible ones
+    ]
+    return SourceUnits(
+        units=(*map(_plugin, plugins), *(_skill(first) for first, *_ in skills.values())),
+        elsewhere=market.remote if market else (),
+        left_out=tuple(left_out),
+    )
 
 
 def _plugins(folder: str, keys: Iterable[str]) -> Iterable[PluginFinding]:
@@ -91,13 +110,12 @@ def _plugins(folder: str, keys: Iterable[str]) -> Iterable[PluginFinding]:
     return found.values()
 
 
-def _distinct(found: Iterable[SkillFinding]) -> Iterator[SkillFinding]:
-    """Yield one skill of each name: hidden folders often mirror visible ones."""
-    seen: set[str] = set()
-    for item in sorted(found, key=lambda it: (it.is_hidden, it.key)):
-        if item.name not in seen:
-            seen.add(item.name)
-            yield item
+def _by_name(findings: Iterable[SkillFinding]) -> dict[str, list[SkillFinding]]:
+    """Return the skills of each name; the first one is added."""
+    skills: dict[str, list[SkillFinding]] = {}
+    for skill in sorted(findings, key=lambda it: (it.is_hidden, it.key)):
+        skills.setdefault(skill.name, []).append(skill)
+    return skills
 
 
 def _skill(found: SkillFinding) -> SourceUnit:

@@ -35,7 +35,7 @@ from satchel.sources.open_folder import read_inside
 from satchel.sources.projects import SERVERS_FILE
 from satchel.sources.secret_files import leads_to_secret
 from satchel.sources.selection import SELECTION_FILE
-from satchel.sources.server_text import masked_value
+from satchel.sources.server_text import masked_value, shown_json
 
 if TYPE_CHECKING:
     from satchel.formats.mcp_json import McpServerManifest
@@ -100,8 +100,9 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     if finding.servers:
         files[_SERVERS] = _definition(list(map(_declared, finding.servers)))
     if finding.listed is not None:
-        text = repr(finding.listed)
-        files[LISTING] = CodeFile(digest_of(text.encode("utf-8", "surrogatepass")), text)
+        digest = digest_of(repr(finding.listed).encode("utf-8", "surrogatepass"))
+        text = json.dumps(json.loads(finding.listed.text), indent=1)
+        files[LISTING] = CodeFile(digest, shown_json(text))
     return CodeUnit(plugin_key(finding, base), files, problem)
 
 
@@ -296,9 +297,9 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
     if stamp.is_settled() and not with_text:
         return CodeFile(_known_digest(path, root, stamp))
     data = _bytes(path, root)
-    if not with_text or _declares(path) or leads_to_secret(path, project):
+    if not with_text or leads_to_secret(path, project):
         return CodeFile(digest_of(data))
-    return CodeFile(digest_of(data), _text(data))
+    return CodeFile(digest_of(data), _text(path, data))
 
 
 @lru_cache(_MOST_PROGRAM_FILES)
@@ -321,17 +322,12 @@ def _read(path: str, root: str) -> CodeFile | None:
         data, _ = read_inside(path, _LARGEST_PROGRAM, root)
     except UnreadableFileError:
         return None
-    return CodeFile(digest_of(data), _text(data))
+    return CodeFile(digest_of(data), _text(path, data))
 
 
 def _code_file(file: UnitFile, *, with_text: bool) -> CodeFile:
-    data = file.data if with_text and not _declares(file.name) else None
-    return CodeFile(file.digest, _text(data) if data else "")
-
-
-def _declares(path: str) -> bool:
-    """Return whether a file declares servers: those are shown, without their secrets."""
-    return os.path.basename(path) in _OWN_FILES
+    data = file.data if with_text else None
+    return CodeFile(file.digest, _text(file.name, data) if data else "")
 
 
 def _definition(value: object) -> CodeFile:
@@ -360,7 +356,11 @@ def may_be_run(name: str) -> bool:
     return is_skill_code(name) or not name.endswith(".md")
 
 
-def _text(data: bytes) -> str:
+def _text(path: str, data: bytes) -> str:
+    """Return what is shown of a file; the secrets of servers that it declares are masked."""
     if len(data) > _LARGEST_TEXT or b"\0" in data:
         return ""
-    return data.decode("utf-8", "replace")
+    if os.path.basename(path) in {SELECTION_FILE, LOCK_FILE}:
+        return ""  # shown as a definition, or made from what is shown
+    text = data.decode("utf-8", "replace")
+    return shown_json(text) if path.endswith(".json") else text

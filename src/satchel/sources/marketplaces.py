@@ -24,6 +24,8 @@ class MarketplaceScan:
 
     plugins: tuple[tuple[str, ListedPlugin], ...] = ()
     """Each with its folder below the marketplace, `""` for the marketplace itself."""
+    remote: tuple[ListedPlugin, ...] = ()
+    """The plugins that it lists at other addresses."""
     diagnostics: tuple[Diagnostic, ...] = ()
     links: frozenset[tuple[str, str]] = frozenset()
     is_broken: bool = False
@@ -53,7 +55,10 @@ def scan_marketplace(folder: str, limits: Limits) -> MarketplaceScan:
         full = os.path.normpath(os.path.join(folder, key))
         links.update(_link(full, folder))
         if not key or not is_inside(real_path(full), real_path(folder)):
-            message = f"the folder {quoted(item.source)} of {quoted(item.name)} leads out of it"
+            message = (
+                f"the folder {quoted(item.source)} of {quoted(item.name)} "
+                "leads out of the marketplace"
+            )
             fix = "name a folder inside the marketplace"
             diagnostics.append(
                 make_diagnostic("source-link-outside", Where(path, item.line), message, fix)
@@ -66,7 +71,10 @@ def scan_marketplace(folder: str, limits: Limits) -> MarketplaceScan:
         else:
             plugins.append(("" if key == "." else key, item))
     return MarketplaceScan(
-        plugins=tuple(plugins), diagnostics=tuple(diagnostics), links=frozenset(links)
+        plugins=tuple(plugins),
+        remote=market.remote,
+        diagnostics=tuple(diagnostics),
+        links=frozenset(links),
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from shlex import join
 from typing import Any
 
+from satchel.formats.json_reader import without_comments
+
 _MASK = "***"
 _SENSITIVE = r"[\w.-]*(?:key|token|secret|passw|pwd|credential|auth|cookie)[\w.-]*"
 _OPTION = re.compile(rf"-{_SENSITIVE}", re.IGNORECASE)
@@ -33,6 +35,8 @@ _WORD = r"(?:(?:bearer|basic|token)\s+)?[\w.~+=-]+"
 """A value that is no path and no code, so that a reviewer needs not see it."""
 _ASSIGNED_WORD = re.compile(rf"({_SENSITIVE}\s*[=:]\s*)({_WORD})", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://[\w.~:/?#@&=%+,${}-]+")
+_OF_SERVERS = frozenset({"command", "url", "httpUrl", "serverUrl", "uri", "env", "headers"})
+"""The fields by which a server is recognized in the files of all clients."""
 _SHOWN_FIRST = frozenset({"command", "args", "url"})
 
 
@@ -77,6 +81,32 @@ def declaration_text(declared: Mapping[str, Any]) -> str:
         first = masked_value("url", str(declared.get("url") or ""))
     rest = {key: value for key, value in declared.items() if value and key not in _SHOWN_FIRST}
     return ", ".join((first, *(f"{key}={masked_value(key, rest[key])}" for key in rest)))
+
+
+def shown_json(text: str) -> str:
+    """Return JSON without the secrets of the servers in it; `""` if it cannot be read."""
+    try:
+        value = json.loads(without_comments(text.encode()), object_pairs_hook=_unique)
+        masked = _with_masked_servers(value)
+    except (ValueError, RecursionError):
+        return ""
+    return text if masked == value else json.dumps(masked, indent=1)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object. Raises `ValueError` for a doubled key, which would hide a value."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError
+    return value
+
+
+def _with_masked_servers(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.keys() & _OF_SERVERS:
+            return masked_value("", value)
+        return {key: _with_masked_servers(item) for key, item in value.items()}
+    return [_with_masked_servers(item) for item in value] if isinstance(value, list) else value
 
 
 def masked_value(name: str, value: Any) -> Any:

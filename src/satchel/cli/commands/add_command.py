@@ -73,6 +73,9 @@ class _Adder:
             require_signer(self.signer, source.signers, address.text)
             with self.terminal.working(f"reading {address.name}"):
                 source_units = find_units(source.top)
+            for text in source_units.left_out:
+                if not only or any(name in text for name in only):
+                    self.console.say(one_line(f"left out: {text}"))
             units, elsewhere = _chosen(source_units, only)
             if units:
                 self._add_units(source, self._usable(source, units, is_named=bool(only)), yes=yes)
@@ -95,8 +98,18 @@ class _Adder:
         question = f"Add {' and '.join(parts)} to {self.folder.shown}?"
         require_agreement(self.terminal, question, yes=yes)
         placer = UnitPlacer(console=self.console, folder=self.folder)
+        problems: list[SatchelError] = []
         for unit in units:
-            placer.place(unit, source)
+            try:
+                placer.place(unit, source)
+            except SatchelError as problem:
+                problems.append(source.named(problem))
+                if len(units) > 1:
+                    self.console.say(f"left out: {unit.kind} {unit.name}: {problems[-1]}")
+        if len(units) == 1 and problems:
+            raise problems[0]
+        if problems:
+            raise SatchelError(f"{len(problems)} of {len(units)} were not added")
 
     def _usable(
         self, source: FetchedSource, units: Iterable[SourceUnit], *, is_named: bool

@@ -1,6 +1,7 @@
 """`satchel trust`: show what a project would run, ask, and record the answer."""
 
 import os
+from collections.abc import Mapping
 
 import click
 
@@ -9,16 +10,19 @@ from satchel.cli.base_command import Command, as_json
 from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line, table
 from satchel.cli.terminal import Terminal
-from satchel.cli.trust_report import code_lines, diff_lines, print_inventory, shown_text
+from satchel.cli.trust_report import diff_lines, print_inventory, shown_text
 from satchel.diagnostics import Diagnostic
 from satchel.errors import SatchelError
 from satchel.reports.short_texts import count, short_path
+from satchel.sources.code_units import CodeUnit
 from satchel.sources.project_inventory import ProjectInventory, read_inventory
 from satchel.sources.projects import Project, TrustLevel
+from satchel.sources.server_text import declaration_text
 from satchel.sources.trust_record import TrustRecord, TrustStore
 
 _DATA = "data only: its skills, notes and descriptions; nothing is imported, started or connected"
 _CODE = "data and code: as it is shown here; changed code waits until you trust it"
+_EXTENTS = {TrustLevel.DATA: "data", TrustLevel.CODE: "data and code"}
 _NO = "no: nothing of it is used"
 
 
@@ -70,13 +74,20 @@ def command(
     inventory = read_inventory(Project(folder, claude=claude))
     if mode == "diff":
         return _print_diff(inventory, reading.record, console)
-    print_inventory(inventory, console)
-    for line in code_lines(inventory.units) if full else ():
-        console.out(line)
+    if as_json:
+        level = level or TrustLevel.NONE  # a script is not asked
+    else:
+        print_inventory(inventory, console, with_code=full)
     if inventory.is_empty:
         raise SatchelError("has no skills, plugins or settings to trust", where=folder)
     kept = reading.record.variables if reading.record else ()
-    return _decide(console, store, inventory, level, (*kept, *variables))
+    record = _decide(console, store, inventory, level, (*kept, *variables))
+    if as_json:
+        now = record or reading.record or inventory.record(TrustLevel.NONE)
+        console.json({**_as_object(now), "requested": _requested(inventory)})
+    elif record is not None:
+        console.out(f"trusted ({_EXTENTS[record.level]}): {_shown(folder)}")
+    return NOT_AGREED if record is None else 0
 
 
 def _decide(
@@ -85,27 +96,26 @@ def _decide(
     inventory: ProjectInventory,
     level: str | None,
     variables: tuple[str, ...],
-) -> int:
-    """Ask how far to trust a project unless an option says it, and record the answer."""
+) -> TrustRecord | None:
+    """Ask how far to trust a project unless an option says it; return the record of a yes."""
     terminal = Terminal(console, no_input=False)
     answer = TrustLevel(level) if level else _ask(terminal, inventory)
     if answer is TrustLevel.NONE:
         console.say(f"not trusted: {_shown(inventory.project.folder)}")
         if not terminal.is_there:
             console.say("there is no terminal to ask on; --data or --code trusts it")
-        return NOT_AGREED
+        return None
     allowed = {*variables} & {*inventory.variables}
     if answer is TrustLevel.CODE:
         for name in inventory.variables:
             is_asked = level is None and name not in allowed
             if is_asked and click.confirm(f"May it use the variable {shown_text(name)}?", err=True):
                 allowed.add(name)
-    store.write(inventory.record(answer, sorted(allowed)))
-    trusted_parts = "data and code" if answer is TrustLevel.CODE else "data"
-    console.out(f"trusted ({trusted_parts}): {_shown(inventory.project.folder)}")
+    record = inventory.record(answer, sorted(allowed))
+    store.write(record)
     if refused := sorted({*inventory.variables} - allowed) if answer is TrustLevel.CODE else []:
         console.say(f"servers that use {', '.join(refused)} are left out; --variable allows it")
-    return 0
+    return record
 
 
 def _ask(terminal: Terminal, inventory: ProjectInventory) -> TrustLevel:
@@ -143,17 +153,7 @@ def _list(store: TrustStore, console: Console, *, as_json: bool) -> int:
         if isinstance(item, Diagnostic):
             console.say(diagnostic_line(item))
     if as_json:
-        console.json(
-            [
-                {
-                    "path": item.path,
-                    "level": item.level,
-                    "variables": list(item.variables),
-                    "code": {key: unit.digest for key, unit in sorted(item.units.items())},
-                }
-                for item in records
-            ]
-        )
+        console.json([_as_object(item) for item in records])
         return 0
     rows = [
         (_shown(item.path), item.level, count(len(item.units), "unit"), " ".join(item.variables))
@@ -162,6 +162,30 @@ def _list(store: TrustStore, console: Console, *, as_json: bool) -> int:
     table(rows, console)
     console.say(count(len(records), "trusted project"))
     return 0
+
+
+def _as_object(record: TrustRecord) -> dict[str, object]:
+    return {
+        "path": record.path,
+        "level": record.level,
+        "variables": list(record.variables),
+        "code": _digests(record.units),
+    }
+
+
+def _requested(inventory: ProjectInventory) -> dict[str, object]:
+    """Return what a project asks for, as names."""
+    return {
+        "skills": [skill.name for skill in inventory.skills],
+        "plugins": [plugin.folder_name for plugin in inventory.plugins],
+        "servers": {item.name: declaration_text(item.declared) for item in inventory.servers},
+        "variables": list(inventory.variables),
+        "code": _digests(inventory.units),
+    }
+
+
+def _digests(units: Mapping[str, CodeUnit]) -> dict[str, str]:
+    return {key: unit.digest for key, unit in sorted(units.items())}
 
 
 def _shown(path: str) -> str:

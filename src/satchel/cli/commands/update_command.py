@@ -103,7 +103,7 @@ class _Updater:
             self.console.say(refusal.format_message())
             return NOT_AGREED
         except SatchelError as problem:
-            return self._failed(problem)
+            return self._failed(source.named(problem))
         return 0
 
     def _failed(self, problem: SatchelError) -> int:

@@ -90,7 +90,8 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
         names = shorten(", ".join(unlisted), _MOST_NAMES)
         console.say(one_line(f"not checked, since the marketplace does not list it: {names}"))
     if too_deep := [skill for path in paths for skill in _too_deep(path, skills)]:
-        number, limit = count(len(too_deep), "skill"), f"limit find_depth, {Limits().find_depth}"
+        number = count(len(too_deep), "skill")
+        limit = f"limit find_depth, {Limits().find_depth}"
         names = shorten(", ".join(map(relative, too_deep)), _MOST_NAMES)
         console.say(one_line(f"{number} too deep to be loaded from here ({limit}): {names}"))
     units = _units(checks, plugins.values())
@@ -103,8 +104,8 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
 def _too_deep(path: str, skills: Iterable[str]) -> list[str]:
     """Return the skills that a source with this path is not searched for."""
     root = os.path.join(os.path.abspath(path), "")
-    below = [skill for skill in skills if skill.startswith(root)]
-    return [it for it in below if it.removeprefix(root).count(os.sep) >= Limits().find_depth]
+    below, deepest = [skill for skill in skills if skill.startswith(root)], Limits().find_depth
+    return [skill for skill in below if skill.removeprefix(root).count(os.sep) >= deepest]
 
 
 def _inactive_groups(plugins: Iterable[PluginFinding]) -> Iterable[str]:

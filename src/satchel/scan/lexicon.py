@@ -1,0 +1,188 @@
+"""Find where kinds of words and of code stand in a text.
+
+A *kind* is a list of phrases or of short patterns for code, such as `send` or `secret`. All kinds
+are data, in `lure_rules.yaml`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from itertools import product
+
+Span = tuple[int, int]
+"""Where something begins and ends in a text."""
+
+_WORD = re.compile(r"[A-Za-z]+(?:['\u2019][a-z]+)?|\d+")
+_FILLERS = {
+    *("a", "an", "the", "any", "all", "your", "its", "their", "his", "her", "my", "our", "ever"),
+    *("also", "just", "then", "please", "every", "each", "of", "to", "very", "own", "other"),
+    *("some", "s", "this", "that", "these", "those"),
+}
+"""Small words that may stand between the words of a phrase."""
+_MOST_FILLERS = 2
+_WORD_GAP = 6
+"""Characters between two words of a phrase."""
+_SHORT_WORD = 3
+"""Letters of words that have no endings."""
+_LITERALS = re.compile("\u00ab(.*?)\u00bb")
+"""The mark of the plain text in a pattern, which is in each of its matches."""
+_START = 4
+"""Letters that say quickly whether a text may contain a literal."""
+_REACH = 80
+"""Characters behind a literal, and on to the end of a line, in which a pattern is tried."""
+
+
+class Lexicon:
+    """The kinds of words and of code."""
+
+    def __init__(self, words: Mapping[str, str], code: Mapping[str, Iterable[str]]) -> None:
+        self._phrases = _Phrases()
+        for kind, text in words.items():
+            for phrase in text.split(","):
+                for choice in product(*(words.split("|") for words in phrase.split())):
+                    self._phrases.add(map(_stem, _WORD.findall(" ".join(choice))), kind)
+        self.code = {kind: tuple(map(CodePattern, patterns)) for kind, patterns in code.items()}
+        self._by_start: dict[tuple[str, ...], list[tuple[str, str, CodePattern]]]
+        self._by_start = defaultdict(list)
+        """By the first letters of each literal: they say quickly what is not in a text."""
+        for kind, patterns in self.code.items():
+            for pattern in patterns:
+                for literal in pattern.literals:
+                    self._by_start[tuple(literal[:_START])].append((kind, literal, pattern))
+        self._short = {start for start in self._by_start if len(start) < _START}
+
+    def cost(self, kind: str) -> tuple[int, str]:
+        """Return how long a search for a kind takes: a key to sort by. Words cost nothing."""
+        return len(self.code.get(kind, ())), kind
+
+    def spans_in(self, text: str) -> KindSpans:
+        """Return where each kind stands in a text."""
+        lower = text.lower()
+        letters = (lower[offset:] for offset in range(_START))
+        starts: set[tuple[str, ...]] = {*zip(*letters, strict=False), *self._short}
+        code: dict[str, list[tuple[str, CodePattern]]] = defaultdict(list)
+        for start in starts & self._by_start.keys():
+            for kind, literal, pattern in self._by_start[start]:
+                code[kind].append((literal, pattern))
+        return KindSpans(self._word_spans(text), code, text, lower)
+
+    def _word_spans(self, text: str) -> dict[str, list[Span]]:
+        spans: dict[str, list[Span]] = defaultdict(list)
+        words = [(_stem(match[0]), *match.span()) for match in _WORD.finditer(text)]
+        for index, (word, start, _) in enumerate(words):
+            if phrases := self._phrases.longer.get(word):
+                for kind, last in _phrases_at(words, index, phrases):
+                    spans[kind].append((start, words[last][2]))
+        return spans
+
+
+class CodePattern:
+    """A regular expression without case, which is tried only around its literals."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        literals = _LITERALS.search(pattern)
+        self.literals = literals[1].lower().split("|") if literals else [""]
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """Return the expression; most are never needed."""
+        pattern = _LITERALS.sub(
+            lambda match: f"(?:{'|'.join(map(re.escape, match[1].split('|')))})", self._pattern
+        )
+        return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+
+
+class KindSpans(dict[str, list[Span]]):
+    """Where each kind stands in a text, in order. Code is searched when it is asked for."""
+
+    def __init__(
+        self,
+        words: Mapping[str, list[Span]],
+        code: Mapping[str, Iterable[tuple[str, CodePattern]]],
+        text: str,
+        lower: str,
+    ) -> None:
+        super().__init__((kind, sorted(spans)) for kind, spans in words.items())
+        self._code, self._text, self._lower = code, text, lower
+        self._around: dict[str, list[Span]] = {}
+        """The lines around each literal."""
+
+    def __missing__(self, kind: str) -> list[Span]:
+        self[kind] = sorted(
+            {
+                _span_of(match)
+                for literal, pattern in self._code.get(kind, ())
+                for start, end in self._lines_around(literal)
+                for match in pattern.compiled.finditer(self._text, start, end)
+            }
+        )
+        return self[kind]
+
+    def _lines_around(self, literal: str) -> list[Span]:
+        """Return the lines around a literal; all of the text for an empty one."""
+        if (spans := self._around.get(literal)) is None:
+            spans = self._around[literal] = []
+            end = -1
+            while (at := self._lower.find(literal, end + 1)) >= 0:
+                start = max(end, self._lower.rfind("\n", 0, at) + 1)
+                end = self._lower.find("\n", at + _REACH) if literal else -1
+                end = len(self._lower) if end < 0 else end
+                spans.append((start, end))
+        return spans
+
+
+def _span_of(match: re.Match[str]) -> Span:
+    """Return where a match stands, without the space or the mark before it."""
+    return match.end() - len(match[0].lstrip(" \t\n;&|")), match.end()
+
+
+class _Phrases:
+    """The phrases that begin with the same words."""
+
+    __slots__ = ("kinds", "longer")
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+        """Of the phrase that ends here."""
+        self.longer: dict[str, _Phrases] = {}
+
+    def add(self, words: Iterable[str], kind: str) -> None:
+        phrases = self
+        for word in words:
+            phrases = phrases.longer.setdefault(word, _Phrases())
+        phrases.kinds.append(kind)
+
+
+def _phrases_at(
+    words: list[tuple[str, int, int]], index: int, phrases: _Phrases
+) -> Iterator[tuple[str, int]]:
+    """Yield the kinds of phrases that begin at a word, and the index of their last word."""
+    for kind in phrases.kinds:
+        yield kind, index
+    if not phrases.longer:
+        return
+    for following in range(index + 1, min(index + _MOST_FILLERS + 2, len(words))):
+        word, start, _ = words[following]
+        if start - words[following - 1][2] > _WORD_GAP:
+            return
+        if longer := phrases.longer.get(word):
+            yield from _phrases_at(words, following, longer)
+        if word not in _FILLERS:
+            return
+
+
+@lru_cache(100_000)
+def _stem(word: str) -> str:
+    """Return a word without the ending of its form: `copies` and `copying` are `copi`."""
+    word = word.lower().replace("\u2019", "'").removesuffix("'s")
+    for ending, shortest in (("ing", 3), ("ed", 3), ("es", 4), ("s", 3), ("e", 4)):
+        if word.endswith(ending) and len(word) - len(ending) >= shortest:
+            word = word.removesuffix(ending)
+            break
+    if len(word) > _SHORT_WORD and word[-1] == word[-2]:
+        word = word[:-1]
+    return f"{word[:-1]}i" if word.endswith("y") and len(word) > _SHORT_WORD else word
