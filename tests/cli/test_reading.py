@@ -90,6 +90,17 @@ def test_at_80_columns_each_row_has_a_useful_part_of_its_description(
     assert all(len(part) >= 17 and part.endswith("…") for part in shown), shown
 
 
+def test_at_80_columns_no_source_is_cut(run, here, write_plugin, write_skill, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    source = "a-plugin-with-a-name-of-35-letters"
+    folder = write_plugin(here / "plugins", source)
+    write_skill(folder / "skills", "a-skill-with-a-name-of-30-letters", description="word " * 40)
+    lines = run("list", "skills", "--plugins", "plugins").stdout.splitlines()
+    assert lines[2].split() == ["a-skill-with-a-name-of-30-letters", "ok", source]
+    assert lines[3].startswith("    word word")
+    assert max(map(len, lines)) <= 80
+
+
 def test_without_folders_the_well_known_places_are_read(run, here, tmp_path, write_skill):
     write_skill(tmp_path / "home" / "skills", "mine")
     write_skill(here / ".agents" / "skills", "projects")

@@ -219,6 +219,8 @@ def test_alike_warnings_and_the_plugins_of_one_broken_marketplace_are_one_line(
         plugins.append({"name": name, "source": f"./{name}", "strict": False})
     listing = here / "market" / ".claude-plugin" / "marketplace.json"
     listing.parent.mkdir()
+    (here / "market" / "none").mkdir()
+    plugins.append({"name": "none", "source": "./none", "strict": False})
     content = json.dumps({"name": "m", "owner": {"name": "o"}, "plugins": plugins})
     listing.write_text(content)
     watch = start("watch", "--plugins", "market")
@@ -226,5 +228,8 @@ def test_alike_warnings_and_the_plugins_of_one_broken_marketplace_are_one_line(
     watch.until("^watching", "stderr")
     listing.write_text("{" + content)
     assert watch.until("stale plugin aa, bb, cc")
+    assert watch.until("marketplace-", "stderr")
     listing.write_text(content)
     assert watch.until("recovered plugin aa, bb, cc")
+    watch.process.send_signal(signal.SIGTERM)
+    assert not [line for line in watch.rest("stderr") if "plugin-unused" in line]

@@ -21,8 +21,8 @@ class MachineCheck:
     """The result of one check; `command` is a shell command that fixes a problem."""
 
     name: str
-    severity: Severity
     message: str
+    severity: Severity = Severity.INFO
     command: str | None = None
     is_ok: bool = True
     """Whether an info says that something is as it should be."""
@@ -31,8 +31,8 @@ class MachineCheck:
 def environment() -> list[MachineCheck]:
     """Return the results of all checks."""
     checks = [
-        MachineCheck(name="python", severity=Severity.INFO, message=platform.python_version()),
-        MachineCheck(name="satchel", severity=Severity.INFO, message=_version()),
+        MachineCheck(name="python", message=platform.python_version()),
+        MachineCheck(name="satchel", message=_version()),
         _watching(),
         _sandbox(),
     ]
@@ -46,11 +46,9 @@ def _sandbox() -> MachineCheck:
 
     problem = missing_sandbox()
     if problem is None:
-        return MachineCheck(
-            name="sandbox", severity=Severity.INFO, message="bubblewrap runs scripts and commands"
-        )
+        return MachineCheck(name="sandbox", message="bubblewrap runs scripts and commands")
     message = f"{problem.message} ({problem.code}: {problem.fix})"
-    return MachineCheck(name="sandbox", severity=Severity.INFO, message=message, is_ok=False)
+    return MachineCheck(name="sandbox", message=message, is_ok=False)
 
 
 def is_readable_by_others(path: str) -> bool:
@@ -105,9 +103,7 @@ def _watching() -> MachineCheck:
         return _no_events(str(problem))
     if isinstance(changes, str):
         return _no_events("no event within a second")
-    return MachineCheck(
-        name="watching", severity=Severity.INFO, message="the system reports file changes"
-    )
+    return MachineCheck(name="watching", message="the system reports file changes")
 
 
 def _no_events(reason: str) -> MachineCheck:
@@ -126,7 +122,7 @@ def _inotify_limit() -> MachineCheck | None:
         return None
     message = f"{watches:,} folders can be watched, by {instances:,} watches"
     if watches >= _FEWEST_WATCHES:
-        return MachineCheck(name="inotify", severity=Severity.INFO, message=message)
+        return MachineCheck(name="inotify", message=message)
     command = "sudo sysctl fs.inotify.max_user_watches=524288"
     return MachineCheck(
         name="inotify", severity=Severity.WARNING, message=f"only {message}", command=command

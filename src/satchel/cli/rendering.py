@@ -32,8 +32,8 @@ _GAP = "  "
 _MIN_WIDTH = 16
 _MIN_TEXT = 20
 """The least width of the last column beside the others."""
-_UNCUT = 2
-"""How many columns of a table are never cut."""
+_UNCUT = 3
+"""How many columns of a table are not cut if the screen has room for them."""
 
 
 def diagnostic_line(item: Diagnostic) -> str:
@@ -85,7 +85,8 @@ def table(rows: Sequence[Sequence[str]], console: Console, header: Sequence[str]
     """Write rows in aligned columns, cut to the width of the terminal.
 
     The first column is a name and the second a short word such as a state, which is coloured:
-    neither is cut. The last is a text, which gets a line of its own if it has no room.
+    neither is cut, nor is the third if there is room without the others. The last is a text, which
+    gets a line of its own if it has no room.
     """
     if not rows:
         return
@@ -107,15 +108,18 @@ def table(rows: Sequence[Sequence[str]], console: Console, header: Sequence[str]
 
 
 def _fit(widths: list[int], console: Console) -> list[int]:
-    """Shrink the widest column but the first two until all fit.
+    """Shrink the widest column but the first ones until all fit.
 
     If that is not enough, the last one and then those before it get no width.
     """
     if console.columns is None:
         return widths
-    whole, others = widths[:_UNCUT], widths[_UNCUT:]
+    uncut = min(_UNCUT, len(widths) - 1)
+    if sum(widths[:uncut]) + len(_GAP) * (uncut - 1) > console.columns:
+        uncut = 2
+    whole, others = widths[:uncut], widths[uncut:]
     for shown in range(len(others), 0, -1):
-        available = console.columns - sum(whole) - len(_GAP) * (_UNCUT + shown - 1)
+        available = console.columns - sum(whole) - len(_GAP) * (uncut + shown - 1)
         least = [min(width, _MIN_WIDTH) for width in others[:shown]]
         if shown == len(others):
             least[-1] = min(others[-1], _MIN_TEXT)

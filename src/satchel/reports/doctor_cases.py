@@ -65,11 +65,13 @@ def doctor_cases(catalog: "Catalog") -> list[DoctorCase]:
 def known_problems(before: Mapping[Diagnostic, str], catalog: "Catalog") -> dict[Diagnostic, str]:
     """Return the problems that need not be reported again, each with its plugin.
 
-    A missing value of a plugin that is broken meanwhile is still missing.
+    Warnings and missing values of a plugin that is broken meanwhile are only hidden.
     """
     owners = {item: plugin.name for plugin in catalog.all_plugins for item in plugin.diagnostics}
     broken = {item.name for item in catalog.all_plugins if item.state in {"failed", "stale"}}
     hidden = {
-        item: owner for item, owner in before.items() if item.code in _OF_VALUES and owner in broken
+        item: owner
+        for item, owner in before.items()
+        if owner in broken and (item.code in _OF_VALUES or item.severity is Severity.WARNING)
     }
     return hidden | {item: owners.get(item, "") for item in catalog.diagnostics}

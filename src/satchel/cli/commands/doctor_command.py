@@ -126,7 +126,7 @@ def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
     if report := listing_report(session):
         message = report.removeprefix(f"{name}: ")
         is_ok = listing.described == listing.total and listing.cut_at is None
-        checks.append(MachineCheck(name=name, severity=Severity.INFO, message=message, is_ok=is_ok))
+        checks.append(MachineCheck(name=name, message=message, is_ok=is_ok))
     for problem in unmatched_patterns(app.catalog.first_skills, app.catalog):
         message = f"[skills] first in satchel.toml: {problem}"
         checks.append(MachineCheck(name=name, severity=Severity.WARNING, message=message))

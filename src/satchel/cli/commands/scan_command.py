@@ -1,13 +1,20 @@
 """`satchel scan`: what to look at before trusting skills and plugins of others."""
 
 from collections import Counter
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote
 
 import click
 
 from satchel.cli.base_command import Command
 from satchel.cli.console import Console
+from satchel.cli.rendering import workflow_command
 from satchel.names import near_misses
 from satchel.reports.short_texts import count, relative
+from satchel.scan.file_scanner import ScanFinding, scan_path
+from satchel.scan.scan_rules import SCAN_RULES
 
 _FORMATS = ("text", "json", "sarif", "github")
 
@@ -28,11 +35,6 @@ def command(
     Nothing is imported or run. Exit code 1 means that something was found: read it, it may be
     harmless. Exit code 0 does not mean that a skill is safe.
     """
-    # Lazy: not needed for `--help`.
-    from satchel.cli.scan_report import github_line, sarif_report
-    from satchel.scan.file_scanner import scan_path
-    from satchel.scan.scan_rules import SCAN_RULES
-
     if unknown := [name for name in ignore if name not in SCAN_RULES]:
         near = near_misses(unknown[0], SCAN_RULES) or tuple(SCAN_RULES)
         raise click.BadParameter(
@@ -54,10 +56,10 @@ def command(
                 ]
             )  # fmt: skip
         case "sarif":
-            console.json(sarif_report(reported))
+            console.json(_sarif_report(reported))
         case "github":
             for it in reported:
-                console.out(github_line(it))
+                console.out(_github_line(it))
         case _:
             for it in reported:
                 console.out(f"{relative(it.path)}:{it.line}: {it.rule}: {it.text}")
@@ -65,3 +67,47 @@ def command(
                 console.say(f"{rule} ({number}): {SCAN_RULES[rule].meaning}")
     console.say(count(len(reported), "finding"))
     return 1 if reported else 0
+
+
+def _sarif_report(findings: Iterable[ScanFinding]) -> dict[str, Any]:
+    """Return findings as SARIF 2.1.0, which code scanning services read."""
+    rules = [
+        {
+            "id": rule.id,
+            "shortDescription": {"text": rule.meaning},
+            "help": {"text": f"{rule.meaning}. Seen in: {rule.incident}."},
+        }
+        for rule in SCAN_RULES.values()
+    ]
+    driver = {"name": "satchel scan", "version": version("satchel"), "rules": rules}
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": [_result(it) for it in findings]}],
+    }
+
+
+def _github_line(finding: ScanFinding) -> str:
+    """Return a finding as a command of GitHub Actions, which marks the line in a change."""
+    place = {
+        "file": relative(finding.path),
+        "line": max(finding.line, 1),
+        "title": finding.rule,
+    }
+    return workflow_command("warning", place, f"{finding.meaning}: {finding.text}")
+
+
+def _result(finding: ScanFinding) -> dict[str, Any]:
+    return {
+        "ruleId": finding.rule,
+        "level": "warning",
+        "message": {"text": f"{finding.meaning}: {finding.text}"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": quote(finding.path.replace("\\", "/"), "/:")},
+                    "region": {"startLine": max(finding.line, 1)},
+                }
+            }
+        ],
+    }

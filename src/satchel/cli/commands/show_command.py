@@ -1,5 +1,6 @@
 """`satchel show`: print everything about one entry."""
 
+import ast
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
@@ -13,16 +14,19 @@ from satchel.cli.contract_lines import NOT_LOADABLE, NOT_LOADED, contract_lines
 from satchel.cli.disabled_plugins import of_disabled_plugin
 from satchel.cli.rendering import COLOURS, diagnostic_line
 from satchel.errors import NotFoundError
+from satchel.formats.python_source import Function, arguments_of, statements_of, texts_in
 from satchel.names import near_misses
 from satchel.reports.serializer import KINDS, entries_of, shown
 from satchel.reports.short_texts import count, short_path, status_label
 from satchel.text import one_line, visible
+from satchel.tools.docstrings import read_docstring
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_entries import Entry, ToolEntry
 
 _MAX_FILES = 20
+Parameter = dict[str, Any]
 
 
 @click.command("show", cls=CatalogCommand)
@@ -87,7 +91,6 @@ def _record(kind: str, entry: "Entry") -> dict[str, Any]:
     if kind != "tool":
         return shown(kind, entry)
     # Lazy: only a tool has a signature.
-    from satchel.cli.tool_parameters import parameters_of
     from satchel.formats.declared_tools import declared_tools
     from satchel.sources.file_reader import UnreadableFileError, read_regular
 
@@ -97,7 +100,7 @@ def _record(kind: str, entry: "Entry") -> dict[str, Any]:
             source, _ = read_regular(entry.path, satchel.Limits().plugin_source)
         tools = declared_tools(source, entry.path).value or ()
         declared = next((tool for tool in tools if tool.name == entry.name), None)
-    parameters = parameters_of(
+    parameters = _parameters_of(
         cast("ToolEntry", entry), source, declared.function if declared else ""
     )
     return shown(kind, entry, declared.signature if declared else None, parameters)
@@ -125,9 +128,8 @@ def _write(entry: "Entry", record: dict[str, Any], console: Console, *, was_run:
 
 
 def _write_parameters(parameters: Iterable[dict[str, Any]], console: Console) -> None:
-    from satchel.cli.tool_parameters import parameter_line  # lazy: only a tool has parameters
 
-    lines = [parameter_line(parameter) for parameter in parameters]
+    lines = [_parameter_line(parameter) for parameter in parameters]
     width = max((len(name) for name, _ in lines), default=0)
     for at, (name, text) in enumerate(lines):
         label = "" if at else "parameters"
@@ -157,3 +159,99 @@ def _fields(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("metadata", ", ".join(f"{key}: {value}" for key, value in metadata.items())),
         ("files", ", ".join(files[:_MAX_FILES]) + rest),
     ]
+
+
+# ---- the parameters of a tool ----------------------------------------------------------------
+
+
+def _parameters_of(entry: "ToolEntry", source: bytes, function: str) -> list[Parameter]:
+    """Return what is known of each parameter, in order; `source` counts if no code was run."""
+    if entry.tool is not None:
+        return _from_schema(entry.tool)
+    functions = (node for node in statements_of(source) or () if isinstance(node, Function))
+    # As in the module's namespace, a later definition replaces an earlier one.
+    same_name = [node for node in functions if node.name == function]
+    return _from_source(same_name[-1]) if same_name else []
+
+
+def _parameter_line(parameter: Parameter) -> tuple[str, str]:
+    """Return the name of a parameter, and what `show` prints about it."""
+    facts = [parameter["type"], "required" if parameter["required"] else "optional"]
+    if parameter["hidden"]:
+        facts[1] = "hidden from the model"
+    about = f": {parameter['description']}" if parameter["description"] else ""
+    return parameter["name"], ", ".join(filter(None, facts)) + about
+
+
+def _from_schema(tool: Any) -> list[Parameter]:
+    try:
+        schema = tool.parameters
+        properties, required = schema.get("properties", {}), schema.get("required", ())
+        shown = [
+            _parameter(
+                name,
+                _type_of(part),
+                str(part.get("description", "")) if isinstance(part, dict) else "",
+                is_required=name in required,
+            )
+            for name, part in properties.items()
+        ]
+    except Exception:  # the tool's class may raise anything
+        return []
+    hidden = sorted(getattr(tool, "hidden", ()))
+    return [*shown, *(_parameter(name, "", "", is_required=True, hidden=True) for name in hidden)]
+
+
+def _type_of(schema: Any) -> str:
+    if not isinstance(schema, dict):
+        return ""
+    if "enum" in schema:
+        return "one of " + ", ".join(map(str, schema["enum"]))
+    if options := schema.get("anyOf"):
+        return " or ".join(dict.fromkeys(filter(None, map(_type_of, options))))
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    kind = schema.get("type", "")
+    if kind == "array" and (item := _type_of(schema.get("items"))):
+        return f"array of {item}"
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+def _from_source(function: Function) -> list[Parameter]:
+    _, about = read_docstring(ast.get_docstring(function))
+    hidden = _hidden_names(function)
+    return [
+        _parameter(
+            argument.arg,
+            ast.unparse(argument.annotation) if argument.annotation else "",
+            about.get(argument.arg, ""),
+            is_required=not has_default,
+            hidden=argument.arg in hidden,
+        )
+        for argument, has_default in arguments_of(function)
+    ]
+
+
+def _hidden_names(function: Function) -> set[str]:
+    """Return the parameters that the model does not see: state fields, presets and the context."""
+    calls = (node for node in function.decorator_list if isinstance(node, ast.Call))
+    keywords = [keyword for call in calls for keyword in call.keywords]
+    listed = (item.value for item in keywords if item.arg in {"state", "presets"})
+    contexts = (
+        argument.arg
+        for argument, _ in arguments_of(function)
+        if argument.annotation and ast.unparse(argument.annotation).endswith("ToolContext")
+    )
+    return {name for value in listed for name in texts_in(value)}.union(contexts)
+
+
+def _parameter(
+    name: str, kind: str, description: str, *, is_required: bool, hidden: bool = False
+) -> Parameter:
+    return {
+        "name": name,
+        "type": kind,
+        "description": " ".join(description.split()),
+        "required": is_required,
+        "hidden": hidden,
+    }

@@ -18,6 +18,14 @@ from satchel.lazy_dataclass import dataclass
 from satchel.reports.repair_advice import with_free_names
 from satchel.reports.short_texts import count, count_units, relative, worst_first
 from satchel.settings import Limits
+from satchel.sources.command_scan import scan_commands
+from satchel.sources.file_reader import is_inside
+from satchel.sources.marketplaces import is_marketplace
+from satchel.sources.plugin_formats import NAMESPACE, PluginFormat, format_of
+from satchel.sources.plugin_scan import missing_manifest, scan_plugins
+from satchel.sources.search_roots import RootKind, search_root, skills_of_plugin
+from satchel.sources.skill_findings import SKILL_FILE
+from satchel.sources.skill_scan import scan_skills
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
@@ -29,6 +37,8 @@ if TYPE_CHECKING:
 _FILES = frozenset(
     {"SKILL.md", "toolkit.yaml", "plugin.json", "marketplace.json", "mcp.json", ".mcp.json"}
 )
+_MANIFEST_FOLDERS = (".claude-plugin", NAMESPACE)
+"""A manifest in one of these belongs to the plugin around it."""
 
 
 _MOST_NAMES = 400
@@ -100,8 +110,6 @@ def _too_deep(path: str, skills: Iterable[str]) -> list[str]:
 
 def _inactive_groups(plugins: Iterable[PluginFinding]) -> Iterable[str]:
     """Yield what will not be served in a new session, and who serves it all the same."""
-    from satchel.sources.plugin_formats import PluginFormat  # lazy: not needed for `--help`
-
     named: list[PluginManifest | GroupManifest] = []
     for plugin in plugins:
         if plugin.manifest and plugin.format is PluginFormat.TOOLKIT:
@@ -159,26 +167,16 @@ class Checked:
 
 def check(path: str) -> Checked:
     """Read all skills, plugins and marketplaces at a path."""
-    # Lazy: not needed for `--help`.
-    from satchel.sources.file_reader import is_inside
-    from satchel.sources.marketplaces import is_marketplace
-    from satchel.sources.plugin_formats import NAMESPACE
-    from satchel.sources.search_roots import RootKind, search_root
-    from satchel.sources.skill_scan import scan_skills
-
-    # A manifest in one of these folders belongs to the plugin around it.
-    manifest_folders = (".claude-plugin", NAMESPACE)
-
     if not os.path.isdir(path):
         folder, name = os.path.split(os.path.abspath(path))
         if name not in _FILES or not os.path.lexists(path):
             return Checked(problems=(_nothing_found(path),))
         path = folder
-    if os.path.basename(os.path.abspath(path)) in manifest_folders:
+    if os.path.basename(os.path.abspath(path)) in _MANIFEST_FOLDERS:
         path = os.path.dirname(os.path.abspath(path))
     scan = scan_skills(search_root(path, RootKind.SKILLS), _limits())
     unlisted: list[str] = []
-    scans = _scan_plugins(scan, manifest_folders, unlisted)
+    scans = _scan_plugins(scan, unlisted)
     plugins = [plugin for plugin_scan in scans for plugin in plugin_scan.findings.values()]
     marketplaces = frozenset(
         plugin_scan.place.path for plugin_scan in scans if is_marketplace(plugin_scan.place.path)
@@ -239,9 +237,6 @@ def _without_manifest(
     scan: SkillScan, plugins: Iterable[PluginFinding], *, is_empty: bool
 ) -> Iterable[Diagnostic]:
     """Report folders without a manifest: beside plugins, or at the top if there are none."""
-    from satchel.sources.plugin_formats import format_of
-    from satchel.sources.plugin_scan import missing_manifest
-
     root = scan.place.path
     parents = {os.path.dirname(plugin.path) for plugin in plugins if plugin.policy.has_code}
     parents |= {root, os.path.dirname(root)} if is_empty else set()
@@ -256,25 +251,17 @@ def _limits() -> Limits:
     return Limits(find_depth=64, find_folders=100_000)
 
 
-def _scan_plugins(
-    scan: SkillScan, manifest_folders: tuple[str, ...], unlisted: list[str]
-) -> list[PluginScan]:
+def _scan_plugins(scan: SkillScan, unlisted: list[str]) -> list[PluginScan]:
     """Scan the plugins and marketplaces in the folders of a scan; a folder may be both.
 
     Plugins that the marketplace around them does not list are added to `unlisted`.
     """
-    from satchel.sources.file_reader import is_inside
-    from satchel.sources.marketplaces import is_marketplace
-    from satchel.sources.plugin_formats import format_of
-    from satchel.sources.plugin_scan import scan_plugins
-    from satchel.sources.search_roots import RootKind, search_root
-
     scans: list[PluginScan] = []
     listed: set[str] = set()
     markets: list[str] = []
     for key in sorted(scan.walked.union(scan.findings)):
         # Other clients have their own plugin.json in a hidden folder.
-        if os.path.basename(key).startswith(".") or os.path.basename(key) in manifest_folders:
+        if os.path.basename(key).startswith(".") or os.path.basename(key) in _MANIFEST_FOLDERS:
             continue
         folder = os.path.normpath(os.path.join(scan.place.path, *key.split("/")))
         # A plugin that a marketplace lists was read with its entry.
@@ -294,18 +281,12 @@ def _scan_plugins(
 
 def _scan_skills_of(plugin: PluginFinding) -> Iterable[SkillScan]:
     """Find the skills of a plugin by the rules with which it is loaded."""
-    from satchel.sources.search_roots import skills_of_plugin
-    from satchel.sources.skill_scan import scan_skills
-
     for folder in plugin.skills:
         yield scan_skills(skills_of_plugin(folder, plugin.path, plugin.policy), _limits())
 
 
 def _scan_commands_of(plugin: PluginFinding) -> Iterable[SkillScan]:
     """Find the commands of a plugin by the rules with which it is loaded."""
-    from satchel.sources.command_scan import scan_commands
-    from satchel.sources.search_roots import RootKind, skills_of_plugin
-
     for path in plugin.command_paths:
         root = skills_of_plugin(path, plugin.path, plugin.policy, holds=RootKind.COMMANDS)
         yield scan_commands(root, _limits())
@@ -313,9 +294,6 @@ def _scan_commands_of(plugin: PluginFinding) -> Iterable[SkillScan]:
 
 def _never_loaded(scan: SkillScan) -> Iterable[Diagnostic]:
     """Report the skills of an open plugin that are outside the folders of the format."""
-    from satchel.sources.skill_findings import SKILL_FILE
-    from satchel.sources.skill_scan import scan_skills
-
     lenient = replace(scan.place.policy, has_strict_skills=False)
     for key in sorted(scan.walked) if scan.place.policy.has_strict_skills else ():
         folder = os.path.join(scan.place.path, key) if key else scan.place.path
