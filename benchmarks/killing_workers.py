@@ -116,10 +116,10 @@ def report(results: list[ToolResult], marks: Path, killed: int) -> bool:
     print(f"wrong answers: {wrong}; answers without a run: {len(never)}")
     print(f"idempotent calls without an answer: {len(unanswered)}; run again: {repeated}")
     print(f"other calls with side effects twice: {len(doubled)}")
-    doubts = texts["may_have_run"]
+    misses = texts["may_have_run"]
     # A killed worker had ten calls, of which half may not be done again.
-    is_kept = set(texts) <= {"answer", "may_have_run"} and doubts <= 5 * killed
-    print(f"answers that are not known: {100 * doubts / len(results):.2f} %")
+    is_kept = set(texts) <= {"answer", "may_have_run"} and misses <= 5 * killed
+    print(f"answers that are not known: {100 * misses / len(results):.2f} %")
     return is_kept and not (wrong or doubled or unanswered or never)
 
 

@@ -137,8 +137,9 @@ async def memory_of(session: Session, runner: RemoteRunner, calls: int) -> float
     """Return the MiB that so many calls in flight add to this process."""
     before = resident()
     tasks = [asyncio.create_task(session.call("nap")) for _ in range(calls)]
-    line = runner._line()  # noqa: SLF001 - only it knows what redis has
-    while sum(sent.queue is not None for many in line._calls.values() for sent in many) < calls:  # noqa: SLF001
+    connection = runner._connection()  # noqa: SLF001 - only it knows what redis has
+    waiting = connection._calls  # noqa: SLF001
+    while sum(sent.queue is not None for many in waiting.values() for sent in many) < calls:
         assert not any(task.done() for task in tasks), "some were refused or had ended"
         await asyncio.sleep(0.1)
     added = resident() - before
@@ -159,7 +160,7 @@ def resident() -> float:
 
 async def measure(folder: str, url: str, processes: Sequence[int]) -> None:
     """Measure both, and print the table."""
-    gate = asyncio.Semaphore(50)  # the connections of docket's pool are limited
+    semaphore = asyncio.Semaphore(50)  # the connections of docket's pool are limited
     async with Docket(name="bare", url=url) as docket:
 
         async def work() -> str:
@@ -168,7 +169,7 @@ async def measure(folder: str, url: str, processes: Sequence[int]) -> None:
         docket.register(work)
 
         async def bare() -> None:
-            async with gate:
+            async with semaphore:
                 execution = await docket.add(work)()
                 await execution.get_result(timeout=timedelta(seconds=60))
 

@@ -28,11 +28,11 @@ from typing import Any, Self
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from satchel import Catalog, Satchel, ToolContext, ToolResult
-from satchel.remote import RemoteRunner, host_line
-from satchel.remote.fair_gate import GroupPlaces
+from satchel.remote import RemoteRunner, host_connection
+from satchel.remote.fair_semaphore import GroupLimiter
+from satchel.remote.fleet_registry import FleetRegistry, RedisClock, digest_of, plugins_of
 from satchel.remote.remote_faults import RemoteFaults
-from satchel.remote.remote_keys import RemoteKeys, line_name
-from satchel.remote.roster import RedisClock, Roster, digest_of, plugins_of
+from satchel.remote.remote_keys import RemoteKeys, queue_name_for
 from satchel.remote.sealed_envelope import mark_of
 from satchel.remote.tool_worker import PluginService
 from satchel.settings import Limits
@@ -281,7 +281,7 @@ class FakeDocket:
 
 def line_in(catalog: Catalog, tool: str) -> str:
     """Return the queue of a tool."""
-    return line_name(catalog.plugin_digest_of(tool), catalog.tools[tool].groups)
+    return queue_name_for(catalog.plugin_digest_of(tool), catalog.tools[tool].groups)
 
 
 class FakeWorker:
@@ -294,10 +294,10 @@ class FakeWorker:
         self.queue = FakeDocket(fleet.redis, f"satchel:{mark_of(KEY.encode(), line)}", self.is_cut)
         self.service = PluginService(
             catalog,
-            line=line,
+            queue_name=line,
             tools={name: catalog.tools[name] for name in ("once", "again")},
             limits=Limits(),
-            places=GroupPlaces({}),
+            slots=GroupLimiter({}),
             key=KEY.encode(),
             keys=RemoteKeys("satchel"),
             faults=RemoteFaults("satchel"),
@@ -306,8 +306,8 @@ class FakeWorker:
         self.is_stopping = False
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         started.set_result(None)
-        beat = self.service._beat(self.queue, f"w{id(self)}", PLACES, started)  # type: ignore[arg-type]
-        self.tasks = [asyncio.create_task(beat), asyncio.create_task(self._take())]
+        heartbeat = self.service._send_heartbeats(self.queue, f"w{id(self)}", PLACES, started)  # type: ignore[arg-type]
+        self.tasks = [asyncio.create_task(heartbeat), asyncio.create_task(self._take())]
 
     def is_cut(self) -> bool:
         """Return whether redis cannot be reached."""
@@ -378,7 +378,7 @@ class Fleet:
         self.results: list[tuple[int, int, ToolResult]] = []
         self.version_of_host = [0] * options.hosts
         self.under_way: Counter[int] = Counter()  # calls of each version
-        host_line.open_docket = lambda url, name, mark: FakeDocket(  # type: ignore[assignment]
+        host_connection.open_docket = lambda url, name, mark: FakeDocket(  # type: ignore[assignment]
             self.redis,
             f"{name}:{mark}",
             lambda: self.cut_hosts[int(url.removeprefix("memory://"))] > 0,
@@ -390,38 +390,40 @@ class Fleet:
 
     async def run(self) -> None:
         """Let all sessions call, with faults and a rolling reload in between."""
-        roster = Roster(RemoteKeys("satchel"), KEY.encode(), RedisClock())
+        registry = FleetRegistry(RemoteKeys("satchel"), KEY.encode(), RedisClock())
         client = self.redis.client(lambda: False)
         versions = [plugins_of(app.catalog) for app in self.apps]
-        first = await roster.publish(client, versions[0], {})
+        first = await registry.publish(client, versions[0], {})
         self.workers = [FakeWorker(self, self.apps[0]) for _ in range(self.options.workers)]
-        beats = [
-            asyncio.create_task(self._announce(roster, client, number))
+        heartbeats = [
+            asyncio.create_task(self._announce(registry, client, number))
             for number in range(self.options.hosts)
         ]
         faults = asyncio.create_task(self._faults())
-        rolling = asyncio.create_task(self._roll(roster, client, versions[1]))
+        rolling = asyncio.create_task(self._roll(registry, client, versions[1]))
         await asyncio.gather(*(self._session(n) for n in range(self.options.sessions)))
         await rolling
         faults.cancel()
-        second = await roster.published(client)
+        second = await registry.published(client)
         assert second is not None
         assert (first.generation, second.generation) == (1, 2)
         await asyncio.sleep(10)
-        assert await roster.hosts(client) == {second.digest: self.options.hosts}, "all serve it"
-        lines = [line for runner in self.runners for line in runner._lines.values()]
-        assert not any(line.gate.waiting or line._calls for line in lines), "no call waits"
-        for task in beats:
+        assert await registry.hosts(client) == {second.digest: self.options.hosts}, "all serve it"
+        connections = [item for runner in self.runners for item in runner._connections.values()]
+        assert not any(item.semaphore.waiting or item._calls for item in connections), (
+            "no call waits"
+        )
+        for task in heartbeats:
             task.cancel()
         for worker in self.workers:
             worker.kill()
         for runner in self.runners:
             await runner.aclose()
 
-    async def _announce(self, roster: Roster, client: FakeClient, host: int) -> None:
+    async def _announce(self, registry: FleetRegistry, client: FakeClient, host: int) -> None:
         while True:
             app = self.apps[self.version_of_host[host]]
-            await roster.beat_of_host(client, f"h{host}", digest_of(plugins_of(app.catalog)))
+            await registry.heartbeat_of_host(client, f"h{host}", digest_of(plugins_of(app.catalog)))
             await asyncio.sleep(1)
 
     async def _session(self, number: int) -> None:
@@ -463,19 +465,21 @@ class Fleet:
     def _app_of(self, worker: FakeWorker) -> Satchel:
         return next(app for app in self.apps if app.catalog is worker.service._catalog)
 
-    async def _roll(self, roster: Roster, client: FakeClient, versions: dict[str, str]) -> None:
+    async def _roll(
+        self, registry: FleetRegistry, client: FakeClient, versions: dict[str, str]
+    ) -> None:
         """Do what the documentation says: publish, new workers, hosts, then the old workers."""
         await asyncio.sleep(self.options.time / 3)
-        published = await roster.publish(client, versions, {})
+        published = await registry.publish(client, versions, {})
         line = line_in(self.apps[1].catalog, "once")
         old = list(self.workers)
         self.workers += [FakeWorker(self, self.apps[1]) for _ in range(self.options.workers)]
-        while (await roster.crew(client, line)).places < self.options.workers * PLACES / 2:
+        while (await registry.capacity(client, line)).slots < self.options.workers * PLACES / 2:
             await asyncio.sleep(1)
         for host in range(self.options.hosts):
             self.version_of_host[host] = 1
             await asyncio.sleep(1)
-        while set(await roster.hosts(client)) != {published.digest}:
+        while set(await registry.hosts(client)) != {published.digest}:
             await asyncio.sleep(1)
         while self.under_way[0]:  # also calls of hosts that redis does not hear of yet
             await asyncio.sleep(1)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from satchel.errors import (
         ConflictError,
         DefinitionError,
+        IsolatedToolError,
         NotFoundError,
         SatchelError,
         ToolError,
@@ -91,7 +92,10 @@ else:
             "contracts.prompt_variables": "Filled",
             "contracts.tool_contract": "ToolContract",
             "diagnostics": "Diagnostic Severity",
-            "errors": "ConflictError DefinitionError NotFoundError SatchelError ToolError",
+            "errors": (
+                "ConflictError DefinitionError IsolatedToolError NotFoundError SatchelError "
+                "ToolError"
+            ),
             "formats.config_fields": "ConfigField",
             "formats.skill_handler": "SkillHandler",
             "mcp_servers.oauth_client": "OAuthClient",
@@ -144,6 +148,7 @@ __all__ = [
     "Group",
     "HttpServer",
     "Image",
+    "IsolatedToolError",
     "Limits",
     "ListingForm",
     "McpPrompt",

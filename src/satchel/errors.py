@@ -6,6 +6,8 @@ SatchelError            anything that the caller can handle as one kind
 ├── NotFoundError       nothing has that name; has the near misses
 └── ToolError           raised by a tool; its text goes to the model as written
 
+IsolatedToolError       what a tool in the process of its plugin raised, for middleware
+
 Problems in skill folders and plugins are never raised: they become `Diagnostic`s in
 the catalog, so that one bad unit does not affect the others.
 """
@@ -45,6 +47,17 @@ class NotFoundError(SatchelError):
 
 class ToolError(SatchelError):
     """Raised by a tool; its text goes to the model unchanged."""
+
+
+class IsolatedToolError(Exception):
+    """What a tool of an isolated plugin raised: its type's name, and its text, redacted.
+
+    The exception itself stays in the plugin's process.
+    """
+
+    def __init__(self, type_name: str, message: str) -> None:
+        super().__init__(f"{type_name}: {message}")
+        self.type_name, self.message = type_name, message
 
 
 def install_hint(extra: str) -> str:

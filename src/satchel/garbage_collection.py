@@ -33,9 +33,9 @@ class _Collector:
         with self._lock:
             return self._is_wanted if self._pauses else gc.isenabled()
 
-    def want(self, wanted: bool) -> None:
+    def want(self, is_wanted: bool) -> None:
         with self._lock:
-            self._is_wanted = wanted
+            self._is_wanted = is_wanted
             self._switch()
 
     def _switch(self) -> None:

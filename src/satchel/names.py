@@ -156,19 +156,19 @@ def group_names(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def near_misses(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
+def near_misses(name: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
     """Return up to `most` known names that are similar to `name`, the best match first."""
     import difflib
 
-    by_fold = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
+    by_fold = {candidate.casefold(): candidate for candidate in sorted(names, reverse=True)}
     matches = difflib.get_close_matches(name.casefold(), by_fold, n=most, cutoff=0.6)
     return tuple(by_fold[fold] for fold in matches)
 
 
-def require_known(kind: str, name: str, known: Collection[str]) -> None:
+def require_known(kind: str, name: str, names: Collection[str]) -> None:
     """Raise `NotFoundError`, with the near misses, if a name is not known."""
-    if name not in known:
-        raise NotFoundError(kind, name, near_misses(name, known))
+    if name not in names:
+        raise NotFoundError(kind, name, near_misses(name, names))
 
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

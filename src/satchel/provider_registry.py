@@ -101,7 +101,7 @@ class ProviderRegistry:
     def require(self, names: Iterable[str]) -> None:
         """Raise `NotFoundError`, with the near misses, if there is no such provider."""
         for name in names:
-            require_known("provider", name, [known for _, known in self._states])
+            require_known("provider", name, [provider_name for _, provider_name in self._states])
 
     def ask(
         self, changed: frozenset[str] | None, names: Iterable[str], seconds: float

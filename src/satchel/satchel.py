@@ -124,7 +124,7 @@ class Satchel:
             run_code=run_code,
             settings=settings,
             plugin_values={
-                name: plugin_values(name, given) for name, given in (config or {}).items()
+                name: plugin_values(name, values) for name, values in (config or {}).items()
             },
             project=as_project(project),
             owners=NameOwners(settings.state_folder),

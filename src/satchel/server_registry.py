@@ -133,7 +133,7 @@ class ServerRegistry:
         """Start to connect to a server."""
         handle = self._pool.add(
             config,
-            known=self._known_tools(config),
+            pinned=self._pinned_tools(config),
             refusal=partial(self._refusal, config) if config.pin == "hold" else None,
         )
         self._handles[config.name] = config, handle
@@ -146,7 +146,7 @@ class ServerRegistry:
         drift = self._pins_of(config).compare(snapshot.to_pin).drift.get(tool.name)
         return held_error(config.name, tool.name, drift) if drift is not None else None
 
-    def _known_tools(self, config: ServerConfig) -> tuple[ToolDefinition, ...]:
+    def _pinned_tools(self, config: ServerConfig) -> tuple[ToolDefinition, ...]:
         """Return the tools that a server had when its pins were written."""
         if config.pin == "off":
             return ()
@@ -287,11 +287,11 @@ def _checked(tools: Iterable[ToolDefinition], limits: Limits) -> tuple[ToolDefin
     return tuple(checked)
 
 
-def _tool_names(given: Iterable[str]) -> tuple[str, ...]:
+def _tool_names(value: Iterable[str]) -> tuple[str, ...]:
     """Normalize a single name or an iterable of names. Raises `DefinitionError`."""
-    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    names = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
     if not all(isinstance(name, str) for name in names):
-        raise DefinitionError(f"names of tools must be strings, not {given!r}")
+        raise DefinitionError(f"names of tools must be strings, not {value!r}")
     return names
 
 

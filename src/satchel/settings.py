@@ -70,10 +70,10 @@ class Limits:
 class WatchTimings:
     """How quickly a watch reacts, in seconds.
 
-    `step` is how long the watcher collects events: one arrives about 1.5 steps after the write.
+    `step` is how often the watcher looks for events: one arrives one to two steps after the write.
     """
 
-    step: float = 0.01
+    step: float = 0.004
     heartbeat: float = 0.25
     """How often roots and installed packages are checked directly."""
     settle: float = 0.2

@@ -48,8 +48,8 @@ class Memo:
         # One lookup: another thread may evict the value between two.
         stored = self._values.get(key)
         if stored is not None:
-            found: T = stored[0]
-            return found
+            cached: T = stored[0]
+            return cached
         value = make()
         if len(self._values) >= self._max_values:  # The number of possible keys has no limit.
             for oldest in tuple(self._values)[: self._max_values // 8 + 1]:

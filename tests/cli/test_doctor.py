@@ -118,6 +118,8 @@ def test_many_errors_of_one_cause_are_grouped(run, here):
     assert "error[skill-unreadable] (9 times) skills/s0/SKILL.md" in result.stdout
     assert "and 6 more places" in result.stdout
     assert result.stdout.count("correct the link") == 1
+    assert "gone0" in result.stdout
+    assert "gone1" in result.stdout
     full = run("doctor", "-v", "--skills", "skills").stdout
     assert full.count("correct the link") == 9
 
@@ -379,7 +381,27 @@ def test_many_findings_are_a_table_with_the_errors_in_full(run, crowd):
     assert counts["skill-field-foreign"] == ["info", "40"]
     assert "skill broken (skills): failed" in lines
     assert "warning[skill-name-folder] (40 times) skills/folder-00/SKILL.md:2" in lines
-    assert "    and 37 more places" in lines
+    assert "    and 37 more places (37 with another fix)" in lines
+    assert "    $ mv -n skills/folder-01 skills/name-1" in lines
+
+
+def test_a_group_with_one_fix_names_it_once(run, here, write_skill):
+    for name in "abcde":
+        text = f"---\nname: {name}\ndescription: {'d' * 1100}\n---\nb\n"
+        write_skill(here / "skills", name, text=text)
+    stdout = run("doctor", "--skills", "skills").stdout
+    assert stdout.count("-> Move the details into the body.") == 1
+    assert "    and 2 more places\n" in stdout
+
+
+def test_the_path_of_an_entry_is_printed_once_in_full(run, here, write_skill):
+    for folder in ("one", "two"):
+        write_skill(
+            here / "skills" / folder, "pdf", text=f"---\nname: pdf\ndescription: {folder}\n---\nb\n"
+        )
+    lines = run("doctor", "-v", "--skills", "skills").stdout.splitlines()
+    assert lines.count("  skills/two/pdf") == 1
+    assert "  warning[skill-shadowed]" in lines
 
 
 def test_one_code_or_severity_is_shown_in_full(run, crowd):

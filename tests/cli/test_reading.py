@@ -434,6 +434,22 @@ def test_an_installed_plugin_that_nobody_enabled_is_available_and_not_imported(r
     assert (shape["name"], shape["state"], shape["import_seconds"]) == ("builtin", "disabled", None)
 
 
+def test_what_is_not_enabled_is_listed_as_what_it_is(run, site, monkeypatch):
+    info = site / "acme-1.dist-info"
+    (site / "acme/.agents/skills/a").mkdir(parents=True)
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: acme\nVersion: 1\nSummary: Maps.\n"
+    )
+    (info / "RECORD").write_text("acme/.agents/skills/a/SKILL.md,,\n")
+    monkeypatch.syspath_prepend(str(site))
+    lines = run("list", "plugins").stdout
+    assert "Ships skills. Maps." in lines
+    assert "Tools for files, dates, Python code and shell commands." in lines
+    text = run("doctor", "--code", "plugin-not-enabled").stdout
+    assert "acme 1 ships skills, which are available, not enabled" in text
+
+
 def test_a_plugin_that_fails_at_its_import_is_told_with_its_state(run, here, write_plugin):
     write_plugin(here / "plugins", "broken", tools="1/0")
     result = run("list", "plugins", "--long", "--run", "--plugins", "plugins")

@@ -11,9 +11,9 @@ from unittest.mock import Mock
 import pytest
 
 from satchel import Satchel
-from satchel.cli.late_news import LateNews
+from satchel.cli.late_news import LateNews, ProblemWriter
 from satchel.cli.mcp_client_config import CLIENTS
-from satchel.cli.served_report import new_problems
+from satchel.cli.served_report import is_left_out
 from satchel.mcp.served_selection import ServedSelection
 from satchel.reports.doctor_cases import known_problems
 
@@ -201,15 +201,17 @@ def test_a_missing_value_is_reported_once_until_it_was_there(here, write_plugin,
     file = write_plugin(here / "plugins", "maps", manifest) / "toolkit.yaml"
     whole = file.read_text()
     with Satchel(plugins=["plugins"]) as app:
-        known = known_problems({}, app.catalog)
+        lines: list[str] = []
+        earlier = known_problems({}, app.catalog)
+        problems = ProblemWriter(Mock(say=lines.append), is_left_out, earlier)
 
         def new():
-            nonlocal known
+            lines.clear()
             app.refresh()
-            before, known = known, known_problems(known, app.catalog)
-            return [item.code for item in new_problems(before, app.catalog.diagnostics)]
+            problems.write(app.catalog)
+            return [re.search(r"\[([\w-]+)\]", line)[1] for line in lines]
 
-        assert [item.code for item in known if item.severity == "error"] == ["config-invalid"]
+        assert [item.code for item in earlier if item.severity == "error"] == ["config-invalid"]
         for _ in range(2):
             file.write_text(f"{whole}def :(\n")
             assert new() == ["yaml-invalid"]

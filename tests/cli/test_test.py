@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -271,6 +273,32 @@ def test_a_plugin_that_does_not_load_fails(run, outcome, plugin, broken):
     assert (code, told["passed"]) == (1, False)
     assert told["diagnostics"]
     assert "plugins/demo/" in run("test", "plugins/demo").stdout
+
+
+def test_a_package_that_imports_itself_by_name_is_tested_as_a_project(run, here):
+    run("new", "plugin", "acme-maps", "--package")
+    package = here / "acme-maps/src/acme_maps"
+    (package / "names.py").write_text("NAME = 'maps'\n")
+    tools = package / "tools.py"
+    tools.write_text(f"from acme_maps.names import NAME\n{tools.read_text()}")
+    for path in ("acme-maps", "acme-maps/src/acme_maps"):
+        result = run("test", path)
+        assert (result.exit_code, result.stderr) == (0, "acme-maps: 1 call, 0 failed\n")
+        assert re.fullmatch(r"ok      acme_maps_repeat .*\n", result.stdout)
+        assert str(package.parent) not in sys.path
+
+
+def test_the_name_of_a_packages_entry_point_is_right_for_its_manifest(run, here):
+    run("new", "plugin", "acme-maps", "--package")
+    project = here / "acme-maps/pyproject.toml"
+    project.write_text(
+        project.read_text().replace('"acme-maps" = "acme_maps"', 'maps = "acme_maps"')
+    )
+    manifest = here / "acme-maps/src/acme_maps/toolkit.yaml"
+    manifest.write_text("name: maps\n")
+    assert "plugin-name-folder" not in run("validate", "acme-maps").stdout
+    manifest.write_text("name: charts\n")
+    assert "plugin-name-folder" in run("validate", "acme-maps").stdout
 
 
 def test_a_broken_manifest_fails(run, here):

@@ -383,6 +383,18 @@ def test_it_says_which_groups_are_off_in_a_new_session(run, here, write_plugin):
     ]
 
 
+def test_what_is_too_deep_for_a_source_is_checked_and_named(run, here, write_skill):
+    write_skill(here / "work" / "a", "near")
+    write_skill(here / "work/b/c/d/e/f/g", "far")
+    assert run("list", "skills", "--skills", "work").stderr.startswith("1 skill\n")
+    result = run("validate", "work")
+    assert result.stderr == (
+        "1 skill too deep to be loaded from here (limit find_depth, 6): work/b/c/d/e/f/g/far\n"
+        "2 skills, 0 plugins checked: 0 errors, 0 warnings\n"
+    )
+    assert "too deep" not in run("validate", "work/b/c").stderr
+
+
 def test_validate_counts_as_list_does(run, here, write_skill):
     bundle = here / "work" / "demo"
     write_skill(bundle / "skills", "pdf")

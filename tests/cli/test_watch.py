@@ -55,6 +55,7 @@ def test_a_skill_that_moved_is_told_with_its_short_path(armed, here, write_skill
     assert watch.until("changed skill").endswith("changed skill pdf (skills) now skills/pdf2")
 
 
+TOOL = "from satchel import tool\n\n\n@tool\ndef one() -> str:\n    'Count.'\n    return"
 SOURCES = ("--skills", "skills", "--plugins", "plugins")
 
 
@@ -173,11 +174,38 @@ def test_what_one_cause_did_to_another_plugin_is_one_line_too(armed, here, write
     watch = armed()
     with (here / "plugins" / "aa" / "tools.py").open("a") as file:
         file.write("import nosuch\n")
-    assert "with group aa, tool one, tool six, tool two" in watch.until("stale plugin aa")
-    assert watch.until(r"changed tool \w+, \w+, \w+ \(bb\) held$")
+    stale = watch.until("stale plugin aa")
+    parts = stale.partition("with ")[2]
+    assert parts == (
+        "group aa, tool one, tool six, tool two; so bb changed: tool one, six, two (held)"
+    )
     assert watch.until("and 2 more warnings .tool-name-held. of this place", "stderr")
     watch.process.send_signal(signal.SIGTERM)
     assert not [line for line in watch.rest("stdout") if "tool" in line]
+
+
+def test_what_the_removal_of_a_plugin_changed_elsewhere_is_in_its_line(
+    armed, here, write_skill, write_plugin
+):
+    for name in ("aa", "bb"):
+        folder = write_plugin(here / "plugins", name, tools=f"{TOOL} '{name}'\n")
+        write_skill(folder / "skills", "pdf", description=f"Of {name}.")
+    watch = armed()
+    (here / "plugins" / "aa").rename(here / "gone")
+    assert watch.until("removed plugin aa").endswith(
+        "with group aa, skill pdf, tool one; so bb changed: group bb, skill pdf, tool one"
+    )
+    write_skill(here / "skills", "late")
+    assert watch.until("skill|tool|group").endswith("added skill late (skills)")
+
+
+def test_errors_of_one_text_at_two_places_are_both_written(start, here, write_skill):
+    for name in ("one", "two"):
+        write_skill(here / "skills", name, text="no frontmatter")
+    watch = start("watch", "--skills", "skills")
+    for name in ("one", "two"):
+        watch.until(f"skills/{name}/SKILL.md:1: error", "stderr")
+    watch.until("^watching", "stderr")
 
 
 def test_alike_warnings_and_the_plugins_of_one_broken_marketplace_are_one_line(

@@ -108,6 +108,14 @@ def test_a_limit_that_is_invalid_or_less_than_a_second_is_named(value):
     assert (found.timeout, said) == (None, ["server 'box': not used: 'timeout'"])
 
 
+def test_the_protocol_has_a_word_of_our_own():
+    assert one(LOCAL)[0].protocol == "auto"
+    found, said = one({**LOCAL, "protocol": "legacy"})
+    assert (found.protocol, said) == ("legacy", [])
+    found, said = one({**LOCAL, "protocol": "2030"})
+    assert (found.protocol, said) == ("auto", ["server 'box': not used: 'protocol'"])
+
+
 @pytest.mark.parametrize("fields", [{"disabled": True}, {"enabled": False}])
 def test_a_disabled_server_is_named(fields):
     assert one({**LOCAL, **fields}) == (None, ["server 'box' is disabled in this file"])

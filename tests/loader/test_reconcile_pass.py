@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_builder import build
 from satchel.catalog.catalog_entries import HOST, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
@@ -107,9 +108,16 @@ def test_beside_skills_of_providers_an_edit_builds_only_its_own_entry(
     now, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
     assert [*catalog.skills] == ["mine", "pdf"]
     file = write_skill(tmp_path / "skills", "pdf", description="Other.") / "SKILL.md"
-    monkeypatch.setattr(reconcile_pass, "build", None)
+    built = []
+
+    def noted(skills, *parts, **options):
+        built.append([ranked.finding.name for ranked in skills])
+        return build(skills, *parts, **options)
+
+    monkeypatch.setattr(reconcile_pass, "build", noted)
     options = ReconcileOptions(dirty=frozenset({str(file)}))
     now, catalog = reconcile(wanted, now, catalog, options)
+    assert built == [["pdf"]]
     assert catalog.skills["pdf"].description == "Other."
     assert now.watch_targets().roots == (str(tmp_path / "skills"),)
 
@@ -303,6 +311,6 @@ def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(g
 def test_an_edit_of_skills_is_a_short_pass_only_without_a_lock(given):
     inputs = given()
     quiet = replace(inputs, cache=replace(inputs.cache, selection=inputs.selection))
-    assert reconcile_pass._edited_skills(quiet, ScanCache()) == ()
+    assert reconcile_pass._edit(quiet, ScanCache()).ranked == ()
     locked = replace(quiet, config=replace(quiet.config, lock="a lock"))
-    assert reconcile_pass._edited_skills(locked, ScanCache()) is None
+    assert reconcile_pass._edit(locked, ScanCache()) is None

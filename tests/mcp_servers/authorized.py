@@ -185,6 +185,7 @@ class WithMetadata:
                 "authorization_endpoint": f"{issuer}/authorize",
                 "token_endpoint": f"{issuer}/token",
                 "response_types_supported": ["code"],
+                "code_challenge_methods_supported": ["S256"],
                 **more,
             },
         )

@@ -183,7 +183,9 @@ def test_a_model_hears_that_the_server_needs_a_login(running, folder):
     server = HttpServer(box.url)
     advice = "server 'box' needs a login. Ask the user to run: satchel mcp login box. Continue "
     with satchel_of(folder, server) as app:  # never connected
-        assert "It may be a tool of a server that is not connected: " + advice in (echoed(app).text)
+        assert (
+            "Either no server has it, or it is a tool of a server that is not connected: " + advice
+        ) in echoed(app).text
         app.register_tool(nearly, name="ech")
         assert "Did you mean" not in echoed(app).text
     logged_in(server, folder)
@@ -193,6 +195,9 @@ def test_a_model_hears_that_the_server_needs_a_login(running, folder):
     with satchel_of(folder, server) as app:  # known by its pins
         assert echoed(app).text.startswith(f"Tool 'echo' cannot be used now: {advice}")
         assert "It needs a login" in app.catalog.groups["box"].description
+        unknown = asyncio.run(app.session().call("ecko", {})).text
+        assert unknown.startswith("There is no tool 'ecko'.")
+        assert "not connected" not in unknown
 
 
 def test_a_running_program_uses_a_login_as_soon_as_it_is_there(running, folder):
@@ -430,6 +435,31 @@ def test_a_configured_client_is_not_registered(running, folder, method):
     with satchel_of(folder, server) as app:
         assert echoed(app).text == "hello"
         assert "hush-hush" not in repr(app.catalog.diagnostics) + repr(server)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        ({"code_challenge_methods_supported": None}, "does not say that it checks code challenges"),
+        ({"code_challenge_methods_supported": ["plain"]}, "does not say that it checks"),
+        ({"authorization_endpoint": "https://known.example@evil.example/"}, "has a user name"),
+    ],
+)
+def test_a_login_that_could_be_stolen_is_not_begun(running, folder, metadata, why):
+    browser = Browser()
+    with pytest.raises(SatchelError, match=why):
+        logged_in(HttpServer(running(metadata=metadata).url), folder, browser)
+    assert browser.opened == []
+
+
+def test_the_address_of_a_login_has_one_query():
+    assert login_auth.with_one_query("https://a.example/login?p=x?state=1") == (
+        "https://a.example/login?p=x&state=1"
+    )
+    assert (
+        login_auth.with_one_query("https://a.example/login?state=1")
+        == "https://a.example/login?state=1"
+    )
 
 
 @checks_issuers

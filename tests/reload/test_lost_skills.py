@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from satchel import Satchel, Settings, WatchTimings
-from satchel.sources import lost_mounts, skill_scan
+from satchel.sources import lost_mounts
 
 TOOLS = """
     from satchel import tool
@@ -53,7 +53,7 @@ def test_a_refresh_removes_a_skill_whose_skill_file_is_gone(root):
     with load(root) as app:
         (root / "notes/SKILL.md").rename(root / "notes/SKILL.md.bak")
         app.refresh()
-        assert (state(app), codes(app)) == ("gone", set())
+        assert (state(app), codes(app)) == ("gone", {"source-empty"})
         (root / "notes/SKILL.md.bak").rename(root / "notes/SKILL.md")
         app.refresh()
         assert (state(app), codes(app)) == ("ok", set())
@@ -67,11 +67,8 @@ def test_a_skill_that_moves_below_is_found_there(root, write_skill):
         assert (state(app, "below"), state(app)) == ("ok", "gone")
 
 
-def test_a_watch_keeps_a_skill_while_its_skill_file_is_replaced(
-    watched, root, write_skill, monkeypatch
-):
+def test_a_watch_keeps_a_skill_while_its_skill_file_is_replaced(watched, root, write_skill):
     text = (root / "notes/SKILL.md").read_text()
-    monkeypatch.setattr(skill_scan, "_JUST_NOW", 1000.0)
     patient = Settings(mcp_servers=False, pace=WatchTimings(settle=1000.0))
     with watched(skills=[root], settings=patient) as seen:
         write_skill(root, "other")
@@ -90,6 +87,49 @@ def test_a_watch_removes_a_skill_whose_skill_file_stays_away(watched, root, name
         (root / "notes/SKILL.md").rename(root / "notes" / name)
         seen.until_event("removed", "notes")
         seen.until_as_cold()
+
+
+# ---- folders ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tree(tmp_path, write_skill, write_plugin):
+    """A folder of skills, with one that a link leads to, and one of plugins; each has two units."""
+    for name in ("skills/deep/notes", "skills/other", "elsewhere/linked"):
+        write_skill(tmp_path, name)
+    (tmp_path / "skills/linked").symlink_to(tmp_path / "elsewhere/linked")
+    write_plugin(tmp_path / "plugins", "demo", tools=TOOLS)
+    write_skill(tmp_path / "plugins/demo/skills", "of-demo")
+    write_plugin(tmp_path / "plugins", "second")
+    return tmp_path
+
+
+UNITS = ["skills/deep/notes", "skills/deep", "skills", "elsewhere/linked", "plugins/demo"]
+
+
+@pytest.mark.parametrize("away", [*UNITS, "plugins"])
+def test_a_watch_keeps_the_units_of_a_folder_that_is_away_for_a_moment(watched, tree, away):
+    folder, beside = tree / away, tree / "away"
+    patient = Settings(mcp_servers=False, pace=WatchTimings(heartbeat=0.05, settle=1000.0))
+    roots = {"skills": [tree / "skills"], "plugins": [tree / "plugins"], "settings": patient}
+    with watched(**roots) as seen:
+        served = [*seen.app.catalog.skills, *seen.app.catalog.plugins]
+        folder.rename(beside)
+        seen.until(lambda: seen.app._watch._targets().settling)
+        assert [*seen.app.catalog.skills, *seen.app.catalog.plugins] == served
+        assert asyncio.run(seen.app.session().call("greet", {"name": "Ada"})).text == "Good Ada"
+        beside.rename(folder)
+        seen.until(lambda: not seen.app._watch._targets().settling)
+        assert [*seen.app.catalog.skills, *seen.app.catalog.plugins] == served
+        assert "removed" not in {event for event, _, _ in seen.events()}
+
+
+@pytest.mark.parametrize("removed", UNITS)
+def test_a_watch_removes_the_units_of_a_folder_that_stays_away(watched, tree, removed):
+    with watched(skills=[tree / "skills"], plugins=[tree / "plugins"]) as seen:
+        shutil.rmtree(tree / removed)
+        seen.until_as_cold()
+        assert "removed" in {event for event, _, _ in seen.events()}
 
 
 # ---- mounts ----------------------------------------------------------------------------------

@@ -348,23 +348,24 @@ def test_a_worker_that_lies_is_not_believed(folder, marks, redis_server, start_w
         async with hosting(folder, redis.url) as (session, runner):
             task = begin(session, "once", marks, "true", 2.0)
             await until(lambda: runs(marks / "true"))
-            (line,) = runner._lines.values()
-            (call_id,) = line._calls
-            (queue,) = line._queues.values()
+            (connection,) = runner._connections.values()
+            (call_id,) = connection._calls
+            (queue,) = connection._queues.values()
+            digest = _digest(connection)
             item = {"id": call_id, "digest": "another", "result": lie}
             messages = [
                 json.dumps(item),
-                seal(b"another key of 16 characters", ITEM, {**item, "digest": _digest(line)}),
+                seal(b"another key of 16 characters", ITEM, {**item, "digest": digest}),
                 seal(KEY.encode(), CALL, item),
                 seal(KEY.encode(), ITEM, item),  # of another version
                 seal(KEY.encode(), ITEM, {**item, "id": "of nobody"}),
                 seal(KEY.encode(), ITEM, {}),
-                seal(KEY.encode(), ITEM, {"id": call_id, "digest": _digest(line), "chunk": 1}),
+                seal(KEY.encode(), ITEM, {"id": call_id, "digest": digest, "chunk": 1}),
             ]
             async with queue.docket.redis() as client:
                 for message in messages:
-                    await client.xadd(line._inbox, {"item": message})
-                await client.xadd(line._inbox, {"nothing": b""})
+                    await client.xadd(connection._inbox, {"item": message})
+                await client.xadd(connection._inbox, {"nothing": b""})
             return await task, codes(runner)
 
     result, now = asyncio.run(main())
@@ -372,8 +373,8 @@ def test_a_worker_that_lies_is_not_believed(folder, marks, redis_server, start_w
     assert now == {"remote-message-refused"}
 
 
-def _digest(line):
-    return next(iter(line._queues))
+def _digest(connection):
+    return next(iter(connection._queues))
 
 
 def test_a_call_for_another_version_or_from_long_ago_is_not_run(
@@ -385,8 +386,8 @@ def test_a_call_for_another_version_or_from_long_ago_is_not_run(
     async def main():
         async with hosting(folder, redis.url) as (session, runner):
             assert not (await begin(session, "once", marks, "before")).is_error
-            (line,) = runner._lines.values()
-            digest = _digest(line)
+            (connection,) = runner._connections.values()
+            digest = _digest(connection)
             body = {
                 "id": "copied",
                 "call": {

@@ -17,7 +17,7 @@ pytest.importorskip("docket", reason="pydocket is not installed")
 if not (shutil.which("redis-server") and shutil.which("openssl")):
     pytest.skip("redis-server or openssl is not installed", allow_module_level=True)
 
-from satchel.remote import CatalogBoard, RemoteRunner, ToolWorker
+from satchel.remote import CatalogPublisher, RemoteRunner, ToolWorker
 
 pytestmark = pytest.mark.slow
 
@@ -116,10 +116,10 @@ def test_calls_run_over_tls_with_a_user_that_may_use_only_our_keys(folder, addre
         async with hosting(folder, url) as (session, runner):
             assert (await session.call("work")).text == "done"
             assert runner.diagnostics == ()
-        async with CatalogBoard(url, key=KEY) as board:
+        async with CatalogPublisher(url, key=KEY) as publisher:
             with Satchel(plugins=[folder]) as app:
-                published = await board.publish(app.catalog)
-            assert await board.places(published) == {"acme": 10}
+                published = await publisher.publish(app.catalog)
+            assert await publisher.slots(published) == {"acme": 10}
 
     asyncio.run(main())
 
@@ -190,7 +190,7 @@ def test_a_url_that_cannot_be_right_is_refused_at_once_and_not_shown(url):
         for make in (
             lambda: RemoteRunner(url, key=KEY),
             lambda: ToolWorker(app, url, key=KEY),
-            lambda: CatalogBoard(url, key=KEY),
+            lambda: CatalogPublisher(url, key=KEY),
         ):
             with pytest.raises(DefinitionError, match="the URL of redis") as caught:
                 make()

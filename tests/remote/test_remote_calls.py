@@ -13,9 +13,9 @@ from satchel import DefinitionError, Satchel, ToolCall, ToolChunk, ToolContext
 
 pytest.importorskip("docket", reason="pydocket is not installed")
 
-from satchel.remote import CatalogBoard, RemoteRunner, ToolWorker
+from satchel.remote import CatalogPublisher, RemoteRunner, ToolWorker
 from satchel.remote.docket_json import json_only, open_docket
-from satchel.remote.remote_keys import TASK, RemoteKeys, line_name
+from satchel.remote.remote_keys import TASK, RemoteKeys, queue_name_for
 from satchel.remote.sealed_envelope import EnvelopeError, as_text, mark_of, seal
 from satchel.tools.runner import Runner
 
@@ -89,7 +89,7 @@ async def draw() -> int:
 
 def mark(digest, group="acme"):
     """Return the mark of the queue for the tools of a group; without one, of the plugin's own."""
-    return mark_of(KEY.encode(), line_name(digest, [group]))
+    return mark_of(KEY.encode(), queue_name_for(digest, [group]))
 
 
 @pytest.fixture
@@ -335,7 +335,7 @@ def test_an_option_that_would_refuse_every_call_is_refused(url, option, text):
 
 def test_a_runner_that_is_dropped_closes_by_itself(folder, url, caplog):
     def readers():
-        return [it for it in asyncio.all_tasks() if "HostLine._read" in repr(it.get_coro())]
+        return [it for it in asyncio.all_tasks() if "HostConnection._read" in repr(it.get_coro())]
 
     async def main():
         async with serving(folder, url):
@@ -417,7 +417,7 @@ def test_nothing_that_a_call_carries_can_be_read_in_redis(folder, url):
 
 def test_the_place_of_a_host_that_is_gone_is_free_again(folder, url):
     async def main():
-        places = RemoteKeys("satchel").places("gpu")
+        slots = RemoteKeys("satchel").slots("gpu")
         async with serving(folder, url) as worker, hosting(folder, url, limits={"gpu": 1}) as host:
             host.activate("gpu")
             now = asyncio.get_running_loop().time()
@@ -425,11 +425,11 @@ def test_the_place_of_a_host_that_is_gone_is_free_again(folder, url):
                 open_docket(url, "satchel", mark(worker.digests[0])) as queue,
                 queue.redis() as redis,
             ):
-                await redis.zadd(places, {"of a host that was killed": now})
+                await redis.zadd(slots, {"of a host that was killed": now})
                 call = asyncio.create_task(host.call("draw"))
                 async with asyncio.timeout(60):
                     assert (await call).text == "1"
-                    while await redis.zcard(places):
+                    while await redis.zcard(slots):
                         await asyncio.sleep(0.01)
             assert asyncio.get_running_loop().time() > now + 4
 
@@ -446,7 +446,7 @@ def test_a_call_that_gets_no_place_in_its_group_is_refused(folder, url):
                 queue.redis() as redis,
             ):
                 now = asyncio.get_running_loop().time()
-                await redis.zadd(RemoteKeys("satchel").places("gpu"), {"of another host": now})
+                await redis.zadd(RemoteKeys("satchel").slots("gpu"), {"of another host": now})
                 assert (await session.call("draw")).error_code == "busy"
 
     asyncio.run(main())
@@ -475,7 +475,8 @@ def test_an_edit_reaches_the_worker_and_the_host(folder, url):
             async with asyncio.timeout(60):
                 while worker.digests in {(before,), ()}:
                     await asyncio.sleep(0.01)
-            with Satchel(plugins=[folder]) as app:
+            # In a thread: the loop sends the heartbeats of the worker.
+            with await asyncio.to_thread(Satchel, plugins=[folder]) as app:
                 runner = RemoteRunner(url, key=KEY, otherwise="refuse")
                 app.register_runner(runner)
                 assert (await app.session().call("where")).text == "41"
@@ -773,20 +774,20 @@ def test_hosts_and_workers_agree_on_a_published_catalog(folder, url, tmp_path):
     (newer / "acme" / "tools.py").write_text(TOOLS.replace("len(RUNS)", "len(RUNS) + 40"))
 
     async def main():
-        async with CatalogBoard(url, key=KEY) as board, serving(folder, url):
-            assert await board.published() is None
+        async with CatalogPublisher(url, key=KEY) as publisher, serving(folder, url):
+            assert await publisher.published() is None
             with Satchel(plugins=[folder]) as old, Satchel(plugins=[newer]) as new:
-                first = await board.publish(old.catalog)
-                assert await board.publish(old.catalog) == first
-                assert await board.places(first) == {"acme": 10}
-                second = await board.publish(new.catalog)
+                first = await publisher.publish(old.catalog)
+                assert await publisher.publish(old.catalog) == first
+                assert await publisher.slots(first) == {"acme": 10}
+                second = await publisher.publish(new.catalog)
                 assert (first.generation, second.generation) == (1, 2)
-                assert await board.published() == second
-                assert await board.places(second) == {"acme": 0}
-                async with board.announcing(old), serving(newer, url):
-                    assert await board.places(second) == {"acme": 10}
+                assert await publisher.published() == second
+                assert await publisher.slots(second) == {"acme": 0}
+                async with publisher.announcing(old), serving(newer, url):
+                    assert await publisher.slots(second) == {"acme": 10}
                     async with asyncio.timeout(60):
-                        while await board.hosts() != {first.digest: 1}:
+                        while await publisher.hosts() != {first.digest: 1}:
                             await asyncio.sleep(0.01)
 
     asyncio.run(main())
@@ -794,11 +795,11 @@ def test_hosts_and_workers_agree_on_a_published_catalog(folder, url, tmp_path):
 
 def test_a_published_catalog_of_others_is_refused(url):
     async def main():
-        async with CatalogBoard(url, key=KEY) as board:
-            async with board._queue.redis() as redis:
+        async with CatalogPublisher(url, key=KEY) as publisher:
+            async with publisher._queue.redis() as redis:
                 await redis.set(RemoteKeys("satchel").catalog, "satchel/4 0 {}")
             with pytest.raises(EnvelopeError, match="not encrypted"):
-                await board.published()
+                await publisher.published()
 
     asyncio.run(main())
 

@@ -36,11 +36,11 @@ def sending(name, **changes):
 
 
 def test_a_tool_without_layers_runs_as_it_is():
-    assert not a_run(fn).has_middleware
-    assert not a_run(fn, idempotent=True).has_middleware
-    assert not a_run(fn, background=True).has_middleware
-    assert a_run(fn, idempotent=True, answers=AnswerMemory()).has_middleware
-    assert a_run(fn, layers=[passing]).has_middleware
+    assert not a_run(fn).prepared.has_middleware
+    assert not a_run(fn, idempotent=True).prepared.has_middleware
+    assert not a_run(fn, background=True).prepared.has_middleware
+    assert a_run(fn, idempotent=True, answers=AnswerMemory()).prepared.has_middleware
+    assert a_run(fn, layers=[passing]).prepared.has_middleware
 
 
 def test_a_call_knows_its_tool():

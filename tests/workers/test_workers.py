@@ -10,13 +10,22 @@ import subprocess
 import sys
 import time
 import venv
+from contextlib import aclosing
 from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
-from satchel import Limits, Satchel, Settings, ToolCall, ToolContext
+from satchel import (
+    IsolatedToolError,
+    Limits,
+    Satchel,
+    Settings,
+    ToolCall,
+    ToolContext,
+    ToolError,
+)
 from satchel.catalog.catalog_entries import Status
 from satchel.contracts.contract_description import contract_json
 from satchel.runtime.call_task import prepare_call
@@ -27,6 +36,7 @@ ENOUGH = 120
 MANIFEST = "name: demo\nactive: true\nnotes: Mind.\ngroups: {more: {}}\nisolation: process\n"
 TOOLS = '''
 import os
+from contextlib import aclosing
 from pathlib import Path
 from typing import Literal
 
@@ -847,6 +857,7 @@ def test_what_its_hooks_declare_and_offer_reaches_it_and_is_served(
 
 MARKING = """
 import asyncio
+from contextlib import aclosing
 from pathlib import Path
 
 from satchel import tool
@@ -1031,6 +1042,7 @@ FORKING = """
 import asyncio
 import os
 import sys
+from contextlib import aclosing
 from pathlib import Path
 
 from satchel import Satchel, Settings
@@ -1198,6 +1210,49 @@ def test_the_host_chooses_what_is_read_of_an_exception_of_its_tools(
     assert result.error_code == "tool_failed"
     assert re.fullmatch(expected, result.text), result.text
     assert "hunter2" not in result.text
+
+
+FAILS_IN_THREE_WAYS = """
+from satchel import ToolError, tool
+
+
+class Silent(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+@tool(state=["key"])
+def fail(how: str, key: str) -> str:
+    \"\"\"Fail.\"\"\"
+    raise {"key": KeyError(f"no door for {key}"), "tool": ToolError("ask again"),
+           "silent": Silent()}[how]
+"""
+
+
+@pytest.mark.parametrize("errors", ["summary", "message", lambda _name, problem: str(problem)])
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("key", (IsolatedToolError, "KeyError: 'no door for [redacted]'")),
+        ("tool", (ToolError, "ask again")),
+        ("silent", (IsolatedToolError, "Silent: its text cannot be read")),
+    ],
+)
+def test_middleware_sees_what_a_tool_of_the_process_raised(plugin, carried, errors, how, expected):
+    seen = []
+
+    async def watching(call, next):  # noqa: A002
+        async with aclosing(next(call)) as items:
+            async for item in items:
+                seen.append(item.exception)
+                yield item
+
+    plugin(FAILS_IN_THREE_WAYS, "name: demo\nactive: true\nisolation: process\n")
+    app = carried(config={"demo": {"key": "hunter2-hunter2"}}, errors=errors)
+    app.register_middleware(watching)
+    result = called(app, "fail", how=how)
+    assert [(type(item), str(item)) for item in seen] == [expected]
+    assert result.exception is None
 
 
 def test_an_upgrade_of_the_same_second_and_size_runs_the_new_code(site, carried, monkeypatch):

@@ -42,8 +42,8 @@ def view_text_file(path: str, ranges: list[int] | None = None, *, base_directory
             f"The range is too long: more than {VIEW_LIMIT} bytes. The file has {lines.count}; "
             "ask for a shorter range."
         )
-    wanted = (first, last) if ranges is None else tuple(ranges)
-    is_cut = wanted[0] < -len(lines.items) or wanted[1] > len(lines.items)
+    asked_range = (first, last) if ranges is None else tuple(ranges)
+    is_cut = asked_range[0] < -len(lines.items) or asked_range[1] > len(lines.items)
     return f"{shown}\n[the file has {lines.count}]" if is_cut else shown
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import InitVar, dataclass, field, replace
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from satchel.catalog.catalog_entries import (
+    SERVED,
     Entry,
     Status,
 )
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
 
 E = TypeVar("E", bound=Entry)
+_NAME, _STATE = attrgetter("name"), attrgetter("state")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,25 +56,12 @@ class Catalog:
     groups: Mapping[str, GroupEntry] = field(init=False, compare=False, repr=False)
     plugins: Mapping[str, PluginEntry] = field(init=False, compare=False, repr=False)
 
-    edited_skills: frozenset[str] | None = field(init=False, compare=False, repr=False)
-    """The names of the skills that are all that changed since the generation before, if known.
+    changed_skills: frozenset[str] | None = field(default=None, compare=False, repr=False)
+    """The names of all skills that may differ from the generation before, if they are known."""
 
-    They are served, and no other entries have these names.
-    """
-
-    served_skills: InitVar[Mapping[str, SkillEntry] | None] = None
-    """What `skills` will be, if that is known."""
-    edited: InitVar[frozenset[str] | None] = None
-    """What `edited_skills` will be; a changed copy does not have it."""
-
-    def __post_init__(
-        self, served_skills: Mapping[str, SkillEntry] | None, edited: frozenset[str] | None
-    ) -> None:
-        for name in ("tools", "groups", "plugins"):
+    def __post_init__(self) -> None:
+        for name in ("skills", "tools", "groups", "plugins"):
             object.__setattr__(self, name, _served(getattr(self, f"all_{name}")))
-        skills = _served(self.all_skills) if served_skills is None else served_skills
-        object.__setattr__(self, "skills", skills)
-        object.__setattr__(self, "edited_skills", edited)
 
     @cached_property
     def contracts(self) -> Contracts:
@@ -111,6 +102,7 @@ class Catalog:
             all_tools=tuple(filter(accepts, self.all_tools)),
             all_skills=tuple(filter(accepts, self.all_skills)),
             all_groups=tuple(groups),
+            changed_skills=None,
         )
 
     @property
@@ -135,6 +127,13 @@ class Catalog:
         """Return the diagnostics of the sources and of all entries, without duplicates."""
         of_entries = (item for entry in self.entries for item in entry.diagnostics)
         return tuple(dict.fromkeys((*self.source_diagnostics, *of_entries)))
+
+    def skills_named(self, names: Iterable[str] | None) -> Sequence[SkillEntry]:
+        """Return all skills of some names, whatever their state; `None` means all names."""
+        skills = self.all_skills
+        if names is None:
+            return skills
+        return [entry for name in sorted(names) for entry in skills[places_of(name, skills)]]
 
     def skill(self, name: str) -> SkillEntry:
         """Return a skill by its name, or by `source:name` when it is shadowed.
@@ -184,8 +183,17 @@ class Catalog:
         return next(units, None)
 
 
+def places_of(name: str, entries: Sequence[Entry]) -> slice:
+    """Return where the entries of a name are; `entries` are sorted by name."""
+    start = bisect_left(entries, name, key=_NAME)
+    return slice(start, bisect_right(entries, name, start, key=_NAME))
+
+
 def _served(entries: Iterable[E]) -> Mapping[str, E]:
-    return MappingProxyType({entry.name: entry for entry in entries if entry.is_served})
+    # No loop in Python: there may be very many skills.
+    entries = tuple(entries)
+    served = compress(entries, map(SERVED.__contains__, map(_STATE, entries)))
+    return MappingProxyType({entry.name: entry for entry in served})
 
 
 def _find(kind: str, name: str, entries: tuple[E, ...]) -> E:

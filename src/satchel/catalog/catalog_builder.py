@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog import Catalog, places_of
 from satchel.catalog.catalog_entries import HOST, Entry, PluginEntry, SkillEntry
 from satchel.catalog.disable_rules import disable_rules, nothing_disabled
 from satchel.catalog.group_entries import described_groups, group_entries
-from satchel.catalog.name_conflicts import resolve_skills, resolve_tools
+from satchel.catalog.name_conflicts import resolve_skills, resolve_tools, unshadowed
 from satchel.catalog.name_holds import NameRules, hold_newcomers
 from satchel.catalog.tool_entries import tool_entries
 from satchel.catalog.unit_entries import next_skill_entry, skill_entries
@@ -19,7 +19,7 @@ from satchel.catalog.unit_entries import next_skill_entry, skill_entries
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import ToolEntry
     from satchel.catalog.disable_rules import DisableReason, DisableRules
-    from satchel.catalog.unit_entries import RankedSkill
+    from satchel.catalog.unit_entries import RankedSkill, SkillChanges
     from satchel.diagnostics import Diagnostic
 
 E = TypeVar("E", bound=Entry)
@@ -35,36 +35,71 @@ def build(
     *,
     first_skills: tuple[str, ...] = (),
     names: NameRules | None = None,
+    changes: SkillChanges | None = None,
 ) -> Catalog:
     """Build the catalog after `previous`, or return `previous` itself if nothing changed.
+
+    With `changes`, `skills` are only those that are new or changed.
 
     `plugins` come from `build_plugins`. A broken unit that was good in `previous` keeps its good
     version, marked stale. An entry for which `disable_reason` returns a reason is disabled and
     shadows nothing. `names` say who owns a contested name.
     """
     number = previous.generation + 1
+    skills = tuple(skills)
+    before = changes.before(skills, previous) if changes else previous.all_skills
+    keeps_plugins = changes is not None and changes.keeps_plugins
     listed = tuple(entry for entry in plugins if entry.source != HOST)
-    membership = _skill_membership(plugins)
+    membership = skill_membership(plugins)
     found_skills = [
         (ranked, _with_groups(entry, membership))
-        for ranked, entry in skill_entries(skills, previous, number)
+        for ranked, entry in skill_entries(skills, before, number)
     ]
-    found_tools = tuple(tool_entries(plugins, previous))
+    found_tools = () if keeps_plugins else tuple(tool_entries(plugins, previous))
     members: list[ToolEntry | SkillEntry] = [*found_tools, *(entry for _, entry in found_skills)]
     rules = disable_rules(described_groups(plugins), members, disable_reason)
-    usable = hold_newcomers(map(rules.apply, found_tools), plugins, names or NameRules())
-    all_tools = resolve_tools(usable)
-    all_skills = resolve_skills(_apply_to_skills(rules, found_skills, membership))
-    groups = group_entries(plugins, all_tools, all_skills, rules)
-    parts: dict[str, Any] = {
-        "all_skills": _with_generation(all_skills, previous.all_skills, number),
-        "all_tools": _with_generation(all_tools, previous.all_tools, number),
-        "all_groups": _with_generation(groups, previous.all_groups, number),
-        "all_plugins": _with_generation(listed, previous.all_plugins, number),
+    parts = previous.parts
+    next_skills = list(_apply_to_skills(rules, found_skills, membership))
+    if changes is None:
+        parts["all_skills"] = _with_generation(resolve_skills(next_skills), before, number)
+    else:
+        parts["all_skills"] = _with_changes(previous, before, next_skills)
+    if not keeps_plugins:
+        usable = hold_newcomers(map(rules.apply, found_tools), plugins, names or NameRules())
+        parts["all_tools"] = _with_generation(resolve_tools(usable), previous.all_tools, number)
+        parts["all_plugins"] = _with_generation(listed, previous.all_plugins, number)
+    # Most skills are in no group.
+    if not keeps_plugins or membership or any(entry.groups for entry in (*before, *next_skills)):
+        groups = group_entries(plugins, parts["all_tools"], parts["all_skills"], rules)
+        parts["all_groups"] = _with_generation(groups, previous.all_groups, number)
+    parts |= {
         "source_diagnostics": tuple(dict.fromkeys(diagnostics)),
         "first_skills": first_skills,
     }
-    return previous if parts == previous.parts else Catalog(generation=number, **parts)
+    if parts == previous.parts:
+        return previous
+    changed = {entry.name for entry in (*before, *next_skills)} if changes else None
+    return Catalog(
+        generation=number, changed_skills=None if changed is None else frozenset(changed), **parts
+    )
+
+
+def _with_changes(
+    previous: Catalog, before: Sequence[SkillEntry], now: Sequence[SkillEntry]
+) -> tuple[SkillEntry, ...]:
+    """Return all skills after those in `before` became those in `now`.
+
+    Only skills of the same names affect each other.
+    """
+    number, skills = previous.generation + 1, list(previous.all_skills)
+    changed = {entry.identity for entry in before}
+    for name in {entry.name for entry in (*before, *now)}:
+        at = places_of(name, skills)
+        same_name = skills[at]
+        others = [unshadowed(entry) for entry in same_name if entry.identity not in changed]
+        resolved = resolve_skills([*others, *(entry for entry in now if entry.name == name)])
+        skills[at] = _with_generation(resolved, same_name, number)
+    return tuple(skills)
 
 
 def _with_generation(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, ...]:
@@ -73,13 +108,13 @@ def _with_generation(entries: Iterable[E], before: Sequence[E], number: int) -> 
     numbered = [
         entry
         if entry.generation == number and not previous
-        else with_last_generation(entry, previous.get(entry.identity), number)
+        else _with_last_generation(entry, previous.get(entry.identity), number)
         for entry in entries
     ]
     return tuple(sorted(numbered, key=_ORDER))
 
 
-def with_last_generation(entry: E, old: E | None, number: int) -> E:
+def _with_last_generation(entry: E, old: E | None, number: int) -> E:
     """Give an entry the generation in which it last changed: `number`, or that of `old`."""
     if old is entry:
         return entry
@@ -92,7 +127,8 @@ Membership = Mapping[tuple[str, str], tuple[str, ...]]
 """The groups that list a skill, by source and name; for groups of the host the source is `""`."""
 
 
-def _skill_membership(plugins: Iterable[PluginEntry]) -> Membership:
+def skill_membership(plugins: Iterable[PluginEntry]) -> Membership:
+    """Return which groups list which skills."""
     groups: dict[tuple[str, str], list[str]] = {}
     for plugin in plugins:
         for group in plugin.groups:

@@ -84,9 +84,12 @@ def loaded_events(catalog: Catalog) -> tuple[Change, ...]:
     )
 
 
-def _reported(catalog: Catalog) -> Iterable[Sequence[Entry]]:
-    """Yield the entries that events are about: a revoked tool is only known, as if removed."""
-    yield from (catalog.all_plugins, catalog.all_groups, catalog.all_skills)
+def _reported(catalog: Catalog, skills: Iterable[str] | None = None) -> Iterable[Sequence[Entry]]:
+    """Yield the entries that events are about: a revoked tool is only known, as if removed.
+
+    Of the skills, those of some names, or all.
+    """
+    yield from (catalog.all_plugins, catalog.all_groups, catalog.skills_named(skills))
     tools = catalog.all_tools
     has_revoked = any(tool.state is Status.REVOKED for tool in tools)
     yield [tool for tool in tools if tool.state is not Status.REVOKED] if has_revoked else tools
@@ -105,10 +108,12 @@ def _different(
 
 def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     """Return the events from one catalog to another; removals come first."""
+    skills = new.changed_skills if old.generation == new.generation - 1 else None
+    before_all, after_all = [*_reported(old, skills)], [*_reported(new, skills)]
     # An unchanged entry is the same object in both, and mostly at the same place.
     moved = [
         pair
-        for one, other in zip(_reported(old), _reported(new), strict=True)
+        for one, other in zip(before_all, after_all, strict=True)
         if one is not other
         for pair in _different(one, other)
     ]
@@ -120,7 +125,7 @@ def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     if before.keys() != after.keys() or not all(entry.is_served for entry in both.values()):
         # Other entries of these names may count instead.
         names = {_name(both[key]) for key in left.keys() ^ right.keys()}
-        before, after = _by_name(old, names), _by_name(new, names)
+        before, after = _by_name(before_all, names), _by_name(after_all, names)
     removed = [
         _change(Event.REMOVED, entry, new, "it was not served" if not entry.is_served else "")
         for key, entry in before.items()
@@ -142,11 +147,11 @@ def _name(entry: Entry) -> Name:
     return type(entry), entry.source, entry.name
 
 
-def _by_name(catalog: Catalog, names: AbstractSet[Name]) -> dict[Name, Entry]:
+def _by_name(reported: Iterable[Sequence[Entry]], names: AbstractSet[Name]) -> dict[Name, Entry]:
     """Choose one entry for each name: the served one, or else the first."""
     chosen: dict[Name, Entry] = {}
     short = {name for _, _, name in names}
-    for entry in [entry for entry in chain(*_reported(catalog)) if entry.name in short]:
+    for entry in [entry for entry in chain(*reported) if entry.name in short]:
         if (name := _name(entry)) in names:
             first = chosen.setdefault(name, entry)
             if entry.is_served and not first.is_served:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import compress
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import PluginEntry, SkillEntry, Status
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from satchel.sources.search_roots import Precedence
     from satchel.sources.skill_findings import SkillFinding
 
+SkillUnit = tuple["Precedence", str, str]
+"""The identity of a skill in every catalog: scope, source, unit."""
+_UNIT = attrgetter("unit")
+
 
 @dataclass(frozen=True, slots=True)
 class RankedSkill:
@@ -27,6 +33,26 @@ class RankedSkill:
     rank: tuple[object, ...]
     is_settling: bool = False
     """Whether it is broken or much shorter, but perhaps half written: the previous entry stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillChanges:
+    """What a catalog is built of if all but a few skills are those of the previous one."""
+
+    gone: frozenset[SkillUnit]
+    """The skills that are gone."""
+    keeps_plugins: bool
+    """Whether all plugins are the same as well."""
+
+    def before(self, skills: Iterable[RankedSkill], previous: Catalog) -> list[SkillEntry]:
+        """Return the entries of the previous catalog of the skills that changed or are gone."""
+        units = self.gone.union(skill_unit(ranked.finding) for ranked in skills)
+        paths = {path for _, _, path in units}
+        # No loop in Python over all: there may be very many skills.
+        same_path = compress(
+            previous.all_skills, map(paths.__contains__, map(_UNIT, previous.all_skills))
+        )
+        return [it for it in same_path if (it.scope, it.source, it.unit) in units]
 
 
 def build_plugins(
@@ -54,22 +80,26 @@ def build_plugins(
 
 
 def skill_entries(
-    skills: Iterable[RankedSkill], previous: Catalog, number: int
+    skills: Iterable[RankedSkill], previous: Iterable[SkillEntry], number: int
 ) -> Iterable[tuple[RankedSkill, SkillEntry]]:
-    """Yield the entry of each found skill, before it is decided which are disabled."""
-    before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_skills}
+    """Yield the entry of each found skill, before it is decided which are disabled.
+
+    `previous` are the entries that they had before.
+    """
+    before = {(entry.scope, entry.source, entry.unit): entry for entry in previous}
     for ranked in skills:
-        old = before.get(_unit_of(ranked.finding)) if before else None
+        old = before.get(skill_unit(ranked.finding)) if before else None
         is_disabled = old is not None and old.state is Status.DISABLED
-        if ranked.finding.is_lost or (ranked.is_settling and not is_disabled):
-            if ranked.is_settling and old is not None:
+        if ranked.is_settling and not is_disabled:
+            if old is not None:
                 yield ranked, replace(unshadowed(old), rank=ranked.rank)
         else:
             # Disabling forgets the last good version, as a restart does.
             yield ranked, next_skill_entry(ranked, None if is_disabled else old, number)
 
 
-def _unit_of(finding: SkillFinding) -> tuple[Precedence, str, str]:
+def skill_unit(finding: SkillFinding) -> SkillUnit:
+    """Return the identity of a found skill."""
     return finding.place.scope, finding.place.source, finding.path
 
 

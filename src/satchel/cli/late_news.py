@@ -1,18 +1,53 @@
 """Write the problems that appear while a command runs to stderr."""
 
 import asyncio
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line
-from satchel.cli.served_report import hidden_groups, new_problems
-from satchel.mcp.served_selection import ServedSelection
+from satchel.cli.served_report import hidden_groups, is_left_out
+from satchel.diagnostics import Severity
 from satchel.reports.doctor_cases import known_problems
+from satchel.reports.short_texts import count, worst_first
 from satchel.watch_thread import calling_on_catalog
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
+    from satchel.diagnostics import Diagnostic
+    from satchel.mcp.served_selection import ServedSelection
     from satchel.satchel import Satchel
+
+
+class ProblemWriter:
+    """Writes the new problems of each catalog to stderr: errors in full, then alike warnings."""
+
+    def __init__(
+        self,
+        console: Console,
+        is_reported: "Callable[[Diagnostic], bool]",
+        earlier: "Mapping[Diagnostic, str]",
+    ) -> None:
+        self._console, self._is_reported, self._known = console, is_reported, earlier
+
+    def write(self, catalog: "Catalog") -> None:
+        """Write the problems that the catalog before did not have."""
+        known = {(item.code, item.where.path, item.message) for item in self._known}
+        groups: dict[tuple[str, ...], list[Diagnostic]] = {}
+        for item in worst_first(catalog.diagnostics):
+            problem = (item.code, item.where.path, item.message)
+            if problem in known or not self._is_reported(item):
+                continue
+            known.add(problem)
+            is_error = item.severity is Severity.ERROR
+            groups.setdefault(problem if is_error else (item.code,), []).append(item)
+        self._known = known_problems(self._known, catalog)
+        for first, *others in groups.values():
+            self._console.say(diagnostic_line(first))
+            if others:
+                places = {item.where.path for item in others} - {first.where.path}
+                at = f" at {count(len(places), 'other place')}" if places else " of this place"
+                self._console.say(f"  and {count(len(others), 'more warning')} [{first.code}]{at}")
 
 
 class LateNews:
@@ -26,11 +61,11 @@ class LateNews:
         app: "Satchel",
         reported: "Catalog",
         console: Console,
-        selection: ServedSelection | None = None,
+        selection: "ServedSelection | None" = None,
     ) -> None:
         self._app, self._selection, self._console = app, selection, console
         self._catalog = reported
-        self._problems = known_problems({}, reported)
+        self._problems = ProblemWriter(console, is_left_out, known_problems({}, reported))
         self._groups = set(self._hidden_groups())
 
     async def follow(self) -> None:
@@ -47,10 +82,8 @@ class LateNews:
         catalog = self._app.catalog
         if catalog is self._catalog:
             return
-        before, self._catalog = self._problems, catalog
-        self._problems = known_problems(before, catalog)
-        for item in new_problems(before, catalog.diagnostics):
-            self._console.say(diagnostic_line(item))
+        self._catalog = catalog
+        self._problems.write(catalog)
         for name, line in self._hidden_groups().items():
             if name not in self._groups:
                 self._groups.add(name)

@@ -1,6 +1,6 @@
 """What `satchel serve` serves, what it does not, and the option that would serve it."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from satchel.cli.rendering import diagnostic_line
@@ -45,7 +45,7 @@ def served_report(
 ) -> ServedReport:
     """Compare what the operator named, and the declared MCP servers, with what is served."""
     # Each in full: another command may see another world later.
-    errors = map(diagnostic_line, new_problems((), catalog.diagnostics))
+    errors = map(diagnostic_line, filter(is_left_out, catalog.diagnostics))
     return ServedReport(
         served=_served(catalog, selection),
         missing=(
@@ -130,11 +130,6 @@ def _members(group: "GroupEntry") -> str:
     return " and ".join(parts)
 
 
-def new_problems(before: Iterable["Diagnostic"], now: Iterable["Diagnostic"]) -> list["Diagnostic"]:
-    """Return the problems that were not there before, of what is therefore not served."""
-    known = set(before)
-    return [
-        item
-        for item in now
-        if (item.severity is Severity.ERROR or item.code in _LEFT_OUT) and item not in known
-    ]
+def is_left_out(item: "Diagnostic") -> bool:
+    """Return whether something is not served because of a diagnostic."""
+    return item.severity is Severity.ERROR or item.code in _LEFT_OUT

@@ -54,12 +54,12 @@ class CodeReferences:
 
 def read_code_references(top: ManifestBlock) -> CodeReferences:
     """Read the module with the tools, or the list of tools; and the contracts."""
-    given = top.values.get("tools")
-    if not isinstance(given, list):
+    listed_tools = top.values.get("tools")
+    if not isinstance(listed_tools, list):
         fix = "Write a module's name, such as 'tools', or a list of names."
         module = module_of(top, "tools", DEFAULT_TOOLS, fix)
         return CodeReferences(module, (), _unique(_contracts(top, module)))
-    items = [_listed_tool(top, number, item) for number, item in enumerate(given)]
+    items = [_listed_tool(top, number, item) for number, item in enumerate(listed_tools)]
     tools = [tool for tool, _ in items if tool]
     names = [tool.name for tool in tools]
     for name in sorted({name for name in names if names.count(name) > 1}):
@@ -67,7 +67,7 @@ def read_code_references(top: ManifestBlock) -> CodeReferences:
     tool_contracts = [contract for _, contract in items if contract]
     contracts = _unique([*tool_contracts, *_contracts(top, DEFAULT_TOOLS)])
     # An empty list serves no tools, even if there is a tools.py.
-    return CodeReferences(DEFAULT_TOOLS if given else "", tuple(tools), contracts)
+    return CodeReferences(DEFAULT_TOOLS if listed_tools else "", tuple(tools), contracts)
 
 
 def is_dotted(module: str) -> bool:
@@ -112,8 +112,8 @@ def _listed_tool(
             "function", "'function' is empty", "Write 'module:function', or remove it."
         )
     if fault := tool_name_fault(name):
-        what = f"the tool's name {quoted(name)} {fault}" if name else "a tool has no name"
-        block.report_invalid("name", what, "Choose another name." if name else "Add 'name:'.")
+        problem = f"the tool's name {quoted(name)} {fault}" if name else "a tool has no name"
+        block.report_invalid("name", problem, "Choose another name." if name else "Add 'name:'.")
     contract = _contract(block, block.text("contract"), (*at, "contract"), module)
     tool = ToolReference(
         name=name, module=module, function=function, runner=block.text("runner"), at=at

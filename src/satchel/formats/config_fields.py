@@ -168,8 +168,8 @@ def _applies(block: ManifestBlock, key: str, kind: str, kinds: Iterable[str]) ->
 
 
 def _options(block: ManifestBlock, kind: str) -> tuple[str, ...]:
-    given = block.names("options") if _applies(block, "options", kind, {"choice"}) else ()
-    options = tuple(dict.fromkeys(given))
+    names = block.names("options") if _applies(block, "options", kind, {"choice"}) else ()
+    options = tuple(dict.fromkeys(names))
     if kind == "choice" and not options:
         block.report_invalid("options", "a choice has no options", "Write 'options: [one, two]'.")
     return options
@@ -191,8 +191,10 @@ def _bound(block: ManifestBlock, key: str, kind: str) -> float | None:
         return int(text)
     if kind == "float" and _FLOAT.fullmatch(text):
         return float(text)
-    what = {"float": "a number", "integer": "a whole number"}.get(kind, "a number of characters")
-    block.report_invalid(key, f"'{key}' is not {what}", f"Write '{key}: 1', for example.")
+    expected = {"float": "a number", "integer": "a whole number"}.get(
+        kind, "a number of characters"
+    )
+    block.report_invalid(key, f"'{key}' is not {expected}", f"Write '{key}: 1', for example.")
     return None
 
 

@@ -67,8 +67,8 @@ def read_marketplace(data: bytes, path: str, limits: Limits) -> ReadResult[Marke
         return ReadResult(None, collector.diagnostics)
     entries = top.values.get("plugins")
     if not isinstance(entries, list):
-        found = json_type_name(entries) if "plugins" in top.values else "missing"
-        message = f"'plugins' is {found}; it must be a list"
+        actual = json_type_name(entries) if "plugins" in top.values else "missing"
+        message = f"'plugins' is {actual}; it must be a list"
         top.report(_CODE, "plugins", message, "Write a list of plugins.")
         return ReadResult(None, collector.diagnostics)
     metadata = top.values.get("metadata")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from satchel.lazy_dataclass import dataclass
 
@@ -63,6 +63,8 @@ class McpServerManifest:
     """Seconds that a call may take."""
     startup_timeout: float | None = None
     """Seconds that it may take to start or to be reached."""
+    protocol: Literal["auto", "legacy"] = "auto"
+    """`legacy` if it is spoken to in the protocol up to 2025-11-25."""
     lines: Mapping[str, int | None] = field(default_factory=no_pairs, compare=False, repr=False)
     """The lines of its keys, if known."""
 

@@ -81,15 +81,15 @@ def _servers_of(
     schema, servers = top.get("$schema"), top.get("mcpServers")
     expected = next(url for url, version in MCP_SCHEMAS.items() if version == spec)
     if not isinstance(schema, str) or schema not in MCP_SCHEMAS:
-        given = quoted(schema) if isinstance(schema, str) else json_type_name(schema)
-        message = f"'$schema' is {given}" if "$schema" in top else "no '$schema' is given"
+        actual = quoted(schema) if isinstance(schema, str) else json_type_name(schema)
+        message = f"'$schema' is {actual}" if "$schema" in top else "no '$schema' is given"
         report("$schema", f"{message}, so its version is not known", f'Write "{expected}".')
     elif MCP_SCHEMAS[schema] != spec:
         message = f"it is written for version {MCP_SCHEMAS[schema]}, plugin.json for {spec}"
         report("$schema", message, f'Write "{expected}".')
     if not isinstance(servers, dict):
-        given = f"is {json_type_name(servers)}" if "mcpServers" in top else "is missing"
-        report("mcpServers", f"'mcpServers' {given}, not an object", "Write an object.")
+        actual = f"is {json_type_name(servers)}" if "mcpServers" in top else "is missing"
+        report("mcpServers", f"'mcpServers' {actual}, not an object", "Write an object.")
     for key in top:
         if key not in _TOP:
             report(key, f"{quoted(key)} is not a field of mcp.json", "Remove it.")

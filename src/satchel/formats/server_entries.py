@@ -78,9 +78,9 @@ class _Entry:
     @property
     def unused(self) -> list[str]:
         """Return the fields that were not taken, sorted; one without a value says nothing."""
-        given = {name for name, value in self.values.items() if value is not None}
+        field_names = {name for name, value in self.values.items() if value is not None}
         inner = (f"{name}.{key}" for name, entry in self._nested.items() for key in entry.unused)
-        return sorted([*(given - self._taken), *inner])
+        return sorted([*(field_names - self._taken), *inner])
 
 
 def read_claude_servers(
@@ -176,6 +176,9 @@ def _server(name: str, entry: _Entry, unit: int) -> McpServerManifest:
         fields |= {**_oauth(entry), "or_sse": kind in {None, "remote"}}
     else:
         raise _InvalidServerError("neither a command nor a URL of a known type")
+    # A word of our own: no client has one.
+    if entry.values.get("protocol") in {"auto", "legacy"}:
+        fields["protocol"] = entry.take(str, "protocol")
     server = McpServerManifest(
         name=name, of_claude=True, **fields, **_tool_choice(entry), **_time_limits(entry, unit)
     )
@@ -190,18 +193,18 @@ def _command(entry: _Entry) -> list[str]:
 
 
 def _args(entry: _Entry) -> Iterable[str]:
-    given = entry.take(object, "args")
-    if not isinstance(given, list | None):
-        raise _InvalidServerError(f"{json_type_name(given)} for 'args', not a list")
-    return (_as_text("args", item) for item in given or ())
+    arguments = entry.take(object, "args")
+    if not isinstance(arguments, list | None):
+        raise _InvalidServerError(f"{json_type_name(arguments)} for 'args', not a list")
+    return (_as_text("args", item) for item in arguments or ())
 
 
 def _env(entry: _Entry) -> Mapping[str, str]:
     """Return the variables of a program, with those that Codex passes on by their names."""
     passed = entry.take(list, "env_vars") or []
     names = [item.get("name") if isinstance(item, dict) else item for item in passed]
-    given = _pairs(entry, "env", "environment")
-    return MappingProxyType({name: f"${{{name}}}" for name in texts_in(names)} | {**given})
+    variables = _pairs(entry, "env", "environment")
+    return MappingProxyType({name: f"${{{name}}}" for name in texts_in(names)} | {**variables})
 
 
 def _headers(entry: _Entry) -> Mapping[str, str]:
@@ -237,13 +240,13 @@ def _has_secret(entry: _Entry) -> bool:
 
 def _tool_choice(entry: _Entry) -> dict[str, Any]:
     """Return which tools to use; what is after a `(` is for Gemini CLI only."""
-    wanted = entry.take(list | str, "includeTools", "enabledTools", "enabled_tools", "tools")
-    unwanted = entry.take(list | str, "excludeTools", "disabledTools", "disabled_tools")
+    enabled = entry.take(list | str, "includeTools", "enabledTools", "enabled_tools", "tools")
+    disabled = entry.take(list | str, "excludeTools", "disabledTools", "disabled_tools")
     enable, disable = (
         tuple(name.partition("(")[0] for name in texts_in(listed(names)))
-        for names in (wanted, unwanted)
+        for names in (enabled, disabled)
     )
-    return {"enable": None if wanted is None else enable, "disable": disable}
+    return {"enable": None if enabled is None else enable, "disable": disable}
 
 
 def _time_limits(entry: _Entry, unit: int) -> dict[str, Any]:
@@ -274,9 +277,9 @@ def _filled(value: JsonValue, folders: Mapping[str, str]) -> Any:
     """Return a value with the placeholders of editors in our form, `${NAME}`, or filled in."""
     match value:
         case str():
-            text = _ENVIRONMENT.sub(lambda found: f"${{{found[1] or found[2]}}}", value)
+            text = _ENVIRONMENT.sub(lambda match: f"${{{match[1] or match[2]}}}", value)
             values = {**_SEPARATORS, **folders}
-            return _FOREIGN.sub(lambda found: values.get(found[1], found[0]), text)
+            return _FOREIGN.sub(lambda match: values.get(match[1], match[0]), text)
         case list():
             return [_filled(item, folders) for item in value]
         case dict():
@@ -287,8 +290,10 @@ def _filled(value: JsonValue, folders: Mapping[str, str]) -> Any:
 def _require_known_placeholders(server: McpServerManifest) -> None:
     texts = (server.command, *server.args, *server.env.values(), server.cwd, server.env_file)
     for text in (*texts, server.url, *server.headers.values()):
-        if found := _FOREIGN.search(text):
-            message = f"the placeholder {quoted(found[0])}, which only its own client can fill in"
+        if placeholder := _FOREIGN.search(text):
+            message = (
+                f"the placeholder {quoted(placeholder[0])}, which only its own client can fill in"
+            )
             raise _InvalidServerError(message, _FOREIGN_FIX)
 
 
@@ -314,8 +319,8 @@ def _pairs(entry: _Entry, *names: str) -> Mapping[str, str]:
     value = entry.take(object, name) or {}
     if not isinstance(value, dict):
         raise _InvalidServerError(f"{json_type_name(value)} for {quoted(name)}, not an object")
-    given = {key: item for key, item in value.items() if item is not None}
-    return {key: _as_text(name, item) for key, item in given.items()}
+    items = {key: item for key, item in value.items() if item is not None}
+    return {key: _as_text(name, item) for key, item in items.items()}
 
 
 def _as_text(key: str, value: JsonValue) -> str:

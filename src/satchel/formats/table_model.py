@@ -65,17 +65,17 @@ def validated(
     except ValidationError as error:
         fields = {str(item.alias): item.metadata for item in model.model_fields.values()}
         # Very many unknown keys are no typing errors, and comparing all of them is slow.
-        known = fields if error.error_count() <= len(fields) else ()
-        found: dict[str, str] = {}
+        names = fields if error.error_count() <= len(fields) else ()
+        faults: dict[str, str] = {}
         for item in error.errors(include_url=False):
             key = str(item["loc"][0])
-            found[key] = found.get(key) or _fault(fields, key, item, known)
-        return None, found
+            faults[key] = faults.get(key) or _fault(fields, key, item, names)
+        return None, faults
 
 
-def _fault(fields: Mapping[str, Iterable[Any]], key: str, error: Any, known: Iterable[str]) -> str:
+def _fault(fields: Mapping[str, Iterable[Any]], key: str, error: Any, names: Iterable[str]) -> str:
     if key not in fields:
-        near = near_misses(key, known)
+        near = near_misses(key, names)
         return f"key {quoted(key)} is unknown" + (f"; did you mean {near[0]!r}?" if near else "")
     if error["type"] == "missing":
         return f"{key} is missing"

@@ -278,16 +278,16 @@ def _report_undeclared(manifest: PluginManifest, top: ManifestBlock) -> None:
 
 
 def _dependencies(top: ManifestBlock, isolation: str) -> tuple[str, ...]:
-    key, given = "dependencies", top.values.get("dependencies")
-    if given is None:
+    key, entries = "dependencies", top.values.get("dependencies")
+    if entries is None:
         return ()
-    if not isinstance(given, list):
+    if not isinstance(entries, list):
         top.report_invalid(
-            key, f"'{key}' is {yaml_type_name(given)}, not a list", "Write '[one, two]'."
+            key, f"'{key}' is {yaml_type_name(entries)}, not a list", "Write '[one, two]'."
         )
         return ()
-    items = [item.strip() if isinstance(item, str) else "" for item in given]
-    for number, (item, text) in enumerate(zip(given, items, strict=True)):
+    items = [item.strip() if isinstance(item, str) else "" for item in entries]
+    for number, (item, text) in enumerate(zip(entries, items, strict=True)):
         if not REQUIREMENT.fullmatch(text):
             shown = quoted(text) if isinstance(item, str) else yaml_type_name(item)
             message = f"{shown} is not a requirement"

@@ -140,17 +140,17 @@ class YamlBuilder:
         level.value.append(value)
         return path
 
-    def _refuse(self, event: Any, what: str, fix: str) -> None:
+    def _refuse(self, event: Any, feature: str, fix: str) -> None:
         mark = event.start_mark
-        message = f"{what} is not accepted"
+        message = f"{feature} is not accepted"
         self._collector.add("yaml-unsafe", message, fix, self._line(mark), mark.column + 1)
 
-    def _too_large(self, event: Any, what: str, limit: str) -> None:
-        self._report_too_large(what, limit, self._line(event.start_mark))
+    def _too_large(self, event: Any, excess: str, limit: str) -> None:
+        self._report_too_large(excess, limit, self._line(event.start_mark))
         raise YamlAbortError
 
-    def _report_too_large(self, what: str, limit: str, line: int) -> None:
-        message = f"it has {what} (limit {limit})"
+    def _report_too_large(self, excess: str, limit: str, line: int) -> None:
+        message = f"it has {excess} (limit {limit})"
         self._collector.add("yaml-too-large", message, "Simplify it.", line)
 
     def _line(self, mark: Any) -> int:

@@ -61,7 +61,7 @@ def _without_indentation(
     lines: list[str], repairs: DiagnosticCollector, first_line: int
 ) -> list[str]:
     """Move indented fields of a skill to the margin where they would belong to a field's text."""
-    found, above = list(lines), ""
+    repaired, above = list(lines), ""
     for at, line in enumerate(lines):
         if line[:1].strip():
             entry = _ENTRY.fullmatch(line)
@@ -70,12 +70,12 @@ def _without_indentation(
             )
             above = entry[1] if entry and is_plain else ""
         field = _INDENTED.fullmatch(line)
-        if above and field and not any(it.startswith(f"{field[2]}:") for it in found):
-            found[at] = field[1]
+        if above and field and not any(it.startswith(f"{field[2]}:") for it in repaired):
+            repaired[at] = field[1]
             message = f"'{field[2]}' is indented, so it would belong to '{above}' above"
             fix = f"Remove the spaces before '{field[2]}:'."
             repairs.add("yaml-repaired", message, fix, first_line + at)
-    return found
+    return repaired
 
 
 def _entries(lines: list[str]) -> Iterator[list[str]]:

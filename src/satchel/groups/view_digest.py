@@ -1,7 +1,9 @@
 """A digest of what the model last saw, used to compute changes."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Set as AbstractSet
+from dataclasses import field, replace
 from itertools import compress
 from operator import attrgetter, not_
 
@@ -43,10 +45,8 @@ class CatalogDigest:
     """The digests of all entries of a catalog. It holds no reference to the catalog."""
 
     generation: int
-    by_key: Mapping[Key, tuple[EntryDigest, ...]]
-    """Several entries may have one name; those that are served come first."""
-    names: tuple[tuple[str, ...], ...] = ()
-    """The names of the entries of each kind that a view may show."""
+    by_kind: Mapping[str, Mapping[str, tuple[EntryDigest, ...]]] = field(default_factory=dict)
+    """By kind and name. Several entries may have one name; those that are served come first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,9 @@ class ViewDigest:
         shown = {
             ("tool", name): EntryDigest(source=_OWN_SOURCE, version=()) for name in self.own_tools
         }
-        for key, digests in self.catalog.by_key.items():
+        by_kind = self.catalog.by_kind.items()
+        by_key = (((kind, name), same) for kind, names in by_kind for name, same in names.items())
+        for key, digests in by_key:
             if key[0] == "group":
                 shown[key] = replace(digests[0], is_active=key[1] in self.active)
                 continue
@@ -83,33 +85,42 @@ class ViewDigest:
 
 def digest_catalog(catalog: Catalog, before: CatalogDigest | None = None) -> CatalogDigest:
     """Return the digest of a catalog; it shares unchanged entries with the digest `before`."""
-    edited = catalog.edited_skills
-    if edited is not None and before and before.generation == catalog.generation - 1:
-        new = {("skill", name): (_digest_entry(catalog.skills[name]),) for name in edited}
-        return CatalogDigest(catalog.generation, {**before.by_key, **new}, before.names)
-    old, shown = before or CatalogDigest(-1, {}), _shown(catalog)
-    names = tuple(tuple(map(_NAME, entries)) for entries in shown.values())
-    is_same = names == old.names
-    digests = dict(old.by_key) if is_same else {}
-    for (kind, entries), names_of_kind in zip(shown.items(), names, strict=True):
-        by_name: dict[str, list[Entry]] = {}
-        for entry in _changed(entries, names_of_kind, old.generation) if is_same else entries:
-            by_name.setdefault(entry.name, []).append(entry)
-        for name, same in by_name.items():
-            digests[kind, name] = _digests((kind, name), same, old)
-    return CatalogDigest(catalog.generation, digests, names)
+    old = before or CatalogDigest(-1)
+    changed_skills = catalog.changed_skills if old.generation == catalog.generation - 1 else None
+    by_kind: dict[str, Mapping[str, tuple[EntryDigest, ...]]] = {}
+    for kind, entries in _shown(catalog, changed_skills).items():
+        digests = dict(old.by_kind.get(kind, {}))
+        changed: AbstractSet[str]
+        if kind == "skill" and changed_skills is not None:
+            changed = changed_skills
+        else:
+            changed = _changed(entries, digests, old.generation)
+        by_name = {name: list[Entry]() for name in changed}
+        for entry in compress(entries, map(by_name.__contains__, map(_NAME, entries))):
+            by_name[entry.name].append(entry)
+        for name, same_name in by_name.items():
+            if same_name:
+                digests[name] = _digests(same_name, digests.get(name, ()), old.generation)
+            else:
+                digests.pop(name, None)
+        by_kind[kind] = digests
+    return CatalogDigest(catalog.generation, by_kind)
 
 
-def _changed(entries: Sequence[Entry], names: Sequence[str], generation: int) -> Iterable[Entry]:
-    """Return the entries of the names that have an entry changed after a generation."""
-    # No loops in Python: there may be very many skills.
-    changed = set(compress(names, map(generation.__lt__, map(_GENERATION, entries))))
-    return compress(entries, map(changed.__contains__, names)) if changed else ()
+def _changed(
+    entries: Sequence[Entry], before: Mapping[str, tuple[EntryDigest, ...]], generation: int
+) -> AbstractSet[str]:
+    """Return the names of which entries changed after a generation, or are gone."""
+    # Few loops in Python: there may be very many skills.
+    changed = set(compress(map(_NAME, entries), map(generation.__lt__, map(_GENERATION, entries))))
+    counts = Counter(map(_NAME, entries))
+    return changed.union(name for name, digests in before.items() if counts[name] < len(digests))
 
 
-def _digests(key: Key, entries: list[Entry], before: CatalogDigest) -> tuple[EntryDigest, ...]:
-    old = before.by_key.get(key, ())
-    is_old = all(entry.generation <= before.generation for entry in entries)
+def _digests(
+    entries: list[Entry], old: tuple[EntryDigest, ...], generation: int
+) -> tuple[EntryDigest, ...]:
+    is_old = all(entry.generation <= generation for entry in entries)
     return old if is_old and len(old) == len(entries) else tuple(map(_digest_entry, entries))
 
 
@@ -167,12 +178,15 @@ def _change(key: Key, old: EntryDigest | None, new: EntryDigest | None, generati
     )
 
 
-def _shown(catalog: Catalog) -> dict[str, list[Entry]]:
-    """Return the entries of each kind that a view may show, the served ones first."""
+def _shown(catalog: Catalog, skills: Iterable[str] | None) -> dict[str, list[Entry]]:
+    """Return the entries of each kind that a view may show, the served ones first.
+
+    Of the skills, those of some names, or all.
+    """
     groups = catalog.groups.values()
     return {
         "tool": _served_first(entry for entry in catalog.all_tools if entry.tool),
-        "skill": _served_first(catalog.all_skills),
+        "skill": _served_first(catalog.skills_named(skills)),
         "group": [entry for entry in groups if entry.name != BASIC_GROUP],
     }
 

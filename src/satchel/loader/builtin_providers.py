@@ -149,7 +149,7 @@ def _without_folder(
         place=place,
         findings=by_path,
         diagnostics_by_key={"": diagnostics} if diagnostics else {},
-        broken=frozenset(path for path, found in by_path.items() if found.manifest is None),
+        suspect=frozenset(path for path, found in by_path.items() if found.manifest is None),
     )
 
 
@@ -174,7 +174,8 @@ class _PluginFolder(PassProvider):
         from satchel.sources.plugin_scan import missing_manifest, scan_plugins
 
         last = inputs.last_answer(self)
-        scan = scan_plugins(self.place, inputs.limits, last.kept, inputs.options.dirty)
+        dirty = inputs.options.dirty
+        scan = scan_plugins(self.place, inputs.limits, last.kept, dirty, inputs.settle)
         known = {id(item.finding): item for item in last.candidates}
         candidates, diagnostics = list[Candidate](), [*problems_of(scan)]
         for found in scan.findings.values():
@@ -248,8 +249,8 @@ def _scan_skills(inputs: PassInputs, root: SearchRoot, dirty: frozenset[str] | N
 
     last = inputs.cache.skills.get(root)
     if dirty is None and inputs.config.settings.cache:
-        return scan_through_cache(root, inputs.limits, last)
-    return scan_skills(root, inputs.limits, last, dirty)
+        return scan_through_cache(root, inputs.limits, last, inputs.settle)
+    return scan_skills(root, inputs.limits, last, dirty, inputs.settle)
 
 
 def _roots(
@@ -353,10 +354,15 @@ def _names_of(found: DistributionFinding) -> tuple[str, ...]:
 
 
 def _not_enabled(found: DistributionFinding, enabled_by: str) -> Diagnostic:
+    package = f"{found.distribution} {found.version}"
+    if found.value:
+        message = f"plugin {found.name!r} of {package} is available, not enabled"
+    else:
+        message = f"{package} ships skills, which are available, not enabled"
     return make_diagnostic(
         "plugin-not-enabled",
         Where(found.path),
-        f"plugin {found.name!r} of {found.distribution} {found.version} is available, not enabled",
+        message,
         f"satchel enable {enabled_by}",
     )
 

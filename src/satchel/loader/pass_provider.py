@@ -76,7 +76,12 @@ def targets_of(scan: PluginScan | SkillScan) -> WatchTargets:
     if not scan.place.is_folder:
         return WatchTargets()
     unreadable = (item.where.path for item in scan.diagnostics if item.code == "source-unreadable")
-    return WatchTargets(roots=(scan.place.path,), links=scan.links, unreadable=tuple(unreadable))
+    return WatchTargets(
+        roots=(scan.place.path,),
+        links=scan.links,
+        settling=frozenset(scan.findings[key].path for key in scan.missing),
+        unreadable=tuple(unreadable),
+    )
 
 
 def problems_of(scan: PluginScan | SkillScan) -> Iterable[Diagnostic]:

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from itertools import compress
-from operator import is_, is_not
-from typing import TYPE_CHECKING
+from operator import attrgetter, is_, is_not
+from typing import TYPE_CHECKING, NamedTuple
 
-from satchel.catalog.catalog_builder import build
+from satchel.catalog.catalog_builder import build, skill_membership
 from satchel.catalog.catalog_entries import PluginContribution, Status
 from satchel.catalog.disable_rules import nothing_disabled
-from satchel.catalog.skill_edits import edit_skills
-from satchel.catalog.unit_entries import RankedSkill, build_plugins
+from satchel.catalog.unit_entries import RankedSkill, SkillChanges, build_plugins, skill_unit
 from satchel.garbage_collection import paused_collector
 from satchel.lazy_dataclass import fast_constructor
 from satchel.loader.builtin_providers import pass_providers
@@ -38,6 +37,9 @@ if TYPE_CHECKING:
 
 _CONTRIBUTION_FIELDS = tuple(item.name for item in fields(PluginContribution))
 """All fields, also those that `==` leaves out."""
+_NAME = attrgetter("name")
+_MOST_EDITS = 200
+"""With more changed skills, a whole catalog is built: each name is looked for."""
 
 
 def reconcile(
@@ -80,21 +82,14 @@ def _with_catalog(
     invalid_servers: tuple[Diagnostic, ...],
 ) -> tuple[ScanCache, Catalog]:
     """Add the skills of all providers, and build the catalog."""
-    config, previous = inputs.config, inputs.previous
     for provider in providers:
         now = _with_skills(inputs, now, provider)
-    edited = _edited_skills(inputs, now)
-    ranked = tuple(_ranked(inputs, now.skills)) if edited is None else edited
-    now = replace(now, settling=frozenset(_settling_paths(ranked, now)))
+    edit = _edit(inputs, now)
+    if edit is None:
+        edit = _Edit(ranked=tuple(_ranked(inputs, now.skills)))
+    now = replace(now, settling=frozenset(_settling_paths(edit.ranked, now)))
     diagnostics = (*_source_diagnostics(inputs, now), *invalid_servers, *inputs.options.diagnostics)
-    if edited is not None:
-        # Tools, groups and plugins are those of the previous catalog.
-        problems = contract_diagnostics(config, previous, now.bound.plugins.values())
-        catalog = edit_skills(edited, previous, (*diagnostics, *problems))
-        if catalog is not None:
-            return now, catalog
-        ranked = tuple(_ranked(inputs, now.skills))
-    return now, _whole_catalog(inputs, now, ranked, diagnostics)
+    return now, _catalog(inputs, now, edit, diagnostics)
 
 
 def _inputs(
@@ -153,43 +148,64 @@ def _with_skills(inputs: PassInputs, now: ScanCache, provider: PassProvider) -> 
 # ---- skills ----------------------------------------------------------------------------------
 
 
-def _edited_skills(inputs: PassInputs, now: ScanCache) -> tuple[RankedSkill, ...] | None:
-    """Return the skills that changed or are broken; `None` if something else changed as well."""
-    cache = inputs.cache
+class _Edit(NamedTuple):
+    """The skills that the next catalog is built of."""
+
+    ranked: tuple[RankedSkill, ...]
+    changes: SkillChanges | None = None
+    """What else changed; `None` if `ranked` are all skills."""
+
+
+def _edit(inputs: PassInputs, now: ScanCache) -> _Edit | None:
+    """Return the skills that changed since the last pass; `None` if a whole catalog is needed."""
+    cache, selection = inputs.cache, inputs.selection
     is_same = (
         inputs.config.lock is None
-        and cache.selection == inputs.selection
+        and cache.selection == selection
         and list(now.skills) == list(cache.skills)
-        and all(_has_same_keys(cache.skills[root], scan) for root, scan in now.skills.items())
-        and _are_same(now.plugins, cache.plugins)
+        and skill_membership(now.plugins) == skill_membership(cache.plugins)
     )
     if not is_same:
         return None
-    edited = tuple(
-        _ranked_skill(inputs, order, found)
+    changed = [
+        _ranked_skill(inputs, order, finding)
         for order, (root, scan) in enumerate(now.skills.items())
-        for found in _changed_or_broken(cache.skills[root], scan)
-    )
-    return None if any(item.is_settling or item.finding.is_lost for item in edited) else edited
+        for finding in _changed_or_suspect(cache.skills[root], scan)
+    ]
+    gone = [it for root, scan in now.skills.items() for it in _gone(cache.skills[root], scan)]
+    keeps_plugins = _are_same(now.plugins, cache.plugins)
+    findings = [*gone, *(ranked.finding for ranked in changed)]
+    if len(findings) > _MOST_EDITS or not _are_apart(inputs.previous, findings):
+        return None
+    has_groups = skill_membership(now.plugins) or any(it.place.groups for it in findings)
+    if selection.chooses and (has_groups or not keeps_plugins):
+        return None  # A group may be disabled, or no longer.
+    changes = SkillChanges(frozenset(map(skill_unit, gone)), keeps_plugins)
+    return _Edit(tuple(changed), changes)
 
 
-def _has_same_keys(before: SkillScan, now: SkillScan) -> bool:
-    old, new = before.findings, now.findings
-    if now is before or now.edited is None:
-        return now is before or old.keys() == new.keys()
-    return all((key in old) is (key in new) for key in now.edited)
+def _are_apart(previous: Catalog, findings: Iterable[SkillFinding]) -> bool:
+    """Return whether skills affect only others of their own names: none looks like another."""
+    names = [*map(_NAME, previous.all_skills), *map(_NAME, findings)]
+    return "".join(names).isascii()
 
 
-def _changed_or_broken(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:
+def _changed_or_suspect(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:
+    """Yield what differs, and what may be half written, as that depends on the time."""
     if now is before:
         changed: Iterable[str] = ()
     elif now.edited is not None:
         changed = sorted(now.edited & now.findings.keys())
     else:
         # No loop in Python: there may be very many skills.
-        old = map(before.findings.__getitem__, now.findings)
+        old = map(before.findings.get, now.findings)
         changed = compress(now.findings, map(is_not, now.findings.values(), old))
-    return (now.findings[key] for key in dict.fromkeys((*changed, *now.broken)))
+    return (now.findings[key] for key in dict.fromkeys((*changed, *now.suspect)))
+
+
+def _gone(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:
+    keys = before.findings.keys() - now.findings.keys() if now is not before else ()
+    return (before.findings[key] for key in keys)
 
 
 def _are_same(plugins: Sequence[PluginEntry], before: Sequence[PluginEntry]) -> bool:
@@ -216,8 +232,7 @@ def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterab
 def _ranked_skill(inputs: PassInputs, order: int, found: SkillFinding) -> RankedSkill:
     if inputs.config.lock is not None:
         found = inputs.config.lock.skill(found)
-    is_suspect = found.manifest is None or found.folder.has_shrunk
-    is_settling = is_suspect and inputs.may_be_half_written(found.folder)
+    is_settling = found.is_suspect and inputs.may_be_half_written(found.folder)
     return fast_constructor(RankedSkill)(found, (order, found.is_hidden, found.key), is_settling)
 
 
@@ -230,21 +245,19 @@ def _settling_paths(ranked: Iterable[RankedSkill], now: ScanCache) -> Iterable[s
 # ---- the catalog -----------------------------------------------------------------------------
 
 
-def _whole_catalog(
-    inputs: PassInputs,
-    now: ScanCache,
-    ranked: Sequence[RankedSkill],
-    diagnostics: tuple[Diagnostic, ...],
+def _catalog(
+    inputs: PassInputs, now: ScanCache, edit: _Edit, diagnostics: tuple[Diagnostic, ...]
 ) -> Catalog:
     selection = inputs.selection
     make = partial(
         build,
-        ranked,
+        edit.ranked,
         now.plugins,
         inputs.previous,
         disable_reason=selection.disabled if selection.chooses else nothing_disabled,
         first_skills=selection.first_skills,
         names=name_rules(inputs.config, selection),
+        changes=edit.changes,
     )
     catalog = make(diagnostics)
     # Contracts are checked against the finished catalog, which must list their problems, too.

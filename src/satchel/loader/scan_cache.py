@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog import Catalog
 from satchel.lazy_dataclass import dataclass
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from satchel.mcp_servers.server_options import ServerConfig
     from satchel.plugins.bound_plugin import BoundPlugin
     from satchel.sources.configuration import Configuration
+    from satchel.sources.folder_reader import FolderContent
     from satchel.sources.guarded_work import GuardedWork
     from satchel.sources.search_roots import SearchRoot
     from satchel.sources.skill_findings import SkillScan
@@ -137,7 +138,11 @@ class PassInputs:
         """Return the last good version of a plugin from the last pass."""
         return self.cache.bound.last_good.get(unit_of(contribution))
 
-    def may_be_half_written(self, folder: Any) -> bool:
+    @property
+    def settle(self) -> float:
+        """For how many seconds a unit that broke or is gone keeps its last state."""
+        return self.config.settings.pace.settle if self.options.debounce else 0.0
+
+    def may_be_half_written(self, folder: FolderContent) -> bool:
         """Return whether a folder changed so recently that its files may be incomplete."""
-        pace = self.config.settings.pace
-        return self.options.debounce and bool(folder.is_younger_than(pace.settle))
+        return folder.is_younger_than(self.settle)

@@ -270,7 +270,9 @@ class TrustGate:
             rule = ScriptRule.COMPARE if allowed else ScriptRule.NEVER
             if found.place.scripts is not rule:
                 changed[key] = replace(found, place=replace(found.place, scripts=rule))
-        return replace(scan, findings={**scan.findings, **changed}) if changed else scan
+        if not changed:
+            return scan
+        return replace(scan, findings={**scan.findings, **changed}, edited=None)
 
     def ruled(self, root: SearchRoot, plugin: PluginEntry) -> SearchRoot:
         """Return a search root of a plugin; links of a project's plugin stay in the project."""

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -28,10 +28,11 @@ from satchel.mcp.stdio_server import claim_stdin, claim_stdout, serve_stdio
 from satchel.mcp.worker_bootstrap import LoadedWorker, load_plugin
 from satchel.mcp_servers.tool_lister import ABOUT
 from satchel.runtime.call_task import CallTask, prepare_call
-from satchel.runtime.error_results import ErrorText, exception_text
-from satchel.runtime.middleware_chain import Middleware, middleware_for
+from satchel.runtime.error_results import ErrorText, readable_exception
+from satchel.runtime.middleware_chain import Handler, Middleware, middleware_for
+from satchel.runtime.stream_opening import opened
 from satchel.settings import KIB, MIB, Limits
-from satchel.tools import Tool, ToolCall, ToolContext, ToolResult, failure
+from satchel.tools import Item, Tool, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.callables import in_thread
 from satchel.workers.codec import (
     COMPLETE,
@@ -51,6 +52,9 @@ _FULL = 0.9
 
 _FRAME = KIB
 """Bytes of a message besides the result."""
+
+_LONGEST_MESSAGE = 4_000
+"""Characters of an exception's text that reach the host's middleware."""
 
 _EXIT_DELAY = 0.2
 """Seconds between the last result and the exit of a process that lacks memory."""
@@ -132,13 +136,18 @@ class WorkerService:
             groups=groups,
             context=context,
         )
-        errors = self._errors_of(tool)
-        run = prepare_call(call, tool, self._limits, middleware=middleware, errors=errors)
-        return await self._run(ctx, run, context, before)
+        recorder = _ExceptionRecorder(tool)
+        run = prepare_call(
+            call,
+            tool,
+            self._limits,
+            middleware=(recorder, *middleware),
+            errors=self._text_of_errors,
+        )
+        item = await self._result_of(ctx, run)
+        return self._encoded(item, changes_of(before, context.state), recorder.raised)
 
-    async def _run(
-        self, ctx: Context, run: CallTask, context: ToolContext, before: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    async def _result_of(self, ctx: Context, run: CallTask) -> ToolResult:
         done = 0
         try:
             while not isinstance(item := await run.next(), ToolResult):
@@ -150,8 +159,12 @@ class WorkerService:
         failed = item.error_code == "tool_failed"  # and did not refuse by itself
         if failed and (taken := _used_memory()) > self._limits.worker_memory * _FULL:
             self._leave(taken)
-        changes = changes_of(before, context.state)
-        encoded = _answer(item, changes)
+        return item
+
+    def _encoded(
+        self, item: ToolResult, changes: Mapping[str, Any], raised: tuple[str, str] | None
+    ) -> dict[str, Any]:
+        encoded = _answer(item, changes, raised if item.is_error else None)
         if self._is_too_long(encoded):
             limit = f"the limit mcp_message, {self._limits.mcp_message // KIB} KiB"
             text = f"the tool ran, but its result is larger than {limit}; ask for less"
@@ -161,9 +174,10 @@ class WorkerService:
                 encoded = _answer(failure("invalid_result", text), {})
         return encoded
 
-    def _errors_of(self, tool: Tool) -> ErrorText:
+    @property
+    def _text_of_errors(self) -> ErrorText:
         if self._errors == HOST_DECIDES:
-            return lambda _name, problem: exception_text(tool, problem)
+            return lambda _name, _problem: "tool failed"  # the host replaces it
         return "message" if self._errors == "message" else "summary"
 
     def _is_too_long(self, encoded: Any) -> bool:
@@ -195,10 +209,41 @@ class WorkerService:
             asyncio.get_running_loop().call_later(_EXIT_DELAY, self._serving.cancel)
 
 
-def _answer(result: ToolResult, changes: Mapping[str, Any]) -> dict[str, Any]:
+class _ExceptionRecorder:
+    """The outermost middleware: it keeps what the host's middleware reads of an exception."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.raised: tuple[str, str] | None = None
+        """The name of its type, and its text."""
+        self._tool = tool
+
+    async def __call__(self, call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+        try:
+            async with opened(inner, call) as items:
+                async for item in items:
+                    if isinstance(item, ToolResult) and item.exception is not None:
+                        self._record(item.exception)
+                    yield item
+        except Exception as problem:
+            self._record(problem)
+            raise
+
+    def _record(self, problem: BaseException) -> None:
+        try:
+            type_name, message = readable_exception(self._tool, problem)
+        except BaseException:
+            # Any: an exception may raise when its text is read.
+            type_name, message = type(problem).__name__, "its text cannot be read"
+        message = message[:_LONGEST_MESSAGE].encode(errors="replace").decode()
+        self.raised = type_name, message
+
+
+def _answer(
+    result: ToolResult, changes: Mapping[str, Any], raised: tuple[str, str] | None = None
+) -> dict[str, Any]:
     return {
         **encode_result(result, is_stateless=True),
-        "_meta": {RESULT: encode_result_extras(result, changes)},
+        "_meta": {RESULT: encode_result_extras(result, changes, raised)},
     }
 
 

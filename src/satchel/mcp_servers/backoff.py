@@ -2,20 +2,19 @@
 
 from random import uniform
 
-_FIRST, _MAX = 0.1, 30.0
-
 
 class Backoff:
-    """The pauses between attempts: each doubles, up to 30 seconds."""
+    """The pauses between attempts, in seconds: each doubles, up to the longest."""
 
-    def __init__(self) -> None:
-        self._next = _FIRST
+    def __init__(self, first: float = 0.1, longest: float = 30.0) -> None:
+        self._first, self._longest = first, longest
+        self._next = first
 
     def next(self) -> float:
         """Return the next pause in seconds."""
-        pause, self._next = self._next, min(self._next * 2, _MAX)
+        pause, self._next = self._next, min(self._next * 2, self._longest)
         return pause * uniform(0.5, 1.0)  # noqa: S311 - not for security
 
     def reset(self) -> None:
         """Start again with the shortest pause, after a success."""
-        self._next = _FIRST
+        self._next = self._first

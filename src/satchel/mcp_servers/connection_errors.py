@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.errors import SatchelError, install_hint
+from satchel.errors import SatchelError, ToolError, install_hint
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
 from satchel.runtime.redaction import redacted
 from satchel.text import one_line, shorten
@@ -21,6 +21,18 @@ class HeldProgramError(SatchelError):
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message, fix=diagnostic.fix)
         self.diagnostic = diagnostic
+
+
+class CannotAskError(ToolError):
+    """A server had a question in the middle of a call, and this connection does not allow it."""
+
+
+class SessionExpiredError(ToolError):
+    """A server does not know the session of a request any more, so it did nothing."""
+
+
+class SlowStartError(SatchelError):
+    """A server did not answer in the time that it may take to start."""
 
 
 GONE = "disconnected"
@@ -47,6 +59,26 @@ def is_connection_closed(problem: Any) -> bool:
     is_ours = message == _CLOSED or message.startswith(_STREAM)
     return bool(problem.code == CONNECTION_CLOSED and is_ours)
 
+
+def is_unable_to_ask(problem: Any) -> bool:
+    """Return whether an `MCPError` means that the server had a question and could not send it.
+
+    In the newer protocol there are no questions in the middle of a call.
+    """
+    from mcp_types import INVALID_REQUEST
+
+    # So do servers of the Python SDK; for other servers the message stays what it is.
+    message = problem.message
+    return bool(problem.code == INVALID_REQUEST and "no back-channel" in message)
+
+
+def is_expired(problem: Any) -> bool:
+    """Return whether an `MCPError` means that the HTTP session is unknown: nothing was done."""
+    return bool(problem.message == SESSION_EXPIRED)
+
+
+SESSION_EXPIRED = "the HTTP session is unknown to the server"
+"""The message that our HTTP transport gives to the status 404 for a request of a session."""
 
 _UNREADABLE = (
     "Failed to parse JSON response: ",

@@ -1,7 +1,7 @@
 """Choose how the next connection to a server is made, by what happened to the earlier ones."""
 
 from satchel.errors import SatchelError
-from satchel.mcp_servers.connection_errors import is_refused, reason
+from satchel.mcp_servers.connection_errors import SlowStartError, is_refused, reason
 from satchel.mcp_servers.server_addresses import (
     HttpServer,
     RemoteServer,
@@ -26,7 +26,7 @@ class ConnectionPlan:
         self.transport: RemoteServer = server
         """How it is reached: over HTTP, or over SSE after it refused that."""
         self._refusal = ""
-        """What it said to the newer transport."""
+        """What it said to the newer transport, while the older one is tried."""
         self._late_starts = 0
         self._seconds, self._setting = _first_limit(server, limits, options.startup_timeout)
 
@@ -39,7 +39,7 @@ class ConnectionPlan:
             seconds = min(seconds * 2.0 ** min(self._late_starts, 30), longest)
         return StartLimit(seconds, self._setting)
 
-    def was_late(self) -> SatchelError:
+    def allow_longer_start(self) -> SatchelError:
         """Allow more time for the next start; return the error for this one."""
         error = self.start_limit.error
         self._late_starts += 1
@@ -49,21 +49,29 @@ class ConnectionPlan:
         """Connect in this mode from now on."""
         self.mode, self._late_starts = mode, 0
 
+    def allow_questions(self) -> None:
+        """Connect in the older protocol from now on, in which a server can ask during a call."""
+        self.mode = "legacy"
+
+    def switch_transport(self, problem: BaseException) -> bool:
+        """Use SSE for the next attempt if the server refused HTTP. Return whether it did."""
+        server = self.transport
+        if not isinstance(server, HttpServer) or not server.or_sse or not is_refused(problem):
+            return False
+        self._refusal = reason(problem)
+        self.transport = SseServer(server.url, server.headers, server.oauth)
+        return True
+
     def failed(self, problem: BaseException) -> str:
-        """Plan the next attempt. Return why this one failed, `""` to try at once in another way."""
+        """Plan the next attempt. Return why this one failed."""
         # Some older servers never answer a request that they do not know.
-        is_late = isinstance(problem, SatchelError)
+        is_late = isinstance(problem, SlowStartError)
         self.mode = "legacy" if is_late and self.mode == "auto" else self._options.protocol
-        why, server = reason(problem), self._server
-        if self.transport is not server:
-            # Neither works; what it said to the newer transport is more useful.
-            self.transport = server
-            return self._refusal or why
-        if isinstance(server, HttpServer) and server.or_sse and is_refused(problem):
-            self._refusal = why
-            self.transport = SseServer(server.url, server.headers, server.oauth)
-            return ""
-        return why
+        if self.transport is self._server:
+            return reason(problem)
+        # Neither works; what it said to the newer transport is more useful.
+        self.transport = self._server
+        return self._refusal
 
 
 def _first_limit(

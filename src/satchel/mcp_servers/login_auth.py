@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 import httpx2
 from mcp.client.auth import (
@@ -57,6 +58,9 @@ _PUBLIC: Final = "none"
 _BASIC: Final = "client_secret_basic"
 _POST: Final = "client_secret_post"
 """How a client proves to a token endpoint who it is."""
+
+_PKCE: Final = "S256"
+"""The method of code challenges that is used, so that a stolen code is of no use."""
 
 CHECKS_ISSUERS = "issuers_match" in utils.__dict__
 """Whether the SDK compares the issuer with a configured one; those before 2.2 do not."""
@@ -387,7 +391,7 @@ class BrowserLoginAuth(_LoginFlow):
             server.url,
             _metadata(client, metadata, previous.wanted if previous else ""),
             storage,
-            open_address,
+            lambda address: open_address(with_one_query(address)),
             wait_for_redirect,
             client_metadata_url=document,
         )
@@ -424,13 +428,32 @@ class BrowserLoginAuth(_LoginFlow):
         return issuer
 
     async def _perform_authorization(self) -> httpx2.Request:
-        context = self.context
-        known = (
-            context.oauth_metadata and context.oauth_metadata.token_endpoint_auth_methods_supported
-        )
-        if self._secret and context.client_info and known and _BASIC not in known:
+        context, metadata = self.context, self.context.oauth_metadata
+        if metadata is not None:
+            _require_safe_login(metadata)
+        methods = metadata and metadata.token_endpoint_auth_methods_supported
+        if self._secret and context.client_info and methods and _BASIC not in methods:
             context.client_info.token_endpoint_auth_method = _POST
         return await super()._perform_authorization()
+
+
+def _require_safe_login(metadata: OAuthMetadata) -> None:
+    """Refuse a login that could be stolen, or whose address misleads its user."""
+    why = ""
+    if urlsplit(str(metadata.authorization_endpoint)).username is not None:
+        why = "the address of its login has a user name, which hides where it leads"
+    elif _PKCE not in (metadata.code_challenge_methods_supported or ()):
+        # The protocol has clients refuse it.
+        why = f"its authorization server does not say that it checks code challenges ({_PKCE})"
+    if why:
+        fix = "tell who runs the server"
+        raise SatchelError(f"cannot be logged in to: {why}", fix=fix)
+
+
+def with_one_query(address: str) -> str:
+    """Return the address of a login; the SDK adds a query even to an address that has one."""
+    endpoint, _, query = address.rpartition("?")
+    return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
 
 
 class ConfiguredAuth(httpx2.Auth):

@@ -8,7 +8,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
-from satchel.mcp_servers.connection_errors import first_error
+from satchel.mcp_servers.connection_errors import SESSION_EXPIRED, first_error
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer
 from satchel.mcp_servers.server_process import message_of, too_long
 from satchel.mcp_servers.tame_json import readable
@@ -32,7 +32,8 @@ _STATUS_ONLY = frozenset({"Server returned an error response", "Not Found", "Ses
 
 _STATUS = "HTTP status "
 """How our messages for such a response begin."""
-_TOO_MANY, _FAILED = 429, 500
+_NOT_FOUND, _TOO_MANY, _FAILED = 404, 429, 500
+_SESSION = "mcp-session-id"
 
 
 @asynccontextmanager
@@ -183,7 +184,12 @@ def _client(
         rewrite: Any = _readable_lines if _is_stream(response) else _readable_body
         status, request = response.status_code, response.request
         has_failed = status == _TOO_MANY or status >= _FAILED
-        if has_failed and request.method == "POST" and OF_LOGIN not in request.extensions:
+        is_post = request.method == "POST" and OF_LOGIN not in request.extensions
+        if is_post and status == _NOT_FOUND and _SESSION in request.headers:
+            # So the protocol says it; a proxy that finds no server sends the same.
+            rewrite = partial(_as_error, message=SESSION_EXPIRED)
+            response.headers["content-type"] = "application/json"
+        elif is_post and has_failed:
             rewrite = partial(_with_reason, reason=_reason_of(response))
             response.headers["content-type"] = "application/json"
         response.stream = Rewritten(response.stream, rewrite)
@@ -222,8 +228,21 @@ async def _with_reason(
 ) -> AsyncIterator[bytes]:
     """Yield a JSON-RPC error, or one that says which status it was: the SDK does not say it."""
     body = b"".join([part async for part in _readable_body(parts, longest)])
-    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": reason}}
-    yield body if b'"jsonrpc"' in body else json.dumps(error).encode()
+    yield body if b'"jsonrpc"' in body else _error(reason)
+
+
+async def _as_error(
+    parts: AsyncIterator[bytes], longest: int, message: str
+) -> AsyncIterator[bytes]:
+    """Yield a JSON-RPC error in place of a body."""
+    async for _ in _readable_body(parts, longest):
+        pass
+    yield _error(message)
+
+
+def _error(message: str) -> bytes:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": message}}
+    return json.dumps(error).encode()
 
 
 async def _readable_lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:

@@ -72,6 +72,8 @@ class RemoteTool(Tool):
         properties = definition.parameters.get("properties", NOTHING)
         refused = {new for old, new in renamed.items() if old in hidden and new not in properties}
         renamed = {old: new for old, new in renamed.items() if old not in hidden}
+        # So is the old name of another argument.
+        refused |= renamed.keys() - renamed.values()
         schema = with_renamed(definition.parameters, renamed)
         self._options, self._original = options, {new: old for old, new in renamed.items()}
         self._arguments = BoundedValidator(schema, f"tool {self.name}", hidden | refused)

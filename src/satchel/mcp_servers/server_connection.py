@@ -19,13 +19,24 @@ from satchel.mcp_servers.call_outcome import (
     truncate_blocks,
 )
 from satchel.mcp_servers.client_callbacks import (
+    ELICIT,
+    ROOTS,
+    SAMPLE,
     Caller,
     ClientCallbacks,
     RunningCallers,
     sdk_callbacks,
     send_answering,
 )
-from satchel.mcp_servers.connection_errors import is_connection_closed, is_unreadable
+from satchel.mcp_servers.connection_errors import (
+    CannotAskError,
+    SessionExpiredError,
+    SlowStartError,
+    is_connection_closed,
+    is_expired,
+    is_unable_to_ask,
+    is_unreadable,
+)
 from satchel.mcp_servers.listed_skills import EXTENSION, SkillListing, list_skills
 from satchel.mcp_servers.resource_reader import read_resource
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
@@ -34,7 +45,7 @@ from satchel.mcp_servers.server_instructions import with_instructions
 from satchel.mcp_servers.server_offers import list_offers
 from satchel.mcp_servers.server_transports import HEADERS_META, StderrBuffer, open_transport
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, with_skills
-from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools, timeout_error
+from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
@@ -62,7 +73,7 @@ class StartLimit:
     @property
     def error(self) -> SatchelError:
         """Return the error for a server that takes longer."""
-        return timeout_error("did not respond", self.seconds, self.setting)
+        return SlowStartError(f"did not respond within {self.seconds:g} s ({self.setting})")
 
 
 _CLOSE_LIMIT = 5.0
@@ -157,6 +168,14 @@ class ServerConnection:
                 )
         except MCPError as problem:
             where = describe_server(self._server, self._name)
+            if is_expired(problem):
+                raise SessionExpiredError(f"{where} ended the session; try again") from None
+            if self._could_ask(problem):
+                raise CannotAskError(
+                    f"{where} had to ask something in the middle of the call, and could not. It is "
+                    "connected in another way now, in which it can. What it did before may have "
+                    "been done; check, and call it again"
+                ) from None
             if is_connection_closed(problem):
                 raise connection_lost(where) from None
             if is_unreadable(problem):
@@ -168,6 +187,11 @@ class ServerConnection:
             raise ToolError(f"{where} refused the call: {message}") from None
         except ValueError:  # pydantic's ValidationError, too
             raise invalid from None
+
+    def _could_ask(self, problem: Any) -> bool:
+        """Return whether a server with a question could ask it in the older protocol."""
+        can_answer = any(map(self._callbacks.can, (ELICIT, SAMPLE, ROOTS)))
+        return self.mode == "auto" and can_answer and is_unable_to_ask(problem)
 
     async def read(self, uri: str) -> bytes | None:
         """Return the content of a resource, or `None` for an invalid response.

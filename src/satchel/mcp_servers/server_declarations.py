@@ -61,7 +61,7 @@ def plugin_server(
         enable=server.enable,
         disable=server.disable,
         timeout=server.timeout,
-        options=ServerOptions(startup_timeout=server.startup_timeout),
+        options=ServerOptions(startup_timeout=server.startup_timeout, protocol=server.protocol),
         data=data,
         origin=ServerOrigin(
             f"plugin {plugin.unit}",

@@ -189,12 +189,12 @@ class ServerPool:
         self,
         config: ServerConfig,
         *,
-        known: tuple[ToolDefinition, ...] = (),
+        pinned: tuple[ToolDefinition, ...] = (),
         refusal: Refusal | None = None,
     ) -> ServerHandle:
         """Start to connect to a server and keep it connected.
 
-        `known` are the tools that it had when it was last connected. `refusal` is asked about
+        `pinned` are the tools that it had when it was last connected. `refusal` is asked about
         calls of tools that are not as they are listed now.
         """
         thread = self._thread = self._thread or EventLoopThread("satchel-mcp", load_sdk)
@@ -202,7 +202,7 @@ class ServerPool:
             config,
             self._limits,
             self._set_news,
-            known=known,
+            pinned=pinned,
             folder=self._folder,
             callbacks=self._callbacks,
             refusal=refusal,

@@ -16,7 +16,9 @@ from satchel.mcp_servers.backoff import Backoff
 from satchel.mcp_servers.client_callbacks import ClientCallbacks
 from satchel.mcp_servers.connection_errors import (
     GONE,
+    CannotAskError,
     HeldProgramError,
+    SessionExpiredError,
     down_diagnostic,
     first_error,
     reason,
@@ -59,6 +61,8 @@ _UNAVAILABLE = "is restarting; try again later, or continue without it"
 _CANCELLED_LIMIT = 3
 """Cancelled calls in a row after which a program's connection is checked."""
 _SHORTEST_TTL = 1.0
+_FIRST_LIST_PAUSE, _LONGEST_LIST_PAUSE = 0.025, 7.5
+"""Seconds between listings of a server that reports changes again and again."""
 _STABLE = 5.0
 """Seconds after which a connection or a quiet period resets its backoff."""
 
@@ -69,9 +73,11 @@ class Phase(Enum):
     LAZY = "lazy"
     """Its first call starts it."""
     STARTING = "starting"
-    """Its first connection is made; calls wait for that."""
-    RUNNING = "running"
-    """The first connection succeeded or failed. The snapshot says whether it is up now."""
+    """A connection is made that calls wait for: the first, or in place of one that we ended."""
+    UP = "up"
+    """It is connected, and its tools are listed."""
+    DOWN = "down"
+    """It is not connected; the next attempt follows."""
     ENDED = "ended"
     """It is disconnected for good."""
 
@@ -79,8 +85,9 @@ class Phase(Enum):
 class ServerSupervisor:
     """Supervise one server in the task `run`.
 
-    `snapshot` and `settled` may be read in any thread. Errors of the server are not raised: they
-    are in `snapshot`, and `on_news` is called whenever that changes.
+    `snapshot` and `settled` may be read in any thread; all else belongs to the task's event loop.
+    Errors of the server are not raised: they are in `snapshot`, and `on_news` is called whenever
+    that changes.
     """
 
     def __init__(
@@ -89,53 +96,56 @@ class ServerSupervisor:
         limits: Limits,
         on_news: Callable[[], None],
         *,
-        known: tuple[ToolDefinition, ...] = (),
+        pinned: tuple[ToolDefinition, ...] = (),
         folder: str = "",
         callbacks: ClientCallbacks | None = None,
         refusal: Refusal | None = None,
     ) -> None:
-        """Prepare to supervise; `known` are the tools that it had when it was last connected."""
+        """Prepare to supervise; `pinned` are the tools that it had when it was last connected."""
         self.name, self.server = name, server = config.name, config.server
         self._stateless, self._options = config.stateless, config.options
         self._limits, self._on_news = limits, on_news
         self._callbacks, self._refusal = callbacks, refusal
         self._login = ServerLogin.of(name, server, folder)
         self.plan = ConnectionPlan(server, limits, self._options)
-        most = self._options.max_calls
-        self._slots: AbstractAsyncContextManager[None] = (
-            asyncio.Semaphore(most) if most else nullcontext()
+        most_calls = self._options.max_calls
+        self._call_slots: AbstractAsyncContextManager[None] = (
+            asyncio.Semaphore(most_calls) if most_calls else nullcontext()
         )
         self._calls = set[asyncio.Task[Any]]()
         self.subscriptions = ResourceSubscriptions(name, stateless=config.stateless)
         self._files = ServerFiles(name, str(server), limits)
         self._stderr = self._new_stderr()
-        self._list_backoff = Backoff()
+        self._list_backoff = Backoff(_FIRST_LIST_PAUSE, _LONGEST_LIST_PAUSE)
         self._cancelled_calls = 0
         self.opened_at = 0.0
         self._connection: ServerConnection | None = None
-        """The connection that calls may use."""
-        self._has_connection = asyncio.Event()
+        """The connection that calls may use; only while the phase is `UP`."""
         self._has_ended = False
-        """Whether the open connection has ended."""
-        self._changed = asyncio.Event()
-        """Set if its tools may have changed."""
+        """Whether the server ended the open connection."""
+        self._must_list = asyncio.Event()
+        """Set if its tools may have changed, or the connection may have ended."""
         self.settled = threading.Event()
-        """Set after the first connection succeeded or failed, or when supervision ends."""
-        self._wanted, self._attempted = asyncio.Event(), asyncio.Event()
-        is_lazy = self._options.lazy and bool(known)
-        self._enter(Phase.LAZY if is_lazy else Phase.STARTING)
+        """Set once the first connection succeeded or failed, and for a lazy server."""
+        self._phase, self._phase_changed = Phase.STARTING, asyncio.Event()
+        is_lazy = self._options.lazy and bool(pinned)
+        if is_lazy:
+            self._enter(Phase.LAZY)
         starting = starting_diagnostic(name, server)
-        self.snapshot = ServerSnapshot(tools=known, outage=None if is_lazy else starting)
+        self.snapshot = ServerSnapshot(tools=pinned, outage=None if is_lazy else starting)
 
     def _enter(self, phase: Phase) -> None:
-        """Enter a phase, and let those continue who waited for it."""
+        """Enter a phase, and let those continue who wait for it."""
         self._phase = phase
-        if phase is not Phase.LAZY:
-            self._wanted.set()
         if phase is not Phase.STARTING:
             self.settled.set()
-        if phase in {Phase.RUNNING, Phase.ENDED}:
-            self._attempted.set()
+        changed, self._phase_changed = self._phase_changed, asyncio.Event()
+        changed.set()
+
+    async def _until(self, *phases: Phase) -> None:
+        """Wait until it is in one of these phases."""
+        while self._phase not in phases:
+            await self._phase_changed.wait()
 
     def _new_stderr(self) -> StderrBuffer:
         """Return a buffer for the process's stderr; a plugin's lines also go to the log."""
@@ -157,10 +167,10 @@ class ServerSupervisor:
 
     async def run(self) -> None:
         """Connect, and reconnect whenever the connection ends, until the task is cancelled."""
-        await self._wanted.wait()
+        await self._until(Phase.STARTING, Phase.ENDED)
         backoff = Backoff()
         while True:
-            began, why, outage = _now(), GONE, None
+            began = _now()
             if self._login is not None:
                 self._login.begin()
             try:
@@ -169,16 +179,16 @@ class ServerSupervisor:
                 # Any error of a transport: none of them may end the supervision.
                 if self._phase is Phase.ENDED:
                     raise
-                held = first_error(problem, HeldProgramError)
-                why, outage = reason(problem), held.diagnostic if held else None
-                if held is None and self.opened_at < began:
-                    why = self.plan.failed(problem)
-                    if not why:
+                why = reason(problem)
+                if self.opened_at < began:  # it could not be connected
+                    if self.plan.switch_transport(problem):
                         continue
+                    why = self.plan.failed(problem)
+                held_program = first_error(problem, HeldProgramError)
+                self._withdraw(why, held_program.diagnostic if held_program else None)
             # A server that starts slowly and then ends at once does not reset the backoff.
             if self.opened_at > began and _now() - self.opened_at > _STABLE:
                 backoff.reset()
-            self._withdraw(why, outage)
             await self._pause(backoff)
 
     async def _pause(self, backoff: Backoff) -> None:
@@ -193,34 +203,36 @@ class ServerSupervisor:
         self._has_ended = False
         self._stderr = self._new_stderr()
         async with self._connected(
-            on_change=self._changed.set,
+            on_change=self._must_list.set,
             on_end=self._end_connection,
-            on_late=self._on_late,
+            on_late=self._on_slow_start,
             subscriptions=self.subscriptions,
         ) as connection:
-            self._note(connection)
+            self._opened(connection)
             try:
-                while not self._has_ended:
-                    await self._list(connection)
+                while True:
+                    snapshot = await self._listed(connection)
                     # Only now: its tools may differ from those that were approved.
                     self._connection = connection
-                    self._has_connection.set()
+                    self._publish(snapshot)
                     await self._until_stale()
+                    if self._has_ended:
+                        break
             except BaseException as problem:
+                self._connection = None
                 self._withdraw(reason(problem))
                 raise
-            finally:
-                self._connection = None
-                self._has_connection.clear()
-            self._withdraw(GONE)
+            self._connection = None
+            if self._phase is Phase.UP:  # otherwise calls wait for the next connection
+                self._withdraw(GONE)
 
     async def _poll(self) -> None:
         """List the tools now and then, and keep no connection in between."""
         while True:
             self._stderr = self._new_stderr()
-            async with self._connected(on_late=self._on_late) as connection:
-                self._note(connection)
-                await self._list(connection)
+            async with self._connected(on_late=self._on_slow_start) as connection:
+                self._opened(connection)
+                self._publish(await self._listed(connection))
             await self._until_stale()
 
     def _connected(self, **options: Any) -> AbstractAsyncContextManager[ServerConnection]:
@@ -238,16 +250,16 @@ class ServerSupervisor:
             **options,
         )
 
-    def _note(self, connection: ServerConnection) -> None:
+    def _opened(self, connection: ServerConnection) -> None:
         self.opened_at = _now()
         self.plan.worked(connection.mode)
 
     def _end_connection(self) -> None:
         self._has_ended = True
-        self._changed.set()
+        self._must_list.set()
 
-    def _on_late(self) -> None:
-        self._withdraw(self.plan.was_late().message)
+    def _on_slow_start(self) -> None:
+        self._withdraw(self.plan.allow_longer_start().message)
 
     def _withdraw(self, why: str, outage: Diagnostic | None = None) -> None:
         """Withdraw the tools at once: closing the connection may take long."""
@@ -260,16 +272,16 @@ class ServerSupervisor:
             return self._login.diagnostic()
         return down_diagnostic(self.name, self.server, why, self._stderr)
 
-    async def _list(self, connection: ServerConnection) -> None:
-        self._changed.clear()
+    async def _listed(self, connection: ServerConnection) -> ServerSnapshot:
+        self._must_list.clear()
         snapshot = await connection.snapshot()
         self._files.listed(snapshot.skills)
-        self._publish(replace(snapshot, drifted_files=self._files.drifted))
+        return replace(snapshot, drifted_files=self._files.drifted)
 
     def _publish(self, snapshot: ServerSnapshot) -> None:
         is_news, self.snapshot = snapshot != self.snapshot, snapshot
         if self._phase is not Phase.ENDED:
-            self._enter(Phase.RUNNING)
+            self._enter(Phase.UP if snapshot.is_up else Phase.DOWN)
         if is_news:
             self._on_news()
 
@@ -278,13 +290,13 @@ class ServerSupervisor:
         began = _now()
         try:
             async with asyncio.timeout(self._seconds_to_list()):
-                await self._changed.wait()
+                await self._must_list.wait()
         except TimeoutError:
             return
         if _now() - began > _STABLE:
             self._list_backoff.reset()
         if not self._has_ended:
-            await asyncio.sleep(self._list_backoff.next() / 4)
+            await asyncio.sleep(self._list_backoff.next())
 
     def _seconds_to_list(self) -> float | None:
         """Return after how many seconds to list the tools again, or `None` for never."""
@@ -304,22 +316,31 @@ class ServerSupervisor:
     ) -> T:
         """Use the connection for a call, on the task's event loop. Raises `ToolError`.
 
-        `tool` is the tool that is called, as its caller knows it.
+        A call of a tool has its definition in the caller's listing, which may be an older one.
         """
         if (task := asyncio.current_task()) is not None:
             self._calls.add(task)
             task.add_done_callback(self._calls.discard)
         try:
-            async with self._slots:
+            async with self._call_slots:
                 if self._phase is Phase.LAZY:
                     self._enter(Phase.STARTING)
-                await self._attempted.wait()
+                await self._until(Phase.UP, Phase.DOWN, Phase.ENDED)
                 await self._require_approved(tool)
-                result = await self._with_connection(send)
+                try:
+                    result = await self._with_connection(send)
+                except CannotAskError:
+                    self.plan.allow_questions()
+                    await self._reconnect()
+                    raise
+                except SessionExpiredError:
+                    await self._reconnect()
+                    await self._require_approved(tool)
+                    result = await self._with_connection(send)
         except ToolError:
             # Its tools may have changed, or the session may be gone.
             self._cancelled_calls = 0
-            self._changed.set()
+            self._must_list.set()
             if self._login is not None and (error := self._login.take_error()) is not None:
                 raise error from None
             raise
@@ -328,10 +349,20 @@ class ServerSupervisor:
             # A program may handle one request at a time, and must not be ended for that.
             is_program = type(self.server) is StdioServer
             if self._cancelled_calls >= (_CANCELLED_LIMIT if is_program else 1):
-                self._changed.set()  # it may hang
+                self._must_list.set()  # it may hang
             raise
         self._cancelled_calls = 0
         return result
+
+    async def _reconnect(self) -> None:
+        """End the connection, and wait for the next one, as all calls do meanwhile."""
+        if self._connection is not None:
+            self._connection = None
+            self._enter(Phase.STARTING)
+            self._end_connection()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.mcp_connect):
+                await self._until(Phase.UP, Phase.ENDED)
 
     async def read(self, skill: ListedSkill, file: SkillFile) -> ServedFile:
         """Read a file of a skill, on the task's event loop. Raises `ToolError`."""
@@ -344,14 +375,14 @@ class ServerSupervisor:
             )
         except ToolError:
             # Its skills may have changed.
-            self._changed.set()
+            self._must_list.set()
             raise
         finally:
             if self._files.drifted != before:
                 self._publish(replace(self.snapshot, drifted_files=self._files.drifted))
 
     async def _require_approved(self, tool: ToolDefinition | None) -> None:
-        """Raise `ToolError` if a tool is held by now; its caller may know an older listing."""
+        """Raise `ToolError` if a tool is held by now; its caller may have an older listing."""
         if tool is None or self._refusal is None:
             return
         snapshot = self.snapshot
@@ -368,7 +399,7 @@ class ServerSupervisor:
             # The process of a plugin is restarted at once, and its tools stay listed.
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.mcp_connect):
-                    await self._has_connection.wait()
+                    await self._until(Phase.UP, Phase.ENDED)
         if self._connection is None:
             raise self.unavailable()
         return await send(self._connection)

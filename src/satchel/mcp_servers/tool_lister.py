@@ -58,7 +58,9 @@ class ToolLister:
                 ttl, about = await self._read(pages)
         except TimeoutError:
             seconds = self._limits.mcp_connect
-            raise timeout_error("did not list its tools", seconds) from None
+            raise SatchelError(
+                f"did not list its tools within {seconds:g} s (limit mcp_connect)"
+            ) from None
         finally:
             pages.is_cancelled = True
         self._checked = pages.checked
@@ -219,8 +221,3 @@ def _marked(tool: Any, why: str) -> dict[str, Any]:
     name = tool.get("name") if isinstance(tool, dict) else None
     name = name if isinstance(name, str) else "without a name"
     return {"name": name, "inputSchema": {"type": "object"}, "_meta": {_FAULT: why}}
-
-
-def timeout_error(what: str, seconds: float, setting: str = "limit mcp_connect") -> SatchelError:
-    """Return the error for what a server did not do in time, which names the setting."""
-    return SatchelError(f"{what} within {seconds:g} s ({setting})")

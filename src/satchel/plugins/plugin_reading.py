@@ -12,10 +12,14 @@ from satchel.plugins.manifest_contribution import code_path, with_manifest
 from satchel.sources.search_roots import Precedence
 
 if TYPE_CHECKING:
+    from satchel.sources.distributions import DistributionFinding
     from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding
 
 Rank = tuple[Any, ...]
+
+_BUILTIN = ("satchel", "builtin")
+_BUILTIN_DESCRIPTION = "Tools for files, dates, Python code and shell commands."
 
 
 def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
@@ -50,7 +54,7 @@ def read_package(found: PackageFinding, rank: Rank) -> PluginContribution:
         rank=rank,
         digest=found.digest,
         version=installed.version,
-        description=installed.summary,
+        description=_description(installed),
         has_code=found.has_code,
     )
     if found.part is not None:
@@ -70,6 +74,14 @@ def read_package(found: PackageFinding, rank: Rank) -> PluginContribution:
         )
         return failed_contribution(contribution, problem)
     return contribution
+
+
+def _description(installed: DistributionFinding) -> str:
+    """Return what the metadata say about a plugin."""
+    if (installed.distribution, installed.name) == _BUILTIN:
+        return _BUILTIN_DESCRIPTION  # the summary describes Satchel
+    # Without an entry point it is a library, not made as a plugin.
+    return installed.summary if installed.value else f"Ships skills. {installed.summary}".rstrip()
 
 
 def with_metadata(part: PluginFinding, found: PackageFinding) -> PluginFinding:

@@ -35,9 +35,9 @@ class RemoteKeys:
         """Return the set of the workers that have a version of a plugin."""
         return f"satchel:{self.name}:workers:{digest}"
 
-    def places(self, group: str) -> str:
+    def slots(self, group: str) -> str:
         """Return the set of the calls of a group that are under way, if their number is limited."""
-        return f"satchel:{self.name}:places:{group}"
+        return f"satchel:{self.name}:slots:{group}"
 
     @property
     def hosts(self) -> str:
@@ -68,7 +68,7 @@ BACKOFF = 0.5
 """Seconds between two tries to reach redis."""
 
 
-def line_name(digest: str, groups: Collection[str]) -> str:
+def queue_name_for(digest: str, groups: Collection[str]) -> str:
     """Return the name of the queue of those tools of a version that are in the same groups.
 
     A worker that runs only some groups runs all tools of a queue, or none.

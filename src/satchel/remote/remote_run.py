@@ -52,16 +52,16 @@ class RemoteRun:
         mark, run = self._keys.started(self.id), self._run.encode()
         state, tries = self._queue.runs_key(self.id), self._keys.tries(self.id)
 
-        def write(to: Any) -> None:
-            to.set(mark, run, nx=True, ex=RESULT_TTL)
-            to.get(mark)
-            to.get(self._keys.result(self.id))
-            to.hget(state, "state")
-            to.zadd(tries, {self._run: 0})  # a set, since this may be written twice
-            to.zcard(tries)
-            to.expire(tries, RESULT_TTL)
-            self._enqueue(to, self._sealed({"started": self._run}))
-            to.expire(self._inbox, RESULT_TTL)
+        def write(pipeline: Any) -> None:
+            pipeline.set(mark, run, nx=True, ex=RESULT_TTL)
+            pipeline.get(mark)
+            pipeline.get(self._keys.result(self.id))
+            pipeline.hget(state, "state")
+            pipeline.zadd(tries, {self._run: 0})  # a set, since this may be written twice
+            pipeline.zcard(tries)
+            pipeline.expire(tries, RESULT_TTL)
+            self._enqueue(pipeline, self._sealed({"started": self._run}))
+            pipeline.expire(self._inbox, RESULT_TTL)
 
         _, by, result, state_now, _, count, *_ = await self._written(write)
         if state_now == b"cancelled":
@@ -75,7 +75,7 @@ class RemoteRun:
     async def chunk(self, count: int, chunk: str) -> None:
         """Send a chunk."""
         message = self._sealed({"run": self._run, "count": count, "chunk": chunk})
-        await self._written(lambda to: self._enqueue(to, message))
+        await self._written(lambda pipeline: self._enqueue(pipeline, message))
 
     async def finish(self, answer: dict[str, Any]) -> None:
         """Keep a result, unless one is kept, and send it.
@@ -85,21 +85,21 @@ class RemoteRun:
         message = self._sealed(answer)
         news = message if len(message) < _LARGE else self._sealed({"kept": True})
 
-        def write(to: Any) -> None:
-            to.set(self._keys.result(self.id), message, nx=True, ex=RESULT_TTL)
-            self._enqueue(to, news)
+        def write(pipeline: Any) -> None:
+            pipeline.set(self._keys.result(self.id), message, nx=True, ex=RESULT_TTL)
+            self._enqueue(pipeline, news)
 
         await self._written(write)
 
     async def send(self, message: bytes) -> None:
         """Send a result that was kept."""
-        await self._written(lambda to: self._enqueue(to, message))
+        await self._written(lambda pipeline: self._enqueue(pipeline, message))
 
-    async def kept_within(self, seconds: float) -> str | bytes:
+    async def stored_result_within(self, seconds: float) -> str | bytes:
         """Wait a while for the result of another worker; return it, or `"again"`."""
-        until = loop_time() + seconds
+        until, key = loop_time() + seconds, self._keys.result(self.id)
         while loop_time() < until:
-            (result,) = await self._written(lambda to: to.get(self._keys.result(self.id)))
+            (result,) = await self._written(lambda pipeline: pipeline.get(key))
             if result is not None:
                 return bytes(result)
             await asyncio.sleep(seconds / 10)
@@ -108,17 +108,17 @@ class RemoteRun:
     def _sealed(self, item: dict[str, Any]) -> bytes:
         return seal(self._key, ITEM, {"id": self.id, "digest": self._digest, **item})
 
-    def _enqueue(self, to: Any, message: bytes) -> None:
-        to.xadd(self._inbox, {"item": message}, maxlen=INBOX_LENGTH)
+    def _enqueue(self, pipeline: Any, message: bytes) -> None:
+        pipeline.xadd(self._inbox, {"item": message}, maxlen=INBOX_LENGTH)
 
     async def _written(self, write: Callable[[Any], object]) -> list[Any]:
         """Send commands in one message to redis, as one transaction; try until it answers."""
         is_new = True
         while True:
             try:
-                async with self._queue.redis() as redis, redis.pipeline() as to:
-                    write(to)
-                    return list(await to.execute())
+                async with self._queue.redis() as redis, redis.pipeline() as pipeline:
+                    write(pipeline)
+                    return list(await pipeline.execute())
             except UNREACHABLE as problem:
                 if is_new:
                     _log.warning("redis cannot be reached: %s", type(problem).__name__)

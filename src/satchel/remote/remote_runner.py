@@ -10,11 +10,17 @@ from weakref import WeakKeyDictionary
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
 from satchel.remote.docket_json import checked_url
-from satchel.remote.host_line import HostLine, Otherwise, RoutingPolicy, VersionQueue, refusal
+from satchel.remote.host_connection import (
+    HostConnection,
+    Otherwise,
+    RoutingPolicy,
+    VersionQueue,
+    refusal,
+)
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import BACKOFF, LONGEST_WAIT, UNREACHABLE, RemoteKeys
 from satchel.remote.sealed_envelope import checked_key
-from satchel.remote.sent_call import BUSY, NO_WORKER, line_of
+from satchel.remote.sent_call import BUSY, NO_WORKER, queue_name_of
 from satchel.tools import ToolCall
 from satchel.tools.runner import Runner, RunnerSignal
 
@@ -50,14 +56,16 @@ class RemoteRunner(Runner):
             raise DefinitionError(f"otherwise is {otherwise!r}", fix=fix)
         limits = dict(limits or {})
         sizes = {"queue": queue, **{f"the limit of {group!r}": limits[group] for group in limits}}
-        for what, number in sizes.items():
+        for label, number in sizes.items():
             if number < 1:
-                raise DefinitionError(f"{what} is {number}", fix="choose 1 or more")
+                raise DefinitionError(f"{label} is {number}", fix="choose 1 or more")
         self._url, self._key, self._keys = checked_url(url), checked_key(key), RemoteKeys(name)
         self._wait, self._policy = wait, RoutingPolicy(otherwise, queue, limits)
         self._faults = RemoteFaults(name)
-        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, HostLine] = WeakKeyDictionary()
-        weakref.finalize(self, _close_all, self._lines).atexit = False
+        self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, HostConnection] = (
+            WeakKeyDictionary()
+        )
+        weakref.finalize(self, _close_all, self._connections).atexit = False
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -67,19 +75,19 @@ class RemoteRunner(Runner):
     async def run(self, call: ToolCall) -> Any:
         """Run a call on a worker; return the stream of its chunks, which ends with the result."""
         assert call.tool is not None
-        line = self._line()
+        connection = self._connection()
         try:
-            queue = await self._queue(line, call)
+            queue = await self._queue(connection, call)
         except UNREACHABLE as problem:
             self._faults.unreachable(problem)
             if self._policy.otherwise == "here":
                 return RunnerSignal.HERE
             return refusal(NO_WORKER, f"the workers of {call.name} cannot be reached now")
-        if not queue.places and self._policy.otherwise != "wait":
-            return line.without_worker(call)
-        if line.gate.waiting + queue.length >= self._policy.queue:
+        if not queue.slots and self._policy.otherwise != "wait":
+            return connection.without_worker(call)
+        if connection.semaphore.waiting + queue.length >= self._policy.queue:
             return refusal(BUSY, f"too many calls wait for {call.name}")
-        items = line.run(queue, call, self._wait)
+        items = connection.run(queue, call, self._wait)
         first = await anext(items)
         if first is RunnerSignal.STARTED:
             return _followed_by(first, items)
@@ -88,26 +96,26 @@ class RemoteRunner(Runner):
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; calls that still wait are not cancelled."""
-        line = self._lines.pop(asyncio.get_running_loop(), None)
-        if line is not None:
-            await line.close()
+        connection = self._connections.pop(asyncio.get_running_loop(), None)
+        if connection is not None:
+            await connection.close()
 
-    def _line(self) -> HostLine:
+    def _connection(self) -> HostConnection:
         # A connection belongs to an event loop, and a host may have several.
         loop = asyncio.get_running_loop()
-        if loop not in self._lines:
-            self._lines[loop] = HostLine(
+        if loop not in self._connections:
+            self._connections[loop] = HostConnection(
                 self._url, self._keys, self._key, self._faults, self._policy
             )
-        return self._lines[loop]
+        return self._connections[loop]
 
-    async def _queue(self, line: HostLine, call: ToolCall) -> VersionQueue:
+    async def _queue(self, connection: HostConnection, call: ToolCall) -> VersionQueue:
         """Return the queue of a call's version; if calls wait for workers, also for redis."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._wait
         while True:
             try:
-                return await line.queue_of(line_of(call))
+                return await connection.queue_of(queue_name_of(call))
             except UNREACHABLE as problem:
                 if self._policy.otherwise != "wait" or loop.time() > until:
                     raise
@@ -115,11 +123,11 @@ class RemoteRunner(Runner):
                 await asyncio.sleep(BACKOFF)
 
 
-def _close_all(lines: MutableMapping[asyncio.AbstractEventLoop, HostLine]) -> None:
+def _close_all(connections: MutableMapping[asyncio.AbstractEventLoop, HostConnection]) -> None:
     """Close the connections of a runner that was dropped; asyncio would complain."""
-    for loop, line in tuple(lines.items()):
+    for loop, connection in tuple(connections.items()):
         with suppress(RuntimeError):  # the loop is closed, and its connections with it
-            loop.call_soon_threadsafe(line.close_soon)
+            loop.call_soon_threadsafe(connection.close_soon)
 
 
 async def _followed_by(first: Any, items: AsyncGenerator[Any]) -> AsyncGenerator[Any]:

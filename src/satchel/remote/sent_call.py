@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any
 from uuid import uuid4
 
-from satchel.remote.remote_keys import INBOX_LENGTH, line_name, loop_time
+from satchel.remote.remote_keys import INBOX_LENGTH, loop_time, queue_name_for
 from satchel.tools import ToolCall, ToolChunk, ToolResult, failure
 from satchel.tools.runner import RunnerSignal
 from satchel.tools.tool_results import FinalResult
@@ -18,7 +18,7 @@ from satchel.workers.codec import apply_changes, decode_chunk, exact_part, to_js
 NO_WORKER = "no_worker"
 """The `error_code` of a call that no worker could run."""
 BUSY = "busy"
-"""The `error_code` of a call for which there was no room in the queue."""
+"""The `error_code` of a call for which the queue had no room."""
 MAY_HAVE_RUN = "may_have_run"
 """The `error_code` of a call that may or may not have run."""
 WORKER_FAILED = "worker_failed"
@@ -28,11 +28,11 @@ WORKER_FAILED = "worker_failed"
 class SentCall:
     """The items of one call that have come and were not read yet."""
 
-    def __init__(self, call: ToolCall, patience: float) -> None:
-        self.call, self.id, self.place = call, id_of(call), uuid4().hex
-        self.patience = patience
+    def __init__(self, call: ToolCall, wait: float) -> None:
+        self.call, self.id, self.slot = call, id_of(call), uuid4().hex
+        self.wait = wait
         """Seconds after which its host gives up if no worker has begun it."""
-        self.line = line_of(call)
+        self.queue_name = queue_name_of(call)
         self.state = deepcopy(exact_part(call.context.state))
         """The state that the tool gets."""
         self.lost_state = ""
@@ -42,9 +42,9 @@ class SentCall:
         self.is_started = self.has_ended = False
         self.news_at = loop_time()
         """When it was last heard of."""
-        self.is_alone = False
+        self.had_no_workers = False
         """Whether no worker was left when it was last looked at."""
-        self.doubts = 0
+        self.misses = 0
         """How often in a row redis knew neither its result nor that it waits or runs."""
         self._items: deque[dict[str, Any] | FinalResult | RunnerSignal] = deque(maxlen=INBOX_LENGTH)
         self._has_item = asyncio.Event()
@@ -58,7 +58,7 @@ class SentCall:
             if item["run"] != self._run or item["count"] <= self._count:
                 return
             self._count = item["count"]
-        self.news_at, self.doubts, self.is_alone = loop_time(), 0, False
+        self.news_at, self.misses, self.had_no_workers = loop_time(), 0, False
         self._keep(item)
 
     def end(self, result: FinalResult | RunnerSignal) -> None:
@@ -99,9 +99,9 @@ class SentCall:
         self._has_item.set()
 
 
-def line_of(call: ToolCall) -> str:
+def queue_name_of(call: ToolCall) -> str:
     """Return the name of the queue that a call belongs into."""
-    return line_name(call.plugin_digest, call.groups)
+    return queue_name_for(call.plugin_digest, call.groups)
 
 
 def id_of(call: ToolCall) -> str:
@@ -130,7 +130,7 @@ def may_run_again(tool: Any) -> bool:
     return tool.idempotent or (is_harmless and not tool.is_remote)
 
 
-def doubt(call: ToolCall) -> FinalResult:
+def unknown_outcome(call: ToolCall) -> FinalResult:
     """Return the result of a call that may or may not have run."""
     text = f"{call.name} may have run: its answer is lost"
     return FinalResult(

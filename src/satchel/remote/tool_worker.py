@@ -15,7 +15,8 @@ from docket import Docket, Worker
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import ToolEntry
 from satchel.remote.docket_json import checked_url, json_only, open_docket
-from satchel.remote.fair_gate import GroupPlaces
+from satchel.remote.fair_semaphore import GroupLimiter
+from satchel.remote.fleet_registry import HEARTBEAT, FleetRegistry, RedisClock
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import (
     BACKOFF,
@@ -24,12 +25,11 @@ from satchel.remote.remote_keys import (
     TASK,
     UNREACHABLE,
     RemoteKeys,
-    line_name,
+    queue_name_for,
 )
 from satchel.remote.remote_run import CallAddress, RemoteRun
-from satchel.remote.roster import BEAT, RedisClock, Roster
 from satchel.remote.sealed_envelope import EnvelopeError, checked_key, mark_of, open_sealed
-from satchel.remote.sent_call import NO_WORKER, WORKER_FAILED, doubt, may_run_again
+from satchel.remote.sent_call import NO_WORKER, WORKER_FAILED, may_run_again, unknown_outcome
 from satchel.runtime.call_task import CallTask, prepare_call
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.satchel import Satchel
@@ -40,11 +40,11 @@ from satchel.workers.codec import changes_of, encode_chunk
 _log = logging.getLogger("satchel.remote")
 
 _REDELIVERY = 5.0
-"""Seconds without a sign of life of a worker after which its calls are given to another one."""
+"""Seconds without a heartbeat of a worker after which its calls are given to another one."""
 _POLL = 0.02
 _GRACE = 2.0
 """Seconds that a call which may have run is waited for."""
-_PATIENCE = 2.0
+_CANCEL_TIMEOUT = 2.0
 """Seconds that cancelled tools have to end."""
 
 
@@ -72,7 +72,7 @@ class ToolWorker:
         self._satchel, self._url, self._key = satchel, checked_url(url), checked_key(key)
         self._name, self._groups, self._concurrency = name, frozenset(groups), concurrency
         self._limits, self._faults = limits or Limits(), RemoteFaults(name)
-        self._places = GroupPlaces(group_limits or {})
+        self._limiter = GroupLimiter(group_limits or {})
         self._tools_loop: EventLoopThread | None = None
         # By the version that is asked for, its queue, and the version that answers.
         self._services: dict[tuple[str, str, str], asyncio.Task[None]] = {}
@@ -97,7 +97,7 @@ class ToolWorker:
                 async for _ in changes:
                     await self._bring_up_to_date(group)
         finally:
-            self._tools_loop.stop(_PATIENCE)
+            self._tools_loop.stop(_CANCEL_TIMEOUT)
 
     async def _bring_up_to_date(self, group: asyncio.TaskGroup) -> None:
         catalog = self._satchel.catalog
@@ -107,25 +107,25 @@ class ToolWorker:
             if entry.tool is None or not own or not self._may_run(entry):
                 continue
             for digest in (own, *catalog.compatible_digests_of(entry.name)):
-                line = line_name(digest, entry.groups)
-                tools.setdefault((digest, line, own), {})[entry.name] = entry
+                queue_name = queue_name_for(digest, entry.groups)
+                tools.setdefault((digest, queue_name, own), {})[entry.name] = entry
         for version in self._services.keys() - tools.keys():
             self._services.pop(version).cancel()
         for version in tools.keys() - self._services.keys():
-            digest, line, own = version
+            digest, queue_name, own = version
             service = PluginService(
                 catalog,
-                line=line,
+                queue_name=queue_name,
                 tools=tools[version],
                 limits=self._limits,
-                places=self._places,
+                limiter=self._limiter,
                 key=self._key,
                 keys=RemoteKeys(self._name),
                 faults=self._faults,
                 tools_loop=self._tools_loop,
             )
             started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            queue = open_docket(self._url, self._name, mark_of(self._key, line))
+            queue = open_docket(self._url, self._name, mark_of(self._key, queue_name))
             task = group.create_task(service.serve(queue, self._concurrency, started))
             self._services[version] = task
             await asyncio.wait({started, task}, return_when=asyncio.FIRST_COMPLETED)
@@ -144,19 +144,19 @@ class PluginService:
         self,
         catalog: Catalog,
         *,
-        line: str,
+        queue_name: str,
         tools: Mapping[str, ToolEntry],
         limits: Limits,
-        places: GroupPlaces,
+        limiter: GroupLimiter,
         key: bytes,
         keys: RemoteKeys,
         faults: RemoteFaults,
         tools_loop: EventLoopThread | None = None,
     ) -> None:
-        self._catalog, self._line, self._tools = catalog, line, tools
+        self._catalog, self._queue_name, self._tools = catalog, queue_name, tools
         self._limits, self._key, self._keys = limits, key, keys
-        self._roster, self._faults = Roster(keys, key, RedisClock()), faults
-        self._places, self._tools_loop = places, tools_loop
+        self._registry, self._faults = FleetRegistry(keys, key, RedisClock()), faults
+        self._limiter, self._tools_loop = limiter, tools_loop
         self._running: dict[str, asyncio.Event] = {}
         self._begun: dict[str, float] = {}
         """Calls that were begun here, with the time after which their hosts have given up."""
@@ -182,14 +182,16 @@ class PluginService:
         queue.register(satchel_call, names=[TASK])
         with json_only():
             async with queue, worker:
-                beating = asyncio.create_task(self._beat(queue, name, concurrency, started))
+                heartbeats = asyncio.create_task(
+                    self._send_heartbeats(queue, name, concurrency, started)
+                )
                 try:
                     await worker.run_forever()
                 finally:
-                    beating.cancel()
+                    heartbeats.cancel()
 
-    async def _beat(
-        self, queue: Docket, name: str, places: int, started: "asyncio.Future[None]"
+    async def _send_heartbeats(
+        self, queue: Docket, name: str, slots: int, started: "asyncio.Future[None]"
     ) -> None:
         try:
             while True:
@@ -197,18 +199,18 @@ class PluginService:
                     if not started.done():
                         await _listen(queue)
                     async with queue.redis() as redis:
-                        await self._roster.beat(redis, self._line, name, places)
+                        await self._registry.heartbeat(redis, self._queue_name, name, slots)
                 except UNREACHABLE as problem:
                     self._faults.unreachable(problem)
                 else:
                     self._faults.reachable()
                     if not started.done():
                         started.set_result(None)
-                await asyncio.sleep(BEAT)
+                await asyncio.sleep(HEARTBEAT)
         finally:
             with suppress(*UNREACHABLE):
                 async with queue.redis() as redis:
-                    await self._roster.leave(redis, self._line, name, places)
+                    await self._registry.leave(redis, self._queue_name, name, slots)
 
     async def run(self, queue: Docket, message: str) -> None:
         """Run one call: keep its result, and send it with its chunks to the host."""
@@ -216,8 +218,10 @@ class PluginService:
             body = open_sealed(self._key, CALL, message)
             call = ToolCall.from_dict(body["call"])
             call = call.changed(context=_context(body["context"], call))
-            address = CallAddress(call=str(body["id"]), inbox=str(body["inbox"]), digest=self._line)
-            until = body["sent"] + body["wait"] + BEAT
+            address = CallAddress(
+                call=str(body["id"]), inbox=str(body["inbox"]), digest=self._queue_name
+            )
+            until = body["sent"] + body["wait"] + HEARTBEAT
             reason = self._reason_to_refuse(body)
         except (EnvelopeError, KeyError, TypeError, ValueError) as problem:
             reason = str(problem)
@@ -232,21 +236,21 @@ class PluginService:
         entry = self._tools.get(call.name)
         self._running[address.call] = asyncio.Event()
         try:
-            async with self._places.taken(address.inbox, entry.groups if entry else ()):
+            async with self._limiter.acquired(address.inbox, entry.groups if entry else ()):
                 if not self._reason_to_refuse(body):  # else it waited too long
                     await self._run(RemoteRun(queue, self._keys, self._key, address), call, until)
         finally:
             self._running.pop(address.call).set()
 
     def _reason_to_refuse(self, body: Mapping[str, Any]) -> str:
-        if body["digest"] != self._line:
+        if body["digest"] != self._queue_name:
             return "it is for another version"
-        age = self._roster.clock.now() - body["sent"]
+        age = self._registry.clock.now() - body["sent"]
         return "it is too old" if age > LONGEST_WAIT else ""
 
     def _has_lost_its_mark(self, call: str, until: float) -> bool:
         """Return whether a call without a mark had one: who can write to redis may remove it."""
-        now = self._roster.clock.now()
+        now = self._registry.clock.now()
         while self._begun and self._begun[oldest := next(iter(self._begun))] < now:
             del self._begun[oldest]
         has_lost_it = call in self._begun or now > until
@@ -266,19 +270,19 @@ class PluginService:
         is_over = begun == "spent" or not is_harmless
         if begun in {"again", "spent"} and is_over:
             # The first worker may only have been slow, or without redis.
-            begun = await run.kept_within(_GRACE)
+            begun = await run.stored_result_within(_GRACE)
         if isinstance(begun, bytes):
             await run.send(begun)
         elif entry is None or tool is None:
             await run.finish(_failed(NO_WORKER, f"the workers have no tool {call.name}"))
         elif begun != "first" and is_over:
             _log.warning("a call of %s is not run again: its worker has ended", call.name)
-            await run.finish({"result": doubt(call).to_dict()})
+            await run.finish({"result": unknown_outcome(call).to_dict()})
         else:
             await run.finish(await self._answer(call.changed(tool=tool, groups=entry.groups), run))
 
     async def _answer(self, call: ToolCall, run: RemoteRun) -> dict[str, Any]:
-        """Run a call on the loop of the tools, so our signs of life continue if one blocks it."""
+        """Run a call on the loop of the tools, so our heartbeats continue if one blocks it."""
         assert call.tool is not None
         task = prepare_call(call, call.tool, self._limits)
         if self._tools_loop is None:
@@ -293,9 +297,9 @@ class PluginService:
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
-            # Its place is free once the tool has cleaned up, or its loop is blocked.
+            # Its slot is free once the tool has cleaned up, or its loop is blocked.
             task.interrupt()
-            await asyncio.wait({answer}, timeout=self._limits.cancel_grace + _PATIENCE)
+            await asyncio.wait({answer}, timeout=self._limits.cancel_grace + _CANCEL_TIMEOUT)
             raise
 
     async def _run_tool(
@@ -319,18 +323,18 @@ async def _listen(queue: Docket) -> None:
     """Raise if redis does not let us hear of cancelled calls; docket would wait without a word."""
     async with queue._pubsub() as channel:  # noqa: SLF001 - docket has no public way
         await channel.psubscribe(queue.key("cancel:*"))
-        await channel.get_message(timeout=BEAT)
+        await channel.get_message(timeout=HEARTBEAT)
 
 
-def _context(given: Mapping[str, Any], call: ToolCall) -> ToolContext:
+def _context(sent: Mapping[str, Any], call: ToolCall) -> ToolContext:
     return ToolContext(
-        state=dict(given["state"]),
-        metadata=MappingProxyType(dict(given["metadata"])),
-        preapproved=tuple(given["preapproved"]),
-        agent_id=str(given["agent_id"]),
-        run_id=str(given["run_id"]),
-        iteration=given["iteration"],
-        call_id=str(given["call_id"]),
+        state=dict(sent["state"]),
+        metadata=MappingProxyType(dict(sent["metadata"])),
+        preapproved=tuple(sent["preapproved"]),
+        agent_id=str(sent["agent_id"]),
+        run_id=str(sent["run_id"]),
+        iteration=sent["iteration"],
+        call_id=str(sent["call_id"]),
         tool=call.name,
     )
 

@@ -39,6 +39,8 @@ class CallScope:
 class MiddlewareRun:
     """One run of a function inside its middleware, in the task of a call."""
 
+    is_over = False
+    """Whether what the middleware opened is closed."""
     _result: ToolResult | None = None
     _items: AsyncIterator[Item] | None = None
 
@@ -56,14 +58,14 @@ class MiddlewareRun:
             self._items = handler(self._call)
         async for item in self._items:
             if isinstance(item, ToolChunk):
-                owner.chunks = owner.chunks or ChunkAccumulator(owner.limits)
+                owner.chunks = owner.chunks or ChunkAccumulator(owner.prepared.limits)
                 return owner.chunks.add(item, owner.call_id)
             # Not returned yet: middleware may run code after its last item.
             self._result = item
         if (result := self._result) is not None:
             if result is not owner.function_result:  # middleware may return any value
-                result = limit_result(to_result(result, owner.call_id), owner.limits)
-            return self._mark_interrupted(result)
+                result = limit_result(to_result(result, owner.call_id), owner.prepared.limits)
+            return self._mark_interrupted(result) if owner.is_interrupted else result
         if owner.chunks is None:
             raise TypeError("the middleware yielded nothing")
         return self._mark_interrupted(owner.chunks.result(owner.call_id))
@@ -72,8 +74,14 @@ class MiddlewareRun:
         """Cancel the functions that run now; middleware may run several at once."""
         return True in [function.cancel(reason) for function in self._functions]
 
+    def start_clock(self) -> None:
+        """Start the time limits of the functions that run now."""
+        for function in self._functions:
+            function.start_clock()
+
     async def aclose(self) -> None:
         """Close what the middleware opened."""
+        self.is_over = True
         opened, functions = self._opened, self._functions
         # Released: middleware may keep a handler, and with it this object.
         self._opened, self._functions, self._scope = [], [], CallScope()
@@ -139,7 +147,7 @@ class MiddlewareRun:
         assert tool is not None
         validated(call, tool)  # an error is reported now, not when the task is read
         prepared = replace(self._prepared(call, tool), middleware=(), is_background=False)
-        async for item in scope.tasks().start(self._owner.another(call, prepared)):
+        async for item in scope.tasks().start(self._owner.in_background(call, prepared)):
             yield item
 
     def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
@@ -160,9 +168,9 @@ class MiddlewareRun:
 
     def _mark_interrupted(self, result: ToolResult) -> ToolResult:
         """Return the result, marked as interrupted even if middleware replaced it."""
-        if not self._owner.was_interrupted or result.is_interrupted:
+        if result.is_interrupted or not any(item.was_interrupted for item in self._functions):
             return result
-        ended = self._owner.early_result(EndReason.INTERRUPTED)
+        ended = self._owner.prepared.ended_early(self._owner.call, EndReason.INTERRUPTED)
         content = (*result.content, *ended.content)
         return replace(
             ended, content=content, structured=result.structured, metadata=result.metadata

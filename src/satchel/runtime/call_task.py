@@ -1,7 +1,7 @@
 """The life of one call: a task of its own, its chunks, and how it ends.
 
-1. `result()`, or the first `next()`, starts the task. From Python 3.12 on it starts eagerly, so a
-   tool that does not wait has ended when the task is created.
+1. `start()`, `result()` or the first `next()` starts the task. From Python 3.12 on it starts
+   eagerly, so a tool that does not wait has ended when the task is created.
 2. In the task, the arguments are validated. Then a `FunctionRun` yields the items, or a
    `MiddlewareRun` around it.
 3. Each chunk goes to the reader, and the task waits until the reader asks for the next one. The
@@ -17,21 +17,22 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from satchel.runtime.call_messages import EndReason, interruption, too_slow
+from satchel.runtime.call_messages import EndReason
 from satchel.runtime.call_pipeline import CallScope, MiddlewareRun
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.droppable_coroutine import Abandoned, Droppable
-from satchel.runtime.error_results import ErrorText, error_result
+from satchel.runtime.error_results import ErrorText
 from satchel.runtime.middleware_chain import Middleware
 from satchel.runtime.prepared_tool import PreparedTool
-from satchel.runtime.result_limits import limit_result
 from satchel.runtime.tool_run import FunctionRun
 from satchel.settings import Limits
-from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolContext, ToolResult, failure
+from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolContext, ToolResult
 from satchel.tools.argument_reading import read_arguments
+from satchel.tools.fast_construction import changed_fast
 
 if TYPE_CHECKING:
     from satchel.runtime.scoped_runner import Route
@@ -42,22 +43,32 @@ else:
     _new_task = partial(asyncio.Task, eager_start=True)
 
 
+class CallPhase(IntEnum):
+    """How far the life of a call has come; it never goes back."""
+
+    RUNNING = 0  # or not started
+    INTERRUPTED = 1  # its functions were cancelled; middleware around them may clean up
+    CANCELLED = 2  # its whole task was cancelled, because of `interrupt()`
+    LEFT = 3  # its whole task was cancelled, because the reader left
+    OVER = 4  # it has its result
+    ABANDONED = 5  # it has a result, but its task ignored the cancellation
+
+
+# Python 3.11 takes long to read the member of an enum from its class.
+RUNNING, INTERRUPTED, CANCELLED, LEFT, OVER, ABANDONED = CallPhase
+
+
 class CallTask:
     """One call of a tool. It runs once, and its last item is the result."""
 
     # Class attributes: most calls never need to set these.
-    reason: EndReason | None = None
-    """`INTERRUPTED` after `interrupt()`."""
-    reader_has_left = False
-    """Whether the reader stopped reading and does not want the result."""
-    is_abandoned = False
-    """Whether the task ignored its cancellation, so that its reader got another result."""
+    phase: CallPhase = RUNNING
+    is_interrupted = False
+    """Whether `interrupt()` was called, perhaps in another thread or before the start."""
     executed_tool = ""
     """The name of the tool that ran. It differs from the call's if middleware redirected it."""
     function_result: ToolResult | None = None
     """The result of the function that ended last."""
-    was_interrupted = False
-    """Whether a function was interrupted, whatever middleware made of its result."""
     chunks: ChunkAccumulator | None = None
     """The chunks that arrived."""
     route: "Route | None" = None
@@ -70,7 +81,6 @@ class CallTask:
     _run: FunctionRun | MiddlewareRun | None = None
     _item: Item | None = None
     _reads_chunks = False
-    _is_over = _is_ending = _is_cancelled = False
 
     def __init__(
         self,
@@ -81,18 +91,28 @@ class CallTask:
     ) -> None:
         """Prepare a call in a session, or without one; it gets `context`, or has its own."""
         self.call, self.prepared, self.scope, self._context = call, prepared, scope, context
-        self.tool, self.limits = prepared.tool, prepared.limits
-        self.has_middleware = prepared.has_middleware
         self.call_id = call.id or None
         """The id of the call, or `None` if it has none."""
 
-    def another(self, call: ToolCall, prepared: PreparedTool) -> "CallTask":
+    def in_background(self, call: ToolCall, prepared: PreparedTool) -> "CallTask":
         """Return a call of its own, which continues in the background."""
-        run = CallTask(call, prepared, self.scope)
-        run.route = self.route
-        return run
+        task = CallTask(call, prepared, self.scope)
+        task.route = self.route
+        return task
 
     # ---- for the reader -------------------------------------------------------------------
+
+    def start(self) -> ToolResult | None:
+        """Start the task; return the result if the tool did not wait, so that there is one."""
+        self._loop = loop = asyncio.get_running_loop()
+        if self.is_interrupted:
+            self._finish(self._interrupted_result())
+        else:
+            self._work = Droppable(self._main())
+            self._task = _new_task(self._work, loop=loop, name=self.call.name)
+            if self._run is not None:  # started eagerly, and not at its end
+                self._run.start_clock()
+        return self._item if isinstance(self._item, ToolResult) else None
 
     def result(self) -> Coroutine[Any, Any, ToolResult]:
         """Run the call to its end and return the result."""
@@ -105,23 +125,49 @@ class CallTask:
         self._reads_chunks = True
         return self._next()
 
+    async def _next(self) -> Item:
+        if self._loop is None:
+            self.start()
+        elif self._reader_is_ready is not None and not self._reader_is_ready.done():
+            self._reader_is_ready.set_result(None)
+        if self._item is None:
+            try:
+                await self._new_waiter()
+            except GeneratorExit:
+                self._cancel(LEFT)  # nothing can be awaited any more
+                raise
+            except BaseException:
+                # Not only Exception: the host's cancellation must reach the host, even if the
+                # tool suppresses its own.
+                await self._leave()
+                raise
+        item = self._item
+        assert item is not None
+        if not isinstance(item, ToolResult):
+            self._item = None
+        return item
+
     async def close(self) -> None:
         """End the call, and wait until it has ended."""
-        if (
-            self._task is not None
-            and not self._task.done()
-            and await self._cancel_for_reader_and_wait()
-        ):
+        if await self._leave():
             raise asyncio.CancelledError
 
-    def interrupt(self) -> None:
-        """End the call; its result keeps the chunks so far. Thread-safe."""
-        # Set the reason, then read the loop. `_start` sets the loop, then reads the reason. So one
-        # of the two sees the other, whichever thread is first.
-        self.reason = EndReason.INTERRUPTED
-        if (loop := self._loop) is not None:
-            with suppress(RuntimeError):  # the loop is closed, so nothing runs
-                loop.call_soon_threadsafe(self._interrupt_in_loop)
+    async def _leave(self) -> bool:
+        """Cancel the task, wait for its end, and return whether the reader was cancelled."""
+        is_cancelled = False
+        while not (self._task is None or self._task.done() or self.phase is ABANDONED):
+            self._cancel(LEFT)
+            try:
+                await self._new_waiter()
+            except asyncio.CancelledError:
+                # Not passed on: it would disturb a tool that cleans up.
+                is_cancelled = True
+        return is_cancelled
+
+    def _new_waiter(self) -> asyncio.Future[None]:
+        """Return a future that is done with the next item, or with the end of the task."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        return self._waiter
 
     @property
     def partial_result(self) -> ToolResult:
@@ -131,45 +177,23 @@ class CallTask:
     @property
     def wants_chunks(self) -> bool:
         """Whether each chunk goes to middleware or to the reader; or only into the result."""
-        return self._reads_chunks or self.has_middleware or self.reason is not None
+        return self._reads_chunks or self.prepared.has_middleware or self.is_interrupted
 
-    async def _next(self) -> Item:
-        if self._task is None:
-            self._start()
-        elif self._reader_is_ready is not None and not self._reader_is_ready.done():
-            self._reader_is_ready.set_result(None)
-        if self._item is None:
-            assert self._loop is not None
-            self._waiter = self._loop.create_future()
-            try:
-                await self._waiter
-            except GeneratorExit:
-                self._cancel_for_reader()  # nothing can be awaited any more
-                raise
-            except BaseException:
-                # Not only Exception: the host's cancellation must reach the host, even if the
-                # tool suppresses its own.
-                await self._cancel_for_reader_and_wait()
-                raise
-        item = self._item
-        assert item is not None
-        if not isinstance(item, ToolResult):
-            self._item = None
-        return item
+    @property
+    def is_started(self) -> bool:
+        """Whether there is a task; not yet in the first step of one that starts eagerly."""
+        return self._task is not None
 
-    def _start(self) -> None:
-        self._loop = loop = asyncio.get_running_loop()
-        if self.reason is not None:
-            self._finish(self.early_result(self.reason))
-            return
-        self._work = Droppable(self._main())
-        self._task = _new_task(self._work, loop=loop)
+    @property
+    def reader_has_left(self) -> bool:
+        """Whether the reader stopped reading and does not want the result."""
+        return self.phase is LEFT
 
     # ---- inside the task ------------------------------------------------------------------
 
     async def _main(self) -> None:
         try:
-            kind = MiddlewareRun if self.has_middleware else FunctionRun
+            kind = MiddlewareRun if self.prepared.has_middleware else FunctionRun
             run = self._run = kind(self, self.validated_call())
             while not isinstance(item := await run.__anext__(), ToolResult):
                 if self._reads_chunks:
@@ -181,30 +205,22 @@ class CallTask:
             if self._loop is None or self._loop.is_closed():
                 raise  # nothing can be awaited any more
             item = self._result_after(problem)
-        if self._is_cancelled:  # even if middleware returned another result
-            item = self._append_to_chunks(self.early_result(EndReason.INTERRUPTED))
-        if self._run is not None:
+        if self.phase is CANCELLED:  # even if middleware returned another result
+            item = self._interrupted_result()
+        if self._run is not None and not self._run.is_over:
             await self._run.aclose()
         self._finish(item)
 
     def validated_call(self) -> ToolCall:
         """Return the call with its tool and validated arguments. Raises `ArgumentError`."""
-        call, tool = self.call, self.tool
-        return call.changed(
-            tool=tool,
-            groups=self.prepared.groups,
-            context=self._context or call.context,
-            arguments=tool.check(read_arguments(tool.name, call.arguments)),
-        )
-
-    def _result_after(self, problem: BaseException) -> ToolResult:
-        # A loop that closes cancels every task. The waiting reader is one of them, so its future is
-        # cancelled, too. Any other cancellation came from the tool, which counts as a failure.
-        futures = (self._waiter, self._reader_is_ready)
-        is_closing = any(future is not None and future.cancelled() for future in futures)
-        if is_closing or self.reader_has_left or self.reason is not None:
-            return self._append_to_chunks(self.early_result(EndReason.INTERRUPTED))
-        return self._append_to_chunks(self.result_of_error(problem))
+        call, tool = self.call, self.prepared.tool
+        parts = {
+            "tool": tool,
+            "groups": self.prepared.groups,
+            "context": self._context or call.context,
+            "arguments": tool.check(read_arguments(tool.name, call.arguments)),
+        }
+        return changed_fast(call, parts)
 
     async def _hand_over(self, chunk: ToolChunk) -> None:
         assert self._loop is not None
@@ -213,99 +229,78 @@ class CallTask:
         self._wake()
         await self._reader_is_ready
 
-    def _wake(self, _task: object = None) -> None:
+    def _result_after(self, problem: BaseException) -> ToolResult:
+        # A loop that closes cancels every task. The waiting reader is one of them, so its future is
+        # cancelled, too. Any other cancellation came from the tool, which counts as a failure.
+        futures = (self._waiter, self._reader_is_ready)
+        is_closing = any(future is not None and future.cancelled() for future in futures)
+        if is_closing or self.is_interrupted or self.phase is LEFT:
+            return self._interrupted_result()
+        return self._after_chunks(self.prepared.failed(self.call, problem))
+
+    def _interrupted_result(self) -> ToolResult:
+        return self._after_chunks(self.prepared.ended_early(self.call, EndReason.INTERRUPTED))
+
+    def _after_chunks(self, last: ToolResult) -> ToolResult:
+        return self.chunks.followed_by(last) if self.chunks else last
+
+    def _finish(self, result: ToolResult) -> None:
+        if self.phase < OVER:
+            self.phase = OVER
+            self._run = None  # it holds this object
+            self.function_result = None  # it may have an exception
+            self.stop_grace()
+            if result.exception is not None:
+                # Its traceback would keep the tool's local variables alive.
+                result = replace(result, exception=None)
+            self._item = result
+        self._wake()
+
+    def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _finish(self, item: Item) -> None:
-        if self._is_over:
-            return  # it was abandoned, and the reader has a result
-        self._is_over = True
-        self._run = None  # it holds this object
-        self.function_result = None  # it may have an exception, too
-        if self._grace_timer is not None:
-            self.stop_grace()
-        if isinstance(item, ToolResult) and item.exception is not None:
-            # Its traceback would keep the tool's local variables alive.
-            item = replace(item, exception=None)
-        self._item = item
-        self._wake()
+    # ---- ending it early --------------------------------------------------------------------
 
-    def result_of_error(self, problem: BaseException) -> ToolResult:
-        """Return the result for an exception; its text is safe for the model."""
-        errors = self.prepared.errors
-        result = error_result(self.tool, self.call.arguments, problem, self.call_id, errors)
-        result = limit_result(result, self.limits)
-        return replace(result, exception=problem) if self.has_middleware else result
-
-    def early_result(self, reason: EndReason, *, is_elsewhere: bool = False) -> ToolResult:
-        """Return the result of a call that was ended early, here or on another machine."""
-        tool = self.tool
-        if reason is EndReason.INTERRUPTED:
-            return interruption(tool.name, self.call_id)
-        seconds, limit = tool.timeout, "the tool's own timeout"
-        if seconds is None:
-            seconds, limit = self.limits.tool_call, "limit tool_call"
-        text = too_slow(tool.name, seconds, limit, is_elsewhere=is_elsewhere)
-        return failure("timeout", text, self.call_id)
-
-    def _append_to_chunks(self, last: ToolResult) -> ToolResult:
-        return self.chunks.followed_by(last) if self.chunks else last
-
-    # ---- ending it: the loop calls these ----------------------------------------------------
+    def interrupt(self) -> None:
+        """End the call; its result keeps the chunks so far. Thread-safe."""
+        # Set this, then read the loop. `start` sets the loop, then reads this. So one of the two
+        # sees the other, whichever thread is first.
+        self.is_interrupted = True
+        if (loop := self._loop) is not None:
+            with suppress(RuntimeError):  # the loop is closed, so nothing runs
+                loop.call_soon_threadsafe(self._interrupt_in_loop)
 
     def _interrupt_in_loop(self) -> None:
-        if self._is_over or self._is_ending or self._task is None:
+        if self.phase is not RUNNING or self._task is None:
             return
-        self._is_ending = True
+        self.phase = INTERRUPTED
         if self._run is None or not self._run.cancel(EndReason.INTERRUPTED):
-            self._cancel()
-        elif self.has_middleware:  # it may clean up, within the grace time
-            self.start_grace(self._cancel)
+            self._cancel(CANCELLED)
+        elif self.prepared.has_middleware:  # it may clean up, within the grace time
+            self.start_grace(partial(self._cancel, CANCELLED))
 
-    def _cancel(self) -> None:
-        """Cancel the whole task: no function runs, or middleware did not end after it."""
-        self._is_cancelled = True
-        self._cancel_task()
-
-    def _cancel_for_reader(self) -> None:
-        """Cancel the task, because the reader stopped reading."""
-        if not self._is_over and not self.reader_has_left:
-            self.reader_has_left = True
-            self._cancel_task()
-
-    def _cancel_task(self) -> None:
+    def _cancel(self, phase: CallPhase) -> None:
+        """Cancel the whole task, unless that was done before."""
+        if self.phase >= phase:
+            return
+        self.phase = phase
         assert self._task is not None
         with suppress(RuntimeError):  # the loop is closed, so nothing runs
             self._task.cancel()
             # A task that never took a step does not call `_finish` itself.
-            self._task.add_done_callback(self._finish_if_unfinished)
+            self._task.add_done_callback(self._finish_after_cancel)
             self.start_grace(self.abandon)
 
-    def _finish_if_unfinished(self, _task: object) -> None:
-        self._finish(self._append_to_chunks(self.early_result(EndReason.INTERRUPTED)))
-        self._wake()
-
-    async def _cancel_for_reader_and_wait(self) -> bool:
-        """Cancel the task, wait for its end, and return whether the reader was cancelled."""
-        self._cancel_for_reader()
-        is_cancelled = False
-        while not (self._task is None or self._task.done() or self.is_abandoned):
-            assert self._loop is not None
-            self._waiter = self._loop.create_future()
-            try:
-                await self._waiter
-            except asyncio.CancelledError:
-                # Not passed on: it would disturb a tool that cleans up.
-                is_cancelled = True
-        return is_cancelled
+    def _finish_after_cancel(self, _task: object) -> None:
+        self._finish(self._interrupted_result())
 
     def start_grace(self, then: Callable[[], object]) -> None:
         """Call `then` if the call does not end within the grace time."""
         self.stop_grace()
         assert self._loop is not None
         # Twice as long with middleware: the function inside may use up the first half.
-        grace = self.limits.cancel_grace * (2 if self.has_middleware else 1)
+        grace = self.prepared.limits.cancel_grace * (2 if self.prepared.has_middleware else 1)
         self._grace_timer = self._loop.call_later(grace, then)
 
     def stop_grace(self) -> None:
@@ -316,20 +311,20 @@ class CallTask:
 
     def abandon(self, reason: EndReason = EndReason.INTERRUPTED) -> None:
         """Abandon a task that continues after its cancellation."""
-        self.is_abandoned = True
         self.log_leak()
         self._work.drop()
         if self._task is not None:
             self._task.cancel()
-        last = self._append_to_chunks(replace(self.early_result(reason), metadata={"leaked": True}))
-        self._finish(last)
+        ended = replace(self.prepared.ended_early(self.call, reason), metadata={"leaked": True})
+        self._finish(self._after_chunks(ended))
+        self.phase = ABANDONED
 
     def log_leak(self) -> None:
         """Log that the tool continues after its cancellation."""
         import logging
 
         log = logging.getLogger("satchel.runtime")
-        log.warning("tool %s leaked: it did not end in its grace time", self.tool.name)
+        log.warning("tool %s leaked: it did not end in its grace time", self.prepared.tool.name)
 
 
 def prepare_call(

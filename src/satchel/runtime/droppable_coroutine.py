@@ -16,13 +16,16 @@ class Droppable(Coroutine[Any, Any, None]):
     Otherwise the event loop would wait for the task when the loop closes.
     """
 
-    # Slots in place of methods: every call takes some steps, so they are those of the coroutine.
-    __slots__ = ("__weakref__", "_work", "send", "throw")
+    # A slot in place of a method: every call takes some steps, so it is that of the coroutine.
+    __slots__ = ("__weakref__", "_work", "send")
     send: Any
-    throw: Any
 
     def __init__(self, work: Coroutine[Any, Any, None]) -> None:
-        self._work, self.send, self.throw = work, work.send, work.throw
+        self._work, self.send = work, work.send
+
+    def throw(self, *problem: Any) -> Any:
+        """Raise an exception in the coroutine, as a task does that is cancelled."""
+        return self._end() if self.send == self._end else self._work.throw(*problem)
 
     def close(self) -> None:
         """Drop it at once: it was never started, or its loop is closed."""
@@ -31,7 +34,7 @@ class Droppable(Coroutine[Any, Any, None]):
 
     def drop(self) -> None:
         """Let it take no further step."""
-        self.send = self.throw = self._end
+        self.send = self._end
 
     def __await__(self) -> Generator[Any, Any, None]:
         return self._work.__await__()

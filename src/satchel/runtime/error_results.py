@@ -66,7 +66,13 @@ def _chosen_text(tool: Tool, problem: BaseException, errors: ErrorText, error_id
 
 def exception_text(tool: Tool, problem: BaseException) -> str:
     """Return the type and text of an exception, without the tool's injected values."""
-    return visible(redacted(f"{type(problem).__name__}: {problem}", tool.injected))
+    type_name, message = readable_exception(tool, problem)
+    return f"{type_name}: {message}"
+
+
+def readable_exception(tool: Tool, problem: BaseException) -> tuple[str, str]:
+    """Return the name of an exception's type, and its text without the tool's injected values."""
+    return visible(type(problem).__name__), visible(redacted(str(problem), tool.injected))
 
 
 def _for_model(

@@ -1,12 +1,14 @@
 """What all calls of one tool have in common, decided once."""
 
-from dataclasses import field
+from dataclasses import field, replace
 
 from satchel.lazy_dataclass import dataclass
-from satchel.runtime.error_results import ErrorText
+from satchel.runtime.call_messages import EndReason, interruption, too_slow
+from satchel.runtime.error_results import ErrorText, error_result
 from satchel.runtime.middleware_chain import Middleware
+from satchel.runtime.result_limits import limit_result
 from satchel.settings import Limits
-from satchel.tools import Tool
+from satchel.tools import Tool, ToolCall, ToolResult, failure
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -39,3 +41,22 @@ class PreparedTool:
         )
         object.__setattr__(self, "has_middleware", has_middleware)
         object.__setattr__(self, "needs_context", has_middleware or tool.wants_context)
+
+    def failed(self, call: ToolCall, problem: BaseException) -> ToolResult:
+        """Return the result for an exception; its text is safe for the model."""
+        result = error_result(self.tool, call.arguments, problem, call.id or None, self.errors)
+        result = limit_result(result, self.limits)
+        return replace(result, exception=problem) if self.has_middleware else result
+
+    def ended_early(
+        self, call: ToolCall, reason: EndReason, *, is_elsewhere: bool = False
+    ) -> ToolResult:
+        """Return the result of a call that was ended early, here or on another machine."""
+        tool = self.tool
+        if reason is EndReason.INTERRUPTED:
+            return interruption(tool.name, call.id or None)
+        seconds, limit = tool.timeout, "the tool's own timeout"
+        if seconds is None:
+            seconds, limit = self.limits.tool_call, "limit tool_call"
+        text = too_slow(tool.name, seconds, limit, is_elsewhere=is_elsewhere)
+        return failure("timeout", text, call.id or None)

@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from satchel.runtime.call_clock import clock_of
+from satchel.runtime.call_clock import CallClock, clock_of
 from satchel.runtime.call_messages import EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.droppable_coroutine import Abandoned
@@ -32,13 +33,15 @@ def validated(call: ToolCall, tool: Tool) -> ToolCall:
 class FunctionRun:
     """One run of one function by its runner, inside the task of a call."""
 
-    _chunks: ChunkAccumulator | None = None
-    _reason: EndReason | None = None
-    _stream: AsyncIterator[Any] | None = None
-    _task: asyncio.Task[Any] | None = None  # set while the function runs
     is_over = False
     """Whether it has yielded its result, and what it opened is closed."""
-    _is_ending = False
+    was_interrupted = False
+    """Whether the user ended it."""
+    _chunks: ChunkAccumulator | None = None
+    _reason: EndReason | None = None  # why it was cancelled
+    _stream: AsyncIterator[Any] | None = None
+    _task: asyncio.Task[Any] | None = None  # set while the function runs
+    _clock: CallClock | None = None  # set while it is timed
     _is_waiting = False  # a runner elsewhere has not started the function
     _is_elsewhere = False  # it has started it
     _survives_cancel = False  # the function is in a thread, which cancelling does not end
@@ -47,7 +50,10 @@ class FunctionRun:
         assert call.tool is not None
         self._owner, self._call, self._tool = owner, call, call.tool
         self._is_validated, self._loop = is_validated, asyncio.get_running_loop()
-        self._clock, self._seconds = clock_of(self._loop), self._time_limit()
+        limit = call.tool.timeout
+        if limit is None and not call.tool.background:  # in the background it may take any time
+            limit = owner.prepared.limits.tool_call
+        self._limit = self._seconds_left = limit
 
     @property
     def tool_name(self) -> str:
@@ -65,12 +71,14 @@ class FunctionRun:
             raise RuntimeError("await the last item before you ask for the next")
         owner = self._owner
         owner.executed_tool = self._call.name
-        if owner.reason is not None:  # also when middleware retries
-            return await self._end_with(owner.early_result(EndReason.INTERRUPTED))
+        if owner.is_interrupted:  # also when middleware retries
+            return await self._end_with(
+                owner.prepared.ended_early(owner.call, EndReason.INTERRUPTED)
+            )
         self._task = task = asyncio.current_task(self._loop)
         assert task is not None
-        self._cancels_before = task.cancelling()
-        self._start_clock()
+        cancels_before = task.cancelling()
+        self.start_clock()
         try:
             item: Item | None = None
             if self._stream is None:
@@ -82,11 +90,12 @@ class FunctionRun:
             # Not only Exception: a tool that exits or cancels itself must not end the host.
             self._stop_clock()
             self._task = None
-            return await self._end_after(problem, task)
+            is_cancelled = task.cancelling() > cancels_before
+            return await self._end_after(problem, task, is_cancelled=is_cancelled)
         self._stop_clock()
         self._task = None
-        if (reason := self._reason or owner.reason) is not None:
-            return await self._result_of_cancelled(reason, task)
+        if self._reason is not None or owner.is_interrupted:
+            return await self._result_of_cancelled(task)
         if isinstance(item, ToolResult):
             owner.function_result = item
             if self._stream is not None:
@@ -94,22 +103,22 @@ class FunctionRun:
             self.is_over = True
         return item
 
-    async def _end_after(self, problem: BaseException, task: asyncio.Task[Any]) -> ToolResult:
+    async def _end_after(
+        self, problem: BaseException, task: asyncio.Task[Any], *, is_cancelled: bool
+    ) -> ToolResult:
         """Return the result after an exception, or raise it if the whole task ends."""
         owner = self._owner
         if isinstance(problem, Abandoned) or self._loop.is_closed():
             raise problem  # nothing can be awaited any more
-        if (reason := self._reason or owner.reason) is not None:
-            return await self._result_of_cancelled(reason, task)
-        is_cancelled = (
-            isinstance(problem, asyncio.CancelledError) and task.cancelling() > self._cancels_before
-        )
+        if self._reason is not None or owner.is_interrupted:
+            return await self._result_of_cancelled(task)
+        is_cancelled = is_cancelled and isinstance(problem, asyncio.CancelledError)
         if is_cancelled or owner.reader_has_left:
             if self._survives_cancel:
                 owner.log_leak()
             await self.aclose()
             raise problem
-        return await self._end_with(owner.result_of_error(problem))
+        return await self._end_with(owner.prepared.failed(owner.call, problem))
 
     async def aclose(self) -> None:
         """End it, and close the stream of the function, if one is open."""
@@ -127,15 +136,16 @@ class FunctionRun:
 
     def _start(self) -> Awaitable[Any]:
         """Start the function, by the runner that the host chooses for it."""
-        call, route = self._call, self._owner.route
+        call, runner, route = self._call, self._tool.runner, self._owner.route
         if not self._is_validated:
             call = validated(call, self._tool)
-        runner, call = (self._tool.runner, call) if route is None else route(call)
+        if route is not None:
+            runner, call = route(call)
         return self._run_elsewhere(runner, call) if runner.waits else self._run_here(runner, call)
 
     def _run_here(self, runner: Runner, call: ToolCall) -> Awaitable[Any]:
         if runner.ends_when_cancelled:
-            watch_loop(self._loop, self._owner.limits.loop_blocked)
+            watch_loop(self._loop, self._owner.prepared.limits.loop_blocked)
         else:
             self._survives_cancel = True
         return runner.run(call)
@@ -154,21 +164,21 @@ class FunctionRun:
         """Return the result for what the function returned; `None` if it is a stream."""
         self._survives_cancel = False
         owner = self._owner
-        if isinstance(value, FinalResult):
-            return value.with_id(owner.call_id)
         if value is None:
             return result_of_nothing(owner.call_id)
-        if not hasattr(value, "__anext__"):
-            return limit_result(to_result(value, owner.call_id), owner.limits)
-        self._stream = aiter(value)
-        return None
+        if isinstance(value, FinalResult):
+            return value.with_id(owner.call_id)
+        if hasattr(value, "__anext__"):
+            self._stream = aiter(value)
+            return None
+        return limit_result(to_result(value, owner.call_id), owner.prepared.limits)
 
     async def _next_chunk(self) -> Item:
         owner, stream, first = self._owner, self._stream, None
         assert stream is not None
         if (chunks := self._chunks) is None:
-            chunks = self._chunks = ChunkAccumulator(owner.limits)
-            if not owner.has_middleware:
+            chunks = self._chunks = ChunkAccumulator(owner.prepared.limits)
+            if not owner.prepared.has_middleware:
                 owner.chunks = chunks
             first = first_of(stream)
         while True:
@@ -191,53 +201,52 @@ class FunctionRun:
             if owner.wants_chunks and not is_empty:
                 return chunk
 
-    async def _result_of_cancelled(self, reason: EndReason, task: asyncio.Task[Any]) -> ToolResult:
-        if self._is_ending:
+    async def _result_of_cancelled(self, task: asyncio.Task[Any]) -> ToolResult:
+        owner, reason = self._owner, self._reason or EndReason.INTERRUPTED
+        if self._reason is not None:
             task.uncancel()
-        result = self._owner.early_result(reason, is_elsewhere=self._is_elsewhere)
+        is_elsewhere = self._is_elsewhere
+        result = owner.prepared.ended_early(owner.call, reason, is_elsewhere=is_elsewhere)
         if self._survives_cancel:
-            self._owner.log_leak()
+            owner.log_leak()
             result = replace(result, metadata={"leaked": True})
         result = await self._end_with(result)
         if reason is EndReason.TIMEOUT:
-            self._owner.stop_grace()  # middleware continues, as after any failure
+            owner.stop_grace()  # middleware continues, as after any failure
         return result
 
     async def _end_with(self, last: ToolResult) -> ToolResult:
-        owner = self._owner
         await self.aclose()
         result = self._chunks.followed_by(last) if self._chunks else last
-        if result.is_interrupted and owner.reason is not None:
-            owner.was_interrupted = True
-        owner.function_result = result
+        self.was_interrupted = result.is_interrupted and self._owner.is_interrupted
+        self._owner.function_result = result
         return result
 
     # ---- the time limit ---------------------------------------------------------------------
 
-    def _time_limit(self) -> float | None:
-        """Return the seconds that the function may take; in the background, any number."""
-        if self._tool.timeout is not None or self._tool.background:
-            return self._tool.timeout
-        return self._owner.limits.tool_call
-
-    def _start_clock(self) -> None:
-        if self._seconds is not None and not self._is_waiting:
-            self._clock.start(self, self._seconds, self._loop)
+    def start_clock(self) -> None:
+        """Start the time limit of a function that runs, unless the call takes its first step."""
+        if not self._owner.is_started or self._task is None or self._is_waiting:
+            return
+        if self._seconds_left is not None:
+            self._clock = clock_of(self._loop)
+            self._clock.start(self, self._seconds_left, self._loop)
 
     def _stop_clock(self) -> None:
         """Stop the clock; what is left is for the next chunk."""
-        limit = self._clock.stop(self)
-        if limit and self._stream is not None:
-            self._seconds = limit - self._loop.time()
+        if self._clock is not None:
+            limit, self._clock = self._clock.stop(self), None
+            if limit and self._stream is not None:
+                self._seconds_left = limit - self._loop.time()
 
     def _function_starts(self) -> None:
         """Restart the time limit: a runner elsewhere starts the function, perhaps once more."""
         self._stop_clock()
-        self._is_waiting, self._seconds = False, self._time_limit()
-        if self._is_elsewhere and self._seconds is not None:
+        self._is_waiting, self._seconds_left = False, self._limit
+        if self._is_elsewhere and self._seconds_left is not None:
             # There it has ended by then, and its answer is on its way.
-            self._seconds += self._owner.limits.cancel_grace + _TRANSPORT
-        self._start_clock()
+            self._seconds_left += self._owner.prepared.limits.cancel_grace + _TRANSPORT
+        self.start_clock()
 
     def time_out(self) -> None:
         """End the function: it has taken as long as it may."""
@@ -247,9 +256,8 @@ class FunctionRun:
         """Cancel the function, if it runs now; return whether it does."""
         if self._task is None:
             return False
-        self._reason = self._reason or reason
-        if not self._is_ending:
-            self._is_ending = True
+        if self._reason is None:
+            self._reason = reason
             self._task.cancel()
-            self._owner.start_grace(lambda: self._owner.abandon(reason))
+            self._owner.start_grace(partial(self._owner.abandon, reason))
         return True

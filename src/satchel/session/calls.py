@@ -98,7 +98,11 @@ class CallDispatcher:
         run = prepare(shared_view, call)
         if isinstance(run, ToolResult):
             return run
-        result = await self._result_of(run)
+        self._running.add(run)  # before it starts: its first step may interrupt it
+        try:
+            result = run.start() or await run.result()
+        finally:
+            self._running.discard(run)
         return self.write_effects(shared_view, run, result) if is_planned else result
 
     async def stream(self, shared_view: SharedView, call: ToolCall) -> AsyncIterator[Item]:
@@ -184,7 +188,7 @@ class CallDispatcher:
     async def _result_of(self, run: CallTask) -> ToolResult:
         self._running.add(run)  # before it starts: its first step may interrupt it
         try:
-            return await run.result()
+            return run.start() or await run.result()
         finally:
             self._running.discard(run)
 

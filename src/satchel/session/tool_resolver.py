@@ -155,7 +155,10 @@ def unknown_tool(name: str, guesses: Iterable[str], catalog: Catalog) -> str:
     ]
     if outages:
         states = _server_states(outages)
-        return f"{message} It may be a tool of a server that is not connected: {states}"
+        return (
+            f"{message} Either no server has it, or it is a tool of a server that is not "
+            f"connected: {states}"
+        )
     hint = ", ".join(guesses)
     return f"{message} Did you mean {hint}?" if hint else message
 

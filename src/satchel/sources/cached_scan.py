@@ -11,7 +11,7 @@ _FEWEST = 20
 
 
 def scan_through_cache(
-    root: SearchRoot, limits: Limits, before: SkillScan | None = None
+    root: SearchRoot, limits: Limits, before: SkillScan | None = None, settle: float = 0.0
 ) -> SkillScan:
     """Scan a whole search root. Without `before`, unchanged skills come from the cache."""
     path = cache_path("skills.sqlite3")
@@ -20,7 +20,7 @@ def scan_through_cache(
         from satchel.sources.skill_cache import load_scan
 
         before = load_scan(path, root, limits)
-    scan = scan_skills(root, limits, before)
+    scan = scan_skills(root, limits, before, settle=settle)
     if scan is not before and len(scan.findings) >= _FEWEST:
         from satchel.sources.skill_cache import save_scan  # lazy: as above
 

@@ -2,8 +2,9 @@
 
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from types import MappingProxyType
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
@@ -45,7 +46,7 @@ from satchel.sources.marketplaces import is_marketplace, scan_marketplace
 from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, PluginFormat, format_of, format_of_listed
-from satchel.sources.project_entry_points import entry_point_of
+from satchel.sources.project_entry_points import project_package
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.toolkit_parts import parts_of, unusable_code, with_toolkit
 
@@ -57,7 +58,7 @@ _NEAR_MISSES = {
     "tools.py": f"add {MANIFEST_FILE}",
 }
 
-_NAME_LINE = re.compile(rb"(?m)^[\"']?name[\"']?\s*:")
+_NAME_LINE = re.compile(rb"(?m)^[\"']?name[\"']?\s*:[ \t]*([^\s#]*)")
 _ManifestReader = Callable[[PluginFinding, Limits], PluginFinding]
 """Reads the manifest and the files that it names, without running code."""
 
@@ -72,6 +73,11 @@ class PluginScan:
     links: frozenset[tuple[str, str]] = frozenset()
     device: int = 0
     """The device that the root was on when something of it was there; 0 if unknown."""
+    missing: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """The keys of the plugins that are gone, perhaps only for a moment, and when that was noticed.
+
+    Times are those of the monotonic clock.
+    """
 
 
 def scan_plugins(
@@ -79,28 +85,52 @@ def scan_plugins(
     limits: Limits,
     before: PluginScan | None = None,
     dirty: Iterable[str] | None = None,
+    settle: float = 0.0,
 ) -> PluginScan:
     """Scan a search root for plugins.
 
     Results in `before` are reused. `dirty` are the paths that may have changed: only plugins that
-    they touch are read again; `None` means everything.
+    they touch are read again; `None` means everything. Plugins that are gone stay for `settle`
+    seconds, because they may be replaced at this moment.
     """
     if before is None or before.links:  # the target of a link may have changed
         dirty = None
     elif dirty is not None and not touches(dirty, place.path):
         return before
-    earlier = before.findings if before else {}
     if may_be_folder(place.path):
         scan = _Search(place, limits, before, dirty).run()
     else:
         problems = () if place.optional else (missing(place.path),)
         scan = PluginScan(place=place, findings={}, diagnostics=problems)
-    if before is not None and earlier and not scan.findings:
-        problem = lost_mount(place.path, before.device)
+    scan = replace(scan, device=device_of(place.path))
+    return scan if before is None else _with_kept(scan, before, settle)
+
+
+def _with_kept(scan: PluginScan, before: PluginScan, settle: float) -> PluginScan:
+    """Keep the plugins that exist but cannot be read or found now, or are just gone."""
+    root_error = _listing_error(scan.place.path)
+    if before.findings and not (scan.findings or root_error):
+        problem = lost_mount(scan.place.path, before.device)
         if problem is not None:
-            kept = {key: _broken(found, (problem,)) for key, found in earlier.items()}
+            kept = {key: _broken(cached, (problem,)) for key, cached in before.findings.items()}
             return replace(before, findings=kept, diagnostics=(problem,))
-    return replace(scan, device=device_of(place.path))
+    findings, missing_since = dict(scan.findings), dict[str, float]()
+    now = time.monotonic()
+    for key, cached in before.findings.items():
+        if key in findings:
+            continue
+        missed_at = before.missing.get(key, now)
+        if (error := root_error or _listing_error(cached.path)) is not None:
+            message = f"cannot be read: {reason_of(error)}"
+            fix = "make the folder readable, or delete it"
+            problem = make_diagnostic("plugin-unreadable", Where(cached.path), message, fix)
+            findings[key] = _broken(cached, (problem,))
+        elif problem := lost_below(before, cached):
+            findings[key] = _broken(cached, (problem,))
+        elif now - missed_at < settle and format_of(cached.path) is None:
+            findings[key], missing_since[key] = cached, missed_at
+    links = (finding.folder.links for finding in findings.values())
+    return replace(scan, findings=findings, links=scan.links.union(*links), missing=missing_since)
 
 
 class _Search:
@@ -111,7 +141,7 @@ class _Search:
         before: PluginScan | None,
         dirty: Iterable[str] | None,
     ) -> None:
-        self._place, self._limits, self._before, self._dirty = place, limits, before, dirty
+        self._place, self._limits, self._dirty = place, limits, dirty
         self._cached: Mapping[str, PluginFinding] = before.findings if before else {}
         self._root = real_path(place.path)
         self._findings: dict[str, PluginFinding] = {}
@@ -126,17 +156,6 @@ class _Search:
             self._diagnostics.append(in_repository(repository))
         elif not (self._folder("", self._place.path) or self._keep_without_manifest("")):
             self._visit_all()
-        root_error = _listing_error(self._place.path)
-        for key, cached in self._cached.items():
-            if key in self._findings:
-                continue
-            if (error := root_error or _listing_error(cached.path)) is not None:
-                message = f"cannot be read: {reason_of(error)}"
-                fix = "make the folder readable, or delete it"
-                unreadable = make_diagnostic("plugin-unreadable", Where(cached.path), message, fix)
-                self._findings[key] = _broken(cached, (unreadable,))
-            elif self._before and (problem := lost_below(self._before, cached)):
-                self._findings[key] = _broken(cached, (problem,))
         plugin_links = (finding.folder.links for finding in self._findings.values())
         links = frozenset(self._links).union(*plugin_links)
         return PluginScan(
@@ -338,8 +357,11 @@ def _read_toolkit_manifest(finding: PluginFinding, limits: Limits) -> PluginFind
     if file is None or file.data is None:
         return replace(finding, diagnostics=(unreadable(finding, MANIFEST_FILE),))
     name = finding.entry_point
-    if not name and finding.folder.get("__init__.py") and not _NAME_LINE.search(file.data):
-        name = entry_point_of(finding.path)
+    if not name and finding.folder.get("__init__.py"):
+        entry_point = project_package(finding.path).name
+        name_line = _NAME_LINE.search(file.data)
+        if name_line is None or name_line[1] == entry_point.encode():
+            name = entry_point  # a package's folder may have another name
     reading = read_plugin(file.data, finding.folder_name, path, limits, entry_point=name)
     partial = reading.value or reading.partial
     if partial:

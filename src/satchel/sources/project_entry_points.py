@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.sources.distributions import ENTRY_POINT_GROUP, split_entry_point
 from satchel.sources.file_reader import read_or_none
@@ -11,8 +12,18 @@ from satchel.sources.file_reader import read_or_none
 _MOST_LEVELS = 4
 
 
-def entry_point_of(folder: str) -> str:
-    """Return the entry point that leads to a package's folder, or `""` if none does.
+@dataclass(frozen=True, slots=True)
+class ProjectPackage:
+    """A package of a project, with the entry point that leads to it."""
+
+    name: str = ""
+    value: str = ""
+    source: str = ""
+    """The folder that Python has to search to import it."""
+
+
+def project_package(folder: str) -> ProjectPackage:
+    """Return the package that a folder is, or an empty one if no entry point leads to it.
 
     A package's manifest needs no name, because an installed plugin has that of its entry point.
     """
@@ -22,12 +33,14 @@ def entry_point_of(folder: str) -> str:
         data = read_or_none(os.path.join(above, "pyproject.toml"), MIB)
         if data is None:
             continue
-        package = os.path.relpath(folder, above).removeprefix(f"src{os.sep}").replace(os.sep, ".")
+        path = os.path.relpath(folder, above)
+        source = os.path.join(above, "src") if path.startswith(f"src{os.sep}") else above
+        package = os.path.relpath(folder, source).replace(os.sep, ".")
         for name, value in project_entry_points(data).items():
             if f"{split_entry_point(str(value))[0]}.".startswith(f"{package}."):
-                return name
+                return ProjectPackage(name, str(value), source)
         break
-    return ""
+    return ProjectPackage()
 
 
 def project_entry_points(data: bytes) -> Mapping[str, Any]:

@@ -198,7 +198,7 @@ def _server_table(server: "McpServerManifest", folder: str) -> dict[str, Any]:
         oauth = {key: value for key, value in oauth.items() if value}
         table["oauth"] = {**oauth, **({"scopes": [*server.scopes]} if server.scopes else {})}
     limits = {"timeout": server.timeout, "startup-timeout": server.startup_timeout}
-    table |= {**limits, "disable": [*server.disable]}
+    table |= {**limits, "disable": [*server.disable], "protocol": server.protocol}
     chosen = {} if server.enable is None else {"enable": [*server.enable]}
     needed = ("command", "args", "env", "url", "headers")
     return {key: value for key, value in table.items() if value or key in needed} | chosen

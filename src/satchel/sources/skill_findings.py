@@ -31,8 +31,6 @@ class SkillFinding:
     """Where a link of the user's own leads, outside of the search root; `""` without one."""
     remote: SkillReader | None = field(default=None, compare=False, repr=False)
     """Reads its files if they are not in a folder."""
-    is_lost: bool = False
-    """Whether its SKILL.md is gone, perhaps only for a moment."""
 
     @property
     def access(self) -> SkillAccess:
@@ -56,6 +54,11 @@ class SkillFinding:
         """Return the skill's folder, or the local address of a skill at a server."""
         below = os.sep + self.key.replace("/", os.sep) if self.key else ""
         return self.place.path.rstrip(os.sep) + below
+
+    @property
+    def is_suspect(self) -> bool:
+        """Return whether it is broken, or lost so much of a file that the rest may still come."""
+        return self.manifest is None or self.folder.has_shrunk
 
     @property
     def is_hidden(self) -> bool:
@@ -119,8 +122,13 @@ class SkillScan:
     """Whether it comes from the cache of another process; then only its files count."""
     device: int = 0
     """The device that the root was on when something of it was there; 0 if unknown."""
-    broken: frozenset[str] = frozenset()
+    suspect: frozenset[str] = frozenset()
     """The keys of the skills that cannot be used, or may be half written."""
+    missing: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """The keys of the skills that are gone, perhaps only for a moment, and when that was noticed.
+
+    Times are those of the monotonic clock.
+    """
     edited: frozenset[str] | None = field(default=None, compare=False)
     """The keys of all skills that may differ from the last scan; `None` if they are not known."""
 

@@ -31,6 +31,9 @@ _MAX_FAILURES, _FAILURES_WITHIN = 5, 10.0
 # Safety scans take at most this share of a core, so they are rarer in a large catalog.
 _SAFETY_SCAN_SHARE = 0.01
 
+# Events that keep coming are collected for at most this long, in milliseconds.
+_MOST_COLLECTED = 50
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeEvent:
@@ -206,7 +209,8 @@ class _Watch:
 
     def _events(self, notifier: EventNotifier, timeout: float) -> frozenset[str]:
         step = max(int(self._pace.step * 1000), 1)
-        events = notifier.watch(step * 5, step, max(int(timeout * 1000), 1), self._stop)
+        most = max(step, _MOST_COLLECTED)
+        events = notifier.watch(most, step, max(int(timeout * 1000), 1), self._stop)
         if isinstance(events, str):
             return frozenset()
         return frozenset(path for _, path in events)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from satchel.tools.tool_call import ToolCall
 
 
+_DATA = frozenset({str, dict, list})
+
+
 class Runner(ABC):
     """Runs the function of a tool, in this process or elsewhere.
 
@@ -42,6 +45,8 @@ class Runner(ABC):
 
 def is_resolved(value: Any) -> bool:
     """Return whether a value is a result or an async iterator of chunks, as nearly all are."""
+    if type(value) in _DATA:
+        return True
     return not (hasattr(value, "__await__") or isinstance(value, GeneratorType))
 
 

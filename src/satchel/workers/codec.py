@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from satchel.errors import ToolError
+from satchel.errors import IsolatedToolError, ToolError
 from satchel.tools import ToolChunk, ToolResult
 from satchel.tools.content_blocks import block_from_dict
 from satchel.tools.empty_mapping import NOTHING
@@ -25,7 +25,7 @@ OFFER = "satchel:offer/"
 """The prefix of tool names that create a prompt or a resource."""
 
 HOST_DECIDES = "host"
-"""The value of `errors` with which a process sends an unexpected exception as its type and text."""
+"""The value of `errors` with which the host makes the text of an unexpected exception."""
 
 
 def is_exact(value: Any) -> bool:
@@ -84,14 +84,20 @@ def decode_chunk(text: str) -> ToolChunk:
     )
 
 
-def encode_result_extras(result: ToolResult, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a result that MCP does not define, and the changes of the state."""
+def encode_result_extras(
+    result: ToolResult, changes: Mapping[str, Any], raised: tuple[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the parts of a result that MCP does not define, and the changes of the state.
+
+    `raised` is the name of an exception's type and its text.
+    """
     return {
         "changes": changes,
         "is_error": result.is_error,
         "is_interrupted": result.is_interrupted,
         "error_code": result.error_code,
         "metadata": exact_part(result.metadata),
+        "raised": raised,
     }
 
 
@@ -107,7 +113,15 @@ def decode_result(result: ToolResult) -> tuple[ToolResult, Mapping[str, Any]]:
         is_interrupted=bool(extras["is_interrupted"]),
         error_code=extras["error_code"],
         metadata=extras["metadata"],
+        exception=_exception(result.text, extras),
     ), extras["changes"]
+
+
+def _exception(text: str, extras: Mapping[str, Any]) -> Exception | None:
+    if not extras["raised"]:
+        return None
+    is_for_model = extras["error_code"] == "tool_error"
+    return ToolError(text) if is_for_model else IsolatedToolError(*extras["raised"])
 
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from satchel.contracts.contract_binding import injected_arguments
 from satchel.contracts.tool_contract import ToolContract
+from satchel.errors import IsolatedToolError
 from satchel.mcp_servers.remote_tool import BeginCall, RemoteTool, RunningCall
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.tools import ToolChunk, ToolContext, ToolResult
@@ -106,9 +107,8 @@ class _Streaming(RunningCall):
             if self._result.done():
                 result, changes = decode_result(self._result.result())
                 apply_changes(self._context.state, changes)
-                if self._raises_failures and result.error_code == "tool_failed":
-                    # The exception is in the process; `errors=` of the host gets its type and text.
-                    raise RuntimeError(result.text)
+                if self._raises_failures and isinstance(result.exception, IsolatedToolError):
+                    raise result.exception  # `errors=` of the host makes the text
                 return FinalResult(**vars(result))
             await self._wakeup.wait()
             self._wakeup.clear()

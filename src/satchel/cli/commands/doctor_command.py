@@ -227,24 +227,31 @@ def _write_case(case: DoctorCase, console: Console) -> None:
 
 
 def _write_group(group: Sequence[Finding], console: Console) -> None:
-    """Write one code of warnings: the first of them in full, and where others are."""
-    (case, first), *others = group
+    """Write one code: the first place in full, and where others are, with what differs there."""
+    case, first = group[0]
     label = console.paint(first.severity, fg=COLOURS[first.severity])
-    times = "" if not others else f" ({len(group):,} times)"
+    times = "" if len(group) == 1 else f" ({len(group):,} times)"
     console.out(f"\n{label}[{first.code}]{times} {location_text(first)}")
     console.wrapped(f"    {one_line(first.message)}")
     _write_command(case.command_for(first), advice(first), console)
-    for _, item in others[: _MOST_EXAMPLES - 1]:
+    fixes = [case.command_for(item) or advice(item) for case, item in group]
+    for at, (case, item) in enumerate(group[1:_MOST_EXAMPLES], start=1):
         console.out(f"    also {location_text(item)}")
+        if item.severity is Severity.ERROR and item.message != first.message:
+            console.wrapped(f"    {one_line(item.message)}")
+        if fixes[at] not in fixes[:at]:
+            _write_command(case.command_for(item), advice(item), console)
     if len(group) > _MOST_EXAMPLES:
-        console.out(f"    and {count(len(group) - _MOST_EXAMPLES, 'more place')}")
+        number = sum(fix not in fixes[:_MOST_EXAMPLES] for fix in fixes[_MOST_EXAMPLES:])
+        others = f" ({number:,} with another fix)" if number else ""
+        console.out(f"    and {count(len(group) - _MOST_EXAMPLES, 'more place')}{others}")
 
 
 def _inside(folder: str, location: str) -> str:
-    """Return a location below a folder that was just named."""
+    """Return a location below a folder that was just named; the folder itself is `""`."""
     if not folder:
         return location
-    return location.removeprefix(short_path(folder) + os.sep)
+    return f"{location}{os.sep}".removeprefix(short_path(folder) + os.sep).rstrip(os.sep)
 
 
 def _write_command(command: str | None, fix: str, console: Console) -> None:

@@ -79,11 +79,23 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     if unlisted := sorted({relative(path) for checked in checks for path in checked.unlisted}):
         names = shorten(", ".join(unlisted), _MOST_NAMES)
         console.say(one_line(f"not checked, since the marketplace does not list it: {names}"))
+    if too_deep := [skill for path in paths for skill in _too_deep(path, skills)]:
+        number = count(len(too_deep), "skill")
+        limit = f"limit find_depth, {Limits().find_depth}"
+        names = shorten(", ".join(map(relative, too_deep)), _MOST_NAMES)
+        console.say(one_line(f"{number} too deep to be loaded from here ({limit}): {names}"))
     units = _units(checks, plugins.values())
     console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
     if not all(map(os.path.lexists, paths)):
         return 2  # wrong usage, as in the other commands
     return 1 if has_error(findings) else 0
+
+
+def _too_deep(path: str, skills: Iterable[str]) -> list[str]:
+    """Return the skills that a source with this path is not searched for."""
+    root = os.path.join(os.path.abspath(path), "")
+    below, deepest = [skill for skill in skills if skill.startswith(root)], Limits().find_depth
+    return [skill for skill in below if skill.removeprefix(root).count(os.sep) >= deepest]
 
 
 def _inactive_groups(plugins: Iterable[PluginFinding]) -> Iterable[str]:

@@ -3,7 +3,7 @@
 import json
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from queue import Empty, SimpleQueue
@@ -14,12 +14,11 @@ import click
 from satchel.catalog.catalog_entries import Status
 from satchel.cli.base_command import CatalogCommand, Sources, is_said_once
 from satchel.cli.console import Console
-from satchel.cli.rendering import diagnostic_line
+from satchel.cli.late_news import ProblemWriter
 from satchel.diagnostics import Severity
-from satchel.reports.doctor_cases import known_problems
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import KINDS, entries_of
-from satchel.reports.short_texts import count, status_label, with_short_paths, worst_first
+from satchel.reports.short_texts import count, status_label, with_short_paths
 from satchel.text import one_line
 
 if TYPE_CHECKING:
@@ -55,14 +54,19 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
         app.subscribe(changes.put)
         first = app.catalog
         (_loaded_as_json if as_json else _loaded_as_text)(app, first, console)
-        said = [item for item in first.diagnostics if is_said_once(item)]
-        _write_problems(first, said, console)
-        _write_form(app, None, console)
+        earlier = {item: "" for item in first.diagnostics if is_said_once(item)}
+        problems = ProblemWriter(console, _is_reported, earlier)
+        problems.write(first)
+        form = _write_form(app, None, console)
         with app.watching():
             folders = one_line(", ".join((*sources.skills, *sources.plugins)))
             console.say(f"watching {folders or 'the conventional folders'}, press Ctrl-C to stop")
             write = _changes_as_json if as_json else _changes_as_text
-            _follow(app, first, changes, console, write)
+            for batch, catalog in _batches(app, first.generation, changes, console):
+                if batch:
+                    write(batch, catalog, console)
+                form = _write_form(app, form, console)
+                problems.write(catalog)
 
 
 @contextmanager
@@ -83,27 +87,16 @@ def _stopped_by_signals(changes: "ChangeQueue") -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _follow(
-    app: "satchel.Satchel",
-    catalog: "Catalog",
-    changes: "ChangeQueue",
-    console: Console,
-    write: "Callable[[Sequence[Change], Catalog, Console], None]",
-) -> None:
-    """Write the changes of each catalog, and each new error or warning once."""
-    first, form, known = catalog.generation, _form(app), known_problems({}, catalog)
-    while not console.is_gone:
-        batch = _next_batch(changes)
-        if batch is None:
-            return
+def _batches(
+    app: "satchel.Satchel", first: int, changes: "ChangeQueue", console: Console
+) -> "Iterator[tuple[list[Change], Catalog]]":
+    """Yield the changes after a generation that come together, with the newest catalog."""
+    catalog = None
+    while not console.is_gone and (batch := _next_batch(changes)) is not None:
         batch = [change for change in batch if change.generation > first]
         before, catalog = catalog, app.catalog
-        if batch:
-            write(batch, catalog, console)
-        if catalog is not before:
-            form = _write_form(app, form, console)
-            _write_problems(catalog, known, console)
-            known = known_problems(known, catalog)
+        if batch or catalog is not before:
+            yield batch, catalog
 
 
 def _next_batch(changes: "ChangeQueue") -> "list[Change] | None":
@@ -144,25 +137,9 @@ def _without_state(change: "Change") -> str:
     return "" if state == change.event else state
 
 
-def _write_problems(catalog: "Catalog", earlier: "Iterable[Diagnostic]", console: Console) -> None:
-    """Write the new errors, then the new warnings, each fault once, and alike ones as one."""
-    known = {(item.code, item.message) for item in earlier}
-    groups: dict[tuple[str, ...], list[Diagnostic]] = {}
-    for item in worst_first(catalog.diagnostics):
-        # That the last good version serves is in the line of the change.
-        if item.code == "last-good":
-            continue
-        if item.severity is not Severity.INFO and (item.code, item.message) not in known:
-            known.add((item.code, item.message))
-            is_error = item.severity is Severity.ERROR
-            key = (item.code, item.where.path, item.message) if is_error else (item.code,)
-            groups.setdefault(key, []).append(item)
-    for first, *others in groups.values():
-        console.say(diagnostic_line(first))
-        if others:
-            places = {item.where.path for item in others} - {first.where.path}
-            at = f" at {count(len(places), 'other place')}" if places else " of this place"
-            console.say(f"  and {count(len(others), 'more warning')} [{first.code}]{at}")
+def _is_reported(item: "Diagnostic") -> bool:
+    # That the last good version serves is in the line of the change.
+    return item.severity is not Severity.INFO and item.code != "last-good"
 
 
 def _form(app: "satchel.Satchel") -> object:
@@ -228,7 +205,9 @@ def _changes_as_text(changes: "Sequence[Change]", catalog: "Catalog", console: C
     """Write a line for each cause: a plugin's line names what happened to its parts as well."""
     changes = _without_reasons(changes, catalog)
     plugins = {change.name: change for change in changes if change.kind == "plugin"}
+    causes = _causes(changes, plugins)
     parts: dict[str, list[str]] = {}
+    effects: dict[str, dict[str, list[Change]]] = {}
     alike: dict[tuple[str, ...], list[Change]] = {}
     with_parts = {change.source for change in changes if change.kind != "plugin"}
     for change in changes:
@@ -236,19 +215,58 @@ def _changes_as_text(changes: "Sequence[Change]", catalog: "Catalog", console: C
         if plugin is not None:
             parts.setdefault(plugin.name, []).append(_as_part(change, plugin))
             continue
+        if cause := causes.get((change.kind, change.name, change.source)):
+            effects.setdefault(cause, {}).setdefault(change.source, []).append(change)
+            continue
         # Plugins without parts of their own changes are alike: a marketplace may have many.
         is_alone = change.name in with_parts if change.kind == "plugin" else not change.message
         names = change.name if is_alone else ""
         key = (change.event, change.kind, change.source, change.message, names)
         alike.setdefault(key, []).append(change)
     for change, *others in alike.values():
-        its_parts = parts.get(change.name) if change.kind == "plugin" else None
-        rest = f"with {', '.join(its_parts)}" if its_parts else ""
+        rest = ""
+        if change.kind == "plugin" and (own := parts.get(change.name)):
+            rest = f"with {', '.join(own)}"
+        if change.kind == "plugin":
+            rest += "".join(map(_as_effect, effects.get(change.name, {}).values()))
         event = console.paint(change.event, fg=_COLOURS.get(change.event))
         names = ", ".join(item.name for item in (change, *others))
         text = f"{change.kind} {names} ({change.source}) {change.message} {rest}"
         text = with_short_paths(one_line(text))
         console.out(f"{time.strftime('%H:%M:%S')} {event} {text}")
+
+
+def _causes(
+    changes: "Sequence[Change]", plugins: "Mapping[str, Change]"
+) -> dict[tuple[str, str, str], str]:
+    """Return the parts of other sources that changed only because a plugin did.
+
+    They have the name of a part of the plugin, or are the group of such a part.
+    """
+    others = [change for change in changes if change.kind != "plugin"]
+    owners = {(it.kind, it.name): it.source for it in others if it.source in plugins}
+    others = [change for change in others if change.source not in plugins]
+    by_source = {
+        it.source: owners[it.kind, it.name] for it in others if (it.kind, it.name) in owners
+    }
+    return {
+        (it.kind, it.name, it.source): by_source[it.source]
+        for it in others
+        if (it.kind, it.name) in owners or (it.kind == "group" and it.source in by_source)
+    }
+
+
+def _as_effect(changes: "Sequence[Change]") -> str:
+    """Return what a change of a plugin did to the parts of another source."""
+    parts: dict[tuple[str, str], list[str]] = {}
+    for change in changes:
+        state = change.message.partition(":")[0]
+        parts.setdefault((change.kind, state if state in _STATES else ""), []).append(change.name)
+    texts = [
+        f"{kind} {', '.join(names)}" + (f" ({state})" if state else "")
+        for (kind, state), names in parts.items()
+    ]
+    return f"; so {changes[0].source} changed: {', '.join(texts)}"
 
 
 def _as_part(change: "Change", plugin: "Change") -> str:

@@ -12,7 +12,7 @@ from satchel.cli.base_command import Sources, SourcesCommand, repeatable
 from satchel.cli.console import Console
 from satchel.cli.late_news import LateNews
 from satchel.cli.rendering import diagnostic_line, summary
-from satchel.cli.served_report import new_problems
+from satchel.cli.served_report import is_left_out
 from satchel.cli.signal_handling import run_until_stopped
 from satchel.errors import DefinitionError, SatchelError, install_hint
 from satchel.names import near_misses
@@ -51,7 +51,7 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
     table = _table({"redis": options.pop("url"), **options})
     app = sources.open(run_code=True, is_unhurried=True, limits=table.limits)
     catalog = app.catalog
-    for item in new_problems((), catalog.diagnostics):
+    for item in filter(is_left_out, catalog.diagnostics):
         console.say(diagnostic_line(item))
     summary(catalog, console, names_missing=False)
     news = LateNews(app, catalog, console)

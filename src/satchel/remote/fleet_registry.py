@@ -11,13 +11,13 @@ from typing import Any
 
 from satchel.catalog.catalog import Catalog
 from satchel.lazy_dataclass import dataclass
-from satchel.remote.remote_keys import CATALOG, RemoteKeys, line_name, loop_time
+from satchel.remote.remote_keys import CATALOG, RemoteKeys, loop_time, queue_name_for
 from satchel.remote.sealed_envelope import mark_of, open_sealed, seal
 
-BEAT = 1.0
-"""Seconds between two signs of life."""
+HEARTBEAT = 1.0
+"""Seconds between two heartbeats."""
 ALIVE_FOR = 4.0
-"""Seconds without a sign of life after which a worker or a host counts as gone."""
+"""Seconds without a heartbeat after which a worker or a host counts as gone."""
 _FORGOTTEN_AFTER = 60
 
 
@@ -33,16 +33,16 @@ class PublishedCatalog:
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class WorkerCapacity:
     """The workers of one version: how many calls they run at once, and how many are not ours."""
 
-    places: int
+    slots: int
     others: int
     """Workers that have another key, so they cannot read our calls."""
 
 
 class RedisClock:
-    """The time of redis, in seconds; it is asked once a beat and kept in between."""
+    """The time of redis, in seconds; it is asked once a heartbeat and kept in between."""
 
     def __init__(self) -> None:
         self._offset = 0.0
@@ -55,34 +55,35 @@ class RedisClock:
         return self.now()
 
     def now(self) -> float:
-        """Return the time of redis as it was last asked."""
+        """Return the time of redis as it was last pipeline."""
         return loop_time() + self._offset
 
 
-class Roster:
+class FleetRegistry:
     """Reads and writes who is there. The caller passes a client of redis, or one like it."""
 
     def __init__(self, keys: RemoteKeys, key: bytes, clock: RedisClock) -> None:
         self._keys, self._key, self.clock = keys, key, clock
 
-    async def beat(self, redis: Any, digest: str, worker: str, places: int) -> None:
-        """Give the sign of life of a worker that runs so many calls of a version at once."""
-        await self._sign(redis, self._keys.workers(digest), self._marked(f"{worker}:{places}"))
+    async def heartbeat(self, redis: Any, digest: str, worker: str, slots: int) -> None:
+        """Give the heartbeat of a worker that runs so many calls of a version at once."""
+        member = self._marked(f"{worker}:{slots}")
+        await self._record_heartbeat(redis, self._keys.workers(digest), member)
 
-    async def leave(self, redis: Any, digest: str, worker: str, places: int) -> None:
+    async def leave(self, redis: Any, digest: str, worker: str, slots: int) -> None:
         """Take a worker out: it gets no new calls."""
-        await redis.zrem(self._keys.workers(digest), self._marked(f"{worker}:{places}"))
+        await redis.zrem(self._keys.workers(digest), self._marked(f"{worker}:{slots}"))
 
-    async def crew(self, redis: Any, digest: str) -> Crew:
+    async def capacity(self, redis: Any, digest: str) -> WorkerCapacity:
         """Return who runs a version: workers with our key, and others."""
         alive = await self._alive(redis, self._keys.workers(digest))
-        ours = [said for item in alive if self._marked(said := item.rpartition(":")[0]) == item]
-        places = sum(int(said.rpartition(":")[2]) for said in ours)
-        return Crew(places, len(alive) - len(ours))
+        ours = [entry for item in alive if self._marked(entry := item.rpartition(":")[0]) == item]
+        slots = sum(int(entry.rpartition(":")[2]) for entry in ours)
+        return WorkerCapacity(slots, len(alive) - len(ours))
 
-    async def beat_of_host(self, redis: Any, host: str, digest: str) -> None:
-        """Give the sign of life of a host that serves a catalog."""
-        await self._sign(redis, self._keys.hosts, f"{host}:{digest}")
+    async def heartbeat_of_host(self, redis: Any, host: str, digest: str) -> None:
+        """Give the heartbeat of a host that serves a catalog."""
+        await self._record_heartbeat(redis, self._keys.hosts, f"{host}:{digest}")
 
     async def hosts(self, redis: Any) -> Mapping[str, int]:
         """Return how many hosts serve each catalog, by its digest."""
@@ -111,10 +112,10 @@ class Roster:
             return None
         return PublishedCatalog(**open_sealed(self._key, CATALOG, message))
 
-    def _marked(self, said: str) -> str:
-        return f"{said}:{mark_of(self._key, said)}"
+    def _marked(self, entry: str) -> str:
+        return f"{entry}:{mark_of(self._key, entry)}"
 
-    async def _sign(self, redis: Any, key: str, member: str) -> None:
+    async def _record_heartbeat(self, redis: Any, key: str, member: str) -> None:
         now = await self.clock.ask(redis)
         await redis.zadd(key, {member: now})
         await redis.zremrangebyscore(key, 0, now - ALIVE_FOR)
@@ -140,7 +141,7 @@ def queues_of(catalog: Catalog) -> dict[str, list[str]]:
     queues: dict[str, set[str]] = {}
     for name, tool in catalog.tools.items():
         if digest := catalog.plugin_digest_of(name):
-            queues.setdefault(tool.source, set()).add(line_name(digest, tool.groups))
+            queues.setdefault(tool.source, set()).add(queue_name_for(digest, tool.groups))
     return {plugin: sorted(names) for plugin, names in queues.items()}
 
 

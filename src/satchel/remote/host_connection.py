@@ -10,8 +10,9 @@ from docket import Docket
 
 from satchel.lazy_dataclass import dataclass
 from satchel.remote.docket_json import json_only, open_docket
-from satchel.remote.fair_gate import FairGate, Rooms
-from satchel.remote.fleet_places import FleetPlaces
+from satchel.remote.fair_semaphore import FairSemaphore, LimitNames
+from satchel.remote.fleet_limiter import FleetLimiter
+from satchel.remote.fleet_registry import FleetRegistry, RedisClock, WorkerCapacity
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import (
     BACKOFF,
@@ -24,7 +25,6 @@ from satchel.remote.remote_keys import (
     RemoteKeys,
     loop_time,
 )
-from satchel.remote.roster import Crew, RedisClock, Roster
 from satchel.remote.sealed_envelope import EnvelopeError, as_text, mark_of, open_sealed, seal
 from satchel.remote.sent_call import (
     BUSY,
@@ -32,9 +32,9 @@ from satchel.remote.sent_call import (
     NO_WORKER,
     SentCall,
     arguments_of,
-    doubt,
-    line_of,
     may_run_again,
+    queue_name_of,
+    unknown_outcome,
 )
 from satchel.tools import ToolCall, failure
 from satchel.tools.runner import RunnerSignal
@@ -44,22 +44,22 @@ from satchel.workers.codec import exact_part
 Otherwise = Literal["here", "wait", "refuse"]
 """What becomes of a call while no worker has its version."""
 
-_BLOCK = 1_000
+_READ_TIMEOUT = 1_000
 """Milliseconds that one read of the inbox waits."""
 _SILENCE = 3.0
 """Seconds after which a read that has not ended is reported: redis may be paused."""
-_AT_ONCE = 200
+_BATCH_SIZE = 200
 """Messages that one read of the inbox takes."""
-_LOOK = 2.0
+_CHECK_AFTER = 2.0
 """Seconds without news after which redis is asked for a call: a message may have been lost."""
-_DOUBTS = 3
-_KNOWN_FOR = 1.0
+_MAX_MISSES = 3
+_CAPACITY_TTL = 1.0
 """Seconds that the workers of a version are remembered."""
 _CONNECTIONS = 16
 """Connections that calls use at once; the pool of docket has a limit and does not wait."""
 _QUEUES = 32
 """Versions with an open queue; beyond that, idle ones are closed."""
-_PATIENCE = 0.5
+_CANCEL_TIMEOUT = 0.5
 """Seconds that a cancelled call waits for redis to hear of it; then that continues by itself."""
 
 
@@ -80,19 +80,19 @@ class VersionQueue:
 
     docket: Docket
     known_at: float = 0.0
-    crew: Crew
+    capacity: WorkerCapacity
     length: int = 0
     """How many calls waited or ran."""
     used: int = 0
     """How many calls of this host are under way."""
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """How many calls its workers run at once; 0 without a worker."""
-        return self.crew.places
+        return self.capacity.slots
 
 
-class HostLine:
+class HostConnection:
     """The connections of one event loop, with one reader for all of its calls."""
 
     def __init__(
@@ -110,26 +110,26 @@ class HostLine:
         self._calls: dict[str, list[SentCall]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._reader: asyncio.Task[None] | None = None
-        self._roster = Roster(keys, key, RedisClock())
-        self._fleet = FleetPlaces(keys, self._roster.clock, policy.limits)
-        self._lock, self._places = asyncio.Lock(), asyncio.Semaphore(_CONNECTIONS)
-        self.gate = FairGate(self._size_of)
+        self._registry = FleetRegistry(keys, key, RedisClock())
+        self._fleet = FleetLimiter(keys, self._registry.clock, policy.limits)
+        self._lock, self._connections = asyncio.Lock(), asyncio.Semaphore(_CONNECTIONS)
+        self.semaphore = FairSemaphore(self._capacity_of)
 
     # ---- the queue of a version ---------------------------------------------------------------
 
     async def queue_of(self, digest: str) -> VersionQueue:
         """Return the queue of a version, with what is known of it now."""
         queue = self._queues.get(digest)
-        if queue is not None and loop_time() - queue.known_at < _KNOWN_FOR and queue.places:
+        if queue is not None and loop_time() - queue.known_at < _CAPACITY_TTL and queue.slots:
             return queue
         async with self._lock:
             queue = self._queues.get(digest) or await self._opened(digest)
-            if loop_time() - queue.known_at >= _KNOWN_FOR or not queue.places:
+            if loop_time() - queue.known_at >= _CAPACITY_TTL or not queue.slots:
                 async with queue.docket.redis() as redis:
-                    queue.crew = await self._roster.crew(redis, digest)
+                    queue.capacity = await self._registry.capacity(redis, digest)
                     queue.length = await redis.xlen(queue.docket.stream_key)
                 queue.known_at = loop_time()
-                self.gate.admit()
+                self.semaphore.admit()
         return queue
 
     async def _opened(self, digest: str) -> VersionQueue:
@@ -139,17 +139,17 @@ class HostLine:
         docket = open_docket(self._url, self._keys.name, mark_of(self._key, digest))
         with json_only():
             await docket.__aenter__()
-        self._queues[digest] = VersionQueue(docket=docket, crew=Crew(0, 0))
+        self._queues[digest] = VersionQueue(docket=docket, capacity=WorkerCapacity(0, 0))
         return self._queues[digest]
 
-    def _size_of(self, room: Hashable) -> int:
+    def _capacity_of(self, limit: Hashable) -> int:
         """Return how many calls of this host may be sent: of a version, or of a group."""
-        if isinstance(room, str):
-            return self._limits[room]
-        assert isinstance(room, tuple)
-        queue = self._queues.get(room[0])
+        if isinstance(limit, str):
+            return self._limits[limit]
+        assert isinstance(limit, tuple)
+        queue = self._queues.get(limit[0])
         # Twice as many as run, so that a worker that is done has the next one at hand.
-        return 2 * queue.places if queue and queue.places else 20
+        return 2 * queue.slots if queue and queue.slots else 20
 
     # ---- one call -----------------------------------------------------------------------------
 
@@ -161,78 +161,76 @@ class HostLine:
         return refusal(NO_WORKER, f"no worker can run {call.name} now")
 
     def _report_no_worker(self, call: ToolCall) -> None:
-        queue = self._queues.get(line_of(call))
-        if queue is not None and queue.crew.others and not queue.places:
+        queue = self._queues.get(queue_name_of(call))
+        if queue is not None and queue.capacity.others and not queue.slots:
             self._faults.other_key(call)
         else:
             self._faults.no_worker(call)
 
-    async def run(
-        self, queue: VersionQueue, call: ToolCall, patience: float
-    ) -> AsyncGenerator[Any]:
+    async def run(self, queue: VersionQueue, call: ToolCall, wait: float) -> AsyncGenerator[Any]:
         """Send a call; yield that it has started, its chunks, and last its result.
 
         Instead of all that, `RunnerSignal.HERE` if it is to run here.
         """
-        until = asyncio.get_running_loop().time() + patience
-        sent = SentCall(call, patience)
+        until = asyncio.get_running_loop().time() + wait
+        sent = SentCall(call, wait)
         groups = [group for group in call.groups if group in self._limits]
-        rooms = ((sent.line,), *groups)
+        limits = ((sent.queue_name,), *groups)
         queue.used += 1
         try:
             try:
                 async with asyncio.timeout_at(until):
-                    await self.gate.enter(call.session_key, rooms)
+                    await self.semaphore.acquire(call.session_key, limits)
             except TimeoutError:
                 yield refusal(BUSY, f"too many calls wait for {call.name}")
                 return
             try:
-                if not await self._has_place(queue, sent, groups, until):
+                if not await self._has_slot(queue, sent, groups, until):
                     yield refusal(BUSY, f"too many calls wait for {call.name}")
                 elif await self._has_lost_workers(call):
                     yield self.without_worker(call)
                 else:
-                    async with aclosing(self._followed(queue, sent, until)) as items:
+                    async with aclosing(self._items_of(queue, sent, until)) as items:
                         async for item in items:
                             yield item
             finally:
                 if groups:
-                    self._begin(self._leave(queue, sent, groups, rooms))
+                    self._begin(self._leave(queue, sent, groups, limits))
                 else:
-                    self.gate.leave(rooms)
+                    self.semaphore.release(limits)
         finally:
             queue.used -= 1
 
-    async def _has_place(
+    async def _has_slot(
         self, queue: VersionQueue, sent: SentCall, groups: Collection[str], until: float
     ) -> bool:
-        """Wait for places among all hosts; return whether the call got them in time."""
+        """Wait for slots among all hosts; return whether the call got them in time."""
         try:
             async with asyncio.timeout_at(until):
-                await self._fleet.enter(queue.docket, sent.place, groups)
+                await self._fleet.acquire(queue.docket, sent.slot, groups)
         except TimeoutError:
             return False
         return True
 
     async def _leave(
-        self, queue: VersionQueue, sent: SentCall, groups: Collection[str], rooms: Rooms
+        self, queue: VersionQueue, sent: SentCall, groups: Collection[str], limits: LimitNames
     ) -> None:
-        """Give the places back, first to the other hosts, so that the next call finds them."""
+        """Give the slots back, first to the other hosts, so that the next call finds them."""
         queue.used += 1
         try:
-            await self._fleet.leave(queue.docket, sent.place, groups)
+            await self._fleet.release(queue.docket, sent.slot, groups)
         finally:
-            self.gate.leave(rooms)
+            self.semaphore.release(limits)
             queue.used -= 1
 
     async def _has_lost_workers(self, call: ToolCall) -> bool:
         """Return whether the workers of a call have left while it waited for its turn."""
         if self._otherwise != "wait":
             with suppress(*UNREACHABLE):  # then it waits for redis
-                return not (await self.queue_of(line_of(call))).places
+                return not (await self.queue_of(queue_name_of(call))).slots
         return False
 
-    async def _followed(
+    async def _items_of(
         self, queue: VersionQueue, sent: SentCall, until: float
     ) -> AsyncGenerator[Any]:
         self._calls.setdefault(sent.id, []).append(sent)
@@ -260,7 +258,9 @@ class HostLine:
                 del self._calls[sent.id]
                 if not is_over:
                     # Also while the caller is cancelled, and not longer than it can wait.
-                    await asyncio.wait({self._begin(self._cancel(queue, sent))}, timeout=_PATIENCE)
+                    await asyncio.wait(
+                        {self._begin(self._cancel(queue, sent))}, timeout=_CANCEL_TIMEOUT
+                    )
 
     async def _add(self, queue: VersionQueue, sent: SentCall) -> None:
         """Put a call into the queue; try until redis answers. Docket knows a call that it has."""
@@ -268,16 +268,16 @@ class HostLine:
         body = {
             "id": sent.id,
             "call": {**call.to_dict(), "arguments": arguments_of(call)},
-            "digest": sent.line,
+            "digest": sent.queue_name,
             "inbox": self._inbox,
-            "sent": self._roster.clock.now(),
-            "wait": sent.patience,
+            "sent": self._registry.clock.now(),
+            "wait": sent.wait,
             "context": _context(sent),
         }
         message = as_text(seal(self._key, CALL, body))
         while not sent.has_ended:
             try:
-                async with self._places:
+                async with self._connections:
                     with json_only():
                         await queue.docket.add(TASK, key=sent.id)(message)
             except UNREACHABLE as problem:
@@ -290,7 +290,7 @@ class HostLine:
     async def _cancel(self, queue: VersionQueue, sent: SentCall) -> bool | None:
         """Cancel a call; return whether a worker had begun it, or `None` if redis is away."""
         with suppress(*UNREACHABLE):
-            async with self._places:
+            async with self._connections:
                 await queue.docket.cancel(sent.id)
                 async with queue.docket.redis() as redis:
                     return bool(await redis.exists(self._keys.started(sent.id)))
@@ -302,7 +302,7 @@ class HostLine:
             return
         has_begun = await self._cancel(queue, sent)
         if has_begun or (has_begun is None and not may_run_again(sent.call.tool)):
-            sent.end(doubt(sent.call))
+            sent.end(unknown_outcome(sent.call))
         elif is_late:
             self._report_no_worker(sent.call)
             sent.end(refusal(NO_WORKER, f"no worker began {sent.call.name} in time"))
@@ -319,7 +319,7 @@ class HostLine:
             silence = loop.call_later(_SILENCE, self._faults.unreachable, TimeoutError())
             try:
                 async with docket.redis() as redis:
-                    answer = await redis.xread({self._inbox: last}, _AT_ONCE, _BLOCK)
+                    answer = await redis.xread({self._inbox: last}, _BATCH_SIZE, _READ_TIMEOUT)
                     silence.cancel()
                     self._faults.reachable()
                     for _, messages in answer or ():
@@ -331,7 +331,7 @@ class HostLine:
                         await redis.xtrim(self._inbox, minid=last, approximate=True)
                         await redis.expire(self._inbox, RESULT_TTL)  # for when this host is gone
                         await self._fleet.renew(docket)
-                        await self._look(self._quiet_calls())
+                        await self._check(self._quiet_calls())
             except UNREACHABLE as problem:
                 self._faults.unreachable(problem)
                 await asyncio.sleep(BACKOFF)
@@ -342,62 +342,66 @@ class HostLine:
         try:
             item = open_sealed(self._key, ITEM, message)
             for sent in self._calls.get(item["id"], ()):
-                if item["digest"] != sent.line:
+                if item["digest"] != sent.queue_name:
                     self._faults.refused(f"an answer of another version for {sent.call.name}")
                 elif "kept" in item:
-                    self._begin(self._look([sent]))
+                    self._begin(self._check([sent]))
                 else:
                     sent.take(item)
         except (EnvelopeError, KeyError, TypeError, ValueError) as problem:
             self._faults.refused(str(problem))
 
     def _quiet_calls(self) -> list[SentCall]:
-        since = loop_time() - _LOOK
+        since = loop_time() - _CHECK_AFTER
         calls = (sent for waiting in self._calls.values() for sent in waiting)
         return [sent for sent in calls if sent.queue is not None and sent.news_at < since]
 
-    async def _look(self, calls: list[SentCall]) -> None:
+    async def _check(self, calls: list[SentCall]) -> None:
         """Ask redis for calls without news: a message, or all that redis had, may be lost."""
         for sent in calls:
             sent.news_at = loop_time()
             queue = sent.queue
             assert queue is not None
             with suppress(*UNREACHABLE):
-                async with self._places, queue.docket.redis() as redis, redis.pipeline() as asked:
-                    asked.get(self._keys.result(sent.id))
-                    asked.hget(queue.docket.runs_key(sent.id), "state")
-                    asked.zcard(self._keys.tries(sent.id))
-                    message, state, tries = await asked.execute()
+                async with (
+                    self._connections,
+                    queue.docket.redis() as redis,
+                    redis.pipeline() as pipeline,
+                ):
+                    pipeline.get(self._keys.result(sent.id))
+                    pipeline.hget(queue.docket.runs_key(sent.id), "state")
+                    pipeline.zcard(self._keys.tries(sent.id))
+                    message, state, tries = await pipeline.execute()
                 is_last = tries >= TRIES or not may_run_again(sent.call.tool)
                 if message is not None:
                     self._take(message)
-                elif sent.is_started and is_last and await self._is_alone(sent):
-                    sent.end(doubt(sent.call))
-                elif self._may_give_up(sent) and await self._is_alone(sent):
+                elif sent.is_started and is_last and await self._has_lost_all_workers(sent):
+                    sent.end(unknown_outcome(sent.call))
+                elif self._may_give_up(sent) and await self._has_lost_all_workers(sent):
                     await self._give_up(queue, sent, is_late=False)
                 elif state not in {b"queued", b"running", b"scheduled"}:
-                    await self._look_into(queue, sent, is_known=state is not None)
+                    await self._decide_missing(queue, sent, is_known=state is not None)
 
     def _may_give_up(self, sent: SentCall) -> bool:
         return not sent.is_started and self._otherwise != "wait"
 
-    async def _is_alone(self, sent: SentCall) -> bool:
+    async def _has_lost_all_workers(self, sent: SentCall) -> bool:
         """Return whether no worker is left, twice in a row: redis itself may have been away."""
-        queue = await self.queue_of(sent.line)
-        was_alone, sent.is_alone = sent.is_alone, not queue.places
-        return was_alone and sent.is_alone
+        queue = await self.queue_of(sent.queue_name)
+        was_alone, sent.had_no_workers = sent.had_no_workers, not queue.slots
+        return was_alone and sent.had_no_workers
 
-    async def _look_into(self, queue: VersionQueue, sent: SentCall, *, is_known: bool) -> None:
+    async def _decide_missing(self, queue: VersionQueue, sent: SentCall, *, is_known: bool) -> None:
         """Decide on a call that redis has neither waiting nor running nor ended."""
-        sent.doubts += 1
-        if sent.doubts < _DOUBTS:
+        sent.misses += 1
+        if sent.misses < _MAX_MISSES:
             return  # its worker may have been between the two
         self._faults.lost(sent.call)
         if may_run_again(sent.call.tool) and not is_known:
-            sent.doubts = 0
+            sent.misses = 0
             await self._add(queue, sent)
         elif is_known or not sent.is_started:
-            sent.end(doubt(sent.call))
+            sent.end(unknown_outcome(sent.call))
         # Else its worker runs it, and answers when it is done; the time limit counts.
 
     def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -407,7 +411,7 @@ class HostLine:
         return task
 
     def close_soon(self) -> None:
-        """Begin to close; the runner of this line is gone."""
+        """Begin to close; the runner of this connection is gone."""
         loop = asyncio.get_running_loop()
         task = loop.create_task(self.close())
         limit = loop.call_later(60, task.cancel)  # a timer also keeps the task from being collected
@@ -416,7 +420,7 @@ class HostLine:
     async def close(self) -> None:
         """End the reader and close the connections."""
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_PATIENCE)
+            await asyncio.wait(self._tasks, timeout=_CANCEL_TIMEOUT)
         tasks = [*self._tasks, *([self._reader] if self._reader else [])]
         for task in tasks:
             task.cancel()

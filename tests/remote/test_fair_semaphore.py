@@ -1,4 +1,4 @@
-"""Sessions take turns, and no room holds more calls than it has places."""
+"""Sessions take turns, and no limit holds more calls than it has slots."""
 
 import asyncio
 from collections import Counter
@@ -6,24 +6,24 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.remote.fair_gate import FairGate
+from satchel.remote.fair_semaphore import FairSemaphore
 
 
 def test_a_session_with_many_calls_does_not_hold_up_another():
     async def main():
-        gate, order = FairGate(lambda room: 1), []
+        semaphore, order = FairSemaphore(lambda limit: 1), []
 
         async def call(session):
-            await gate.enter(session, ["version"])
+            await semaphore.acquire(session, ["version"])
             order.append(session)
             await asyncio.sleep(0)
-            gate.leave(["version"])
+            semaphore.release(["version"])
 
         busy = [asyncio.create_task(call("busy")) for _ in range(50)]
         await asyncio.sleep(0)
         await asyncio.gather(*busy, asyncio.create_task(call("other")))
         assert order.index("other") <= 3
-        assert gate.waiting == 0
+        assert semaphore.waiting == 0
 
     asyncio.run(main())
 
@@ -31,13 +31,13 @@ def test_a_session_with_many_calls_does_not_hold_up_another():
 def test_a_full_group_holds_up_only_its_own_calls():
     async def main():
         sizes = {"version": 10, "gpu": 1}
-        gate = FairGate(sizes.__getitem__)
-        await gate.enter("s", ["version", "gpu"])
-        waiting = asyncio.create_task(gate.enter("s", ["version", "gpu"]))
+        semaphore = FairSemaphore(sizes.__getitem__)
+        await semaphore.acquire("s", ["version", "gpu"])
+        waiting = asyncio.create_task(semaphore.acquire("s", ["version", "gpu"]))
         await asyncio.sleep(0)
-        await gate.enter("s", ["version"])
+        await semaphore.acquire("s", ["version"])
         assert not waiting.done()
-        gate.leave(["version", "gpu"])
+        semaphore.release(["version", "gpu"])
         await waiting
 
     asyncio.run(main())
@@ -46,12 +46,12 @@ def test_a_full_group_holds_up_only_its_own_calls():
 def test_a_room_that_grows_lets_calls_through():
     async def main():
         sizes = {"version": 0}
-        gate = FairGate(sizes.__getitem__)
-        waiting = asyncio.create_task(gate.enter("s", ["version"]))
+        semaphore = FairSemaphore(sizes.__getitem__)
+        waiting = asyncio.create_task(semaphore.acquire("s", ["version"]))
         await asyncio.sleep(0)
-        assert gate.waiting == 1
+        assert semaphore.waiting == 1
         sizes["version"] = 1
-        gate.admit()
+        semaphore.admit()
         await waiting
 
     asyncio.run(main())
@@ -72,22 +72,22 @@ def test_rooms_are_never_too_full_and_empty_at_the_end(calls):
     sizes = {"v": 3, "w": 2, "g": 2}
 
     async def main():
-        gate, inside = FairGate(sizes.__getitem__), Counter()
+        semaphore, inside = FairSemaphore(sizes.__getitem__), Counter()
 
-        async def call(session, rooms, turns):
-            await gate.enter(session, rooms)
-            inside.update(rooms)
+        async def call(session, limits, turns):
+            await semaphore.acquire(session, limits)
+            inside.update(limits)
             try:
-                assert all(inside[room] <= sizes[room] for room in rooms)
+                assert all(inside[limit] <= sizes[limit] for limit in limits)
                 for _ in range(turns):
                     await asyncio.sleep(0)
             finally:
-                inside.subtract(rooms)
-                gate.leave(rooms)
+                inside.subtract(limits)
+                semaphore.release(limits)
 
         tasks = []
-        for session, rooms, turns, is_cancelled in calls:
-            tasks.append(asyncio.create_task(call(session, rooms, turns)))
+        for session, limits, turns, is_cancelled in calls:
+            tasks.append(asyncio.create_task(call(session, limits, turns)))
             await asyncio.sleep(0)
             if is_cancelled:
                 tasks[-1].cancel()
@@ -95,10 +95,10 @@ def test_rooms_are_never_too_full_and_empty_at_the_end(calls):
             results = await asyncio.gather(*tasks, return_exceptions=True)
         unexpected = (AssertionError, TimeoutError)
         assert not any(isinstance(result, unexpected) for result in results)
-        assert gate.waiting == 0
-        for room, size in sizes.items():
+        assert semaphore.waiting == 0
+        for limit, size in sizes.items():
             for _ in range(size):
                 async with asyncio.timeout(60):
-                    await gate.enter("last", [room])
+                    await semaphore.acquire("last", [limit])
 
     asyncio.run(main())

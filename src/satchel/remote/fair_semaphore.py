@@ -1,0 +1,87 @@
+"""Which waiting call may go next: sessions take turns, and groups have limits."""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping
+from contextlib import asynccontextmanager
+
+LimitNames = tuple[Hashable, ...]
+
+
+class FairSemaphore:
+    """Lets calls through as long as no limit is reached; those that wait take turns by session.
+
+    A call needs a slot of each of its `limits`; `capacity_of` returns how many slots a limit has.
+    """
+
+    def __init__(self, capacity_of: Callable[[Hashable], int]) -> None:
+        self._capacity_of = capacity_of
+        self._used: Counter[Hashable] = Counter()
+        # By limits first, so that no call waits behind one that needs another limit.
+        self._waiting: dict[LimitNames, dict[Hashable, deque[asyncio.Future[None]]]] = {}
+        self.waiting = 0
+        """How many calls wait."""
+
+    async def acquire(self, session: Hashable, limits: Collection[Hashable]) -> None:
+        """Wait for a slot of each limit; call `release` with the same limits afterwards."""
+        limits = tuple(limits)
+        if limits not in self._waiting and self._has_slot(limits):
+            self._used.update(limits)
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(limits, {}).setdefault(session, deque()).append(turn)
+        self.waiting += 1
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release(limits)  # it was let through in the same moment
+            raise
+        finally:
+            self.waiting -= 1
+
+    def release(self, limits: Collection[Hashable]) -> None:
+        """Give the slots back."""
+        self._used.subtract(limits)
+        self.admit()
+
+    def admit(self) -> None:
+        """Let calls through that have a slot of each limit; call it when a limit has grown."""
+        for limits in tuple(self._waiting):
+            sessions = self._waiting[limits]
+            has_moved = False
+            while sessions and self._has_slot(limits):
+                session = next(iter(sessions))
+                turns = sessions.pop(session)
+                turn = turns.popleft()
+                if not turn.done():  # else its caller has left
+                    turn.set_result(None)
+                    self._used.update(limits)
+                    has_moved = True
+                if turns:
+                    sessions[session] = turns  # behind the others
+            if has_moved or not sessions:
+                del self._waiting[limits]
+                if sessions:
+                    self._waiting[limits] = sessions
+
+    def _has_slot(self, limits: LimitNames) -> bool:
+        return all(self._used[limit] < self._capacity_of(limit) for limit in limits)
+
+
+class GroupLimiter:
+    """The limits of groups on one worker: calls of all its plugins take turns by host."""
+
+    def __init__(self, limits: Mapping[str, int]) -> None:
+        self._limits = limits
+        self._semaphore = FairSemaphore(lambda group: limits[str(group)])
+
+    @asynccontextmanager
+    async def acquired(self, host: str, groups: Collection[str]) -> AsyncIterator[None]:
+        """Wait for a slot of each of the groups that have a limit, and hold them inside."""
+        limits = tuple(group for group in groups if group in self._limits)
+        await self._semaphore.acquire(host, limits)
+        try:
+            yield
+        finally:
+            self._semaphore.release(limits)

@@ -1,0 +1,88 @@
+"""The skills of the last scan that stay, though they cannot be read or found now."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from satchel.sources.lost_mounts import lost_below, lost_mount
+from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan
+
+if TYPE_CHECKING:
+    from satchel.diagnostics import Diagnostic
+
+
+class KeptSkills:
+    """Decides which skills of the last scan stay.
+
+    Those that exist and cannot be read stay as broken ones. Those that are gone stay unchanged for
+    `settle` seconds, because a folder or file that is replaced is often removed first.
+    """
+
+    def __init__(self, before: SkillScan | None, settle: float) -> None:
+        # What the cache has was not served yet.
+        self._before = before if before and not before.is_cached else None
+        self._settle = settle
+
+    def unreadable(self, key: str, problem: Diagnostic) -> Mapping[str, SkillFinding]:
+        """Return the skills at `key` and below, which cannot be read because of `problem`."""
+        findings = self._before.findings if self._before else {}
+        return {
+            below: _unreadable(finding, problem)
+            for below, finding in findings.items()
+            if not key or below == key or below.startswith(key + "/")
+        }
+
+    def added_to(self, scan: SkillScan) -> SkillScan:
+        """Add the skills that are gone for a moment only, or with a file system."""
+        before = self._before
+        if before is None:
+            return scan
+        if before.findings and not scan.findings:
+            problem = lost_mount(before.place.path, before.device)
+            if problem is not None:
+                return self._all_lost(before, problem)
+        keys = before.findings.keys()
+        absent = (keys if scan.edited is None else keys & scan.edited) - scan.findings.keys()
+        if not absent:
+            return scan
+        now = time.monotonic()
+        kept, missing = dict[str, SkillFinding](), dict[str, float]()
+        for key in absent:
+            finding, missed_at = before.findings[key], before.missing.get(key, now)
+            if problem := lost_below(before, finding):
+                kept[key] = _unreadable(finding, problem)
+            elif now - missed_at < self._settle and not _exists(finding):
+                kept[key], missing[key] = finding, missed_at
+        if not kept:
+            return scan
+        noted = {key: items for key, items in scan.diagnostics_by_key.items() if key not in kept}
+        return replace(
+            scan,
+            findings={**scan.findings, **kept},
+            missing={**scan.missing, **missing},
+            diagnostics_by_key=noted,
+            suspect=scan.suspect.union(key for key, it in kept.items() if it.is_suspect),
+        )
+
+    def _all_lost(self, before: SkillScan, problem: Diagnostic) -> SkillScan:
+        return SkillScan(
+            place=before.place,
+            findings=self.unreadable("", problem),
+            diagnostics_by_key={"": (problem,)},
+            links=before.links,
+            device=before.device,
+            suspect=frozenset(before.findings),
+        )
+
+
+def _exists(finding: SkillFinding) -> bool:
+    return os.path.exists(os.path.join(finding.path, SKILL_FILE))
+
+
+def _unreadable(finding: SkillFinding, problem: Diagnostic) -> SkillFinding:
+    folder = replace(finding.folder, files=(), diagnostics=())
+    return replace(finding, folder=folder, manifest=None, diagnostics=(problem,))

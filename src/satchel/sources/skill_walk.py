@@ -1,0 +1,306 @@
+"""Walk the folders of a search root to its skills."""
+
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import ExitStack
+from operator import attrgetter
+from typing import NamedTuple
+
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.settings import Limits
+from satchel.sources.file_reader import is_inside, is_utf8, real_path, reason_of
+from satchel.sources.folder_diagnostics import (
+    in_repository,
+    link_loop,
+    link_outside,
+    missing,
+    not_utf8,
+    too_deep,
+    unlistable,
+)
+from satchel.sources.folder_reader import (
+    is_folder,
+    is_repository,
+    is_skipped,
+    linked,
+    nested_repository,
+)
+from satchel.sources.kept_skills import KeptSkills
+from satchel.sources.open_folder import OpenFolder, following, joined
+from satchel.sources.search_roots import SearchRoot
+from satchel.sources.secret_files import is_secret_file
+from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan
+from satchel.sources.skill_folder_reader import SkillFolderReader
+
+_NAME = attrgetter("name")
+
+
+class _Folder(NamedTuple):
+    """A folder that is searched."""
+
+    key: str
+    """Its path below the search root, with `/`; `""` for the root itself."""
+    path: str
+    """Its path as it is shown."""
+    opened: OpenFolder
+    above: tuple[str, ...]
+    """The resolved paths of it and of all folders above, to notice loops."""
+    target: str = ""
+    """Its resolved path, if a link of the user's own leads to it out of the search root."""
+
+
+class _Entry(NamedTuple):
+    """What is in a folder that is not a skill."""
+
+    key: str
+    path: str
+    is_link: bool
+    is_folder: bool
+    """Whether it is a folder, or a link to one."""
+
+
+class SkillWalk:
+    """One walk through a search root, or a part of it."""
+
+    def __init__(
+        self, place: SearchRoot, limits: Limits, before: SkillScan | None, kept: KeptSkills
+    ) -> None:
+        self._place, self._limits, self._kept = place, limits, kept
+        self._root = place.bounds()
+        self._reader = SkillFolderReader(place, limits, before)
+        self._findings: dict[str, SkillFinding] = {}
+        self._walked: set[str] = set()
+        self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
+        self._links: set[tuple[str, str]] = set()
+        self._is_cut = False
+
+    def everything(self) -> SkillScan:
+        """Scan the whole search root."""
+        path = self._place.path
+        with ExitStack() as stack:
+            try:
+                top = stack.enter_context(following(path))
+            except OSError as error:
+                self._report_root(error)
+                return self._result()
+            if self._place.within and top.path != self._path_without_links():
+                self._links.add((path, top.path))
+            if not is_inside(top.path, self._root):
+                self._report("", [link_outside(path)])
+            elif repository := nested_repository(self._place, top.path):
+                self._report("", [in_repository(repository)])
+            elif top.file:
+                self._report_root(NotADirectoryError())
+            else:
+                self._scan_folder(_Folder("", path, top.folder, (top.path,)))
+        return self._result()
+
+    def part(self, key: str) -> SkillScan:
+        """Scan the part of the search root at `key` and below; no link leads there.
+
+        Raises `OSError` if that cannot be looked at now.
+        """
+        *above, name = key.split("/")
+        path = self._place.path
+        with ExitStack() as stack:
+            try:
+                top = stack.enter_context(following(path))
+                if top.file or not is_inside(top.path, self._root):
+                    return self._result()
+                opened = top.folder
+                resolved = [opened.path]
+                for folder_name in above:
+                    path = joined(path, folder_name)
+                    opened = stack.enter_context(opened.enter(folder_name))
+                    resolved.append(opened.path)
+                # Listing thousands of skills would take longer than all else after an edit.
+                is_known = key in self._reader.known
+                if is_known or any(entry.name == name for entry in opened.entries()):
+                    mode = opened.stat(name).st_mode
+                    is_link, is_dir = stat.S_ISLNK(mode), stat.S_ISDIR(mode)
+                    entry = _Entry(key, joined(path, name), is_link, is_dir)
+                    folder = _Folder("/".join(above), path, opened, tuple(resolved))
+                    self._scan_entry(entry, folder)
+            except (FileNotFoundError, NotADirectoryError):
+                pass  # It is gone, with a folder above or without.
+        return self._result()
+
+    def _result(self) -> SkillScan:
+        return SkillScan(
+            place=self._place,
+            findings=self._findings,
+            walked=frozenset(self._walked),
+            diagnostics_by_key=self._diagnostics,
+            links=frozenset(self._links),
+            cut=self._is_cut,
+            suspect=frozenset(key for key, finding in self._findings.items() if finding.is_suspect),
+        )
+
+    # ---- folders -----------------------------------------------------------------------------
+
+    def _scan_folder(self, folder: _Folder) -> None:
+        """Scan one folder: it is a skill, or its subfolders are scanned."""
+        key, path = folder.key, folder.path
+        try:
+            entries = folder.opened.entries()
+        except OSError as error:
+            self._walked.add(key)
+            self._report_unlistable(key, path, error)
+            return
+        if key and self._place.project and is_repository(entries):
+            self._report(key, [in_repository(path)])
+            return
+        may_be_skill = bool(key) or not self._place.policy.has_strict_skills
+        if may_be_skill and SKILL_FILE in map(_NAME, entries):
+            finding = self._reader.read(key, path, folder.opened, entries, folder.target)
+            self._findings[key] = finding
+            if finding.folder.links:
+                self._links.update(finding.folder.links)
+            return
+        if folder.target:
+            return  # It was a skill a moment ago; nothing else outside is searched.
+        self._walked.add(key)
+        prefix, path_prefix = f"{key}/" if key else "", joined(path, "")
+        for item in sorted(entries, key=_NAME):
+            name = item.name
+            entry = _Entry(prefix + name, path_prefix + name, item.is_symlink(), is_folder(item))
+            self._scan_entry(entry, folder)
+
+    def _scan_entry(self, entry: _Entry, folder: _Folder) -> None:
+        """Scan an entry of a folder that is not a skill."""
+        path = entry.path
+        name = os.path.basename(path)
+        if is_skipped(name) or is_secret_file(name):
+            return
+        if entry.is_link:
+            self._links.add((path, real_path(path)))
+        if entry.is_folder:
+            self._scan_below(entry, folder)
+        elif entry.is_link and not os.path.exists(path):
+            self._scan_target(entry, folder)
+        elif name != SKILL_FILE and name.casefold() == SKILL_FILE.casefold():
+            self._report(entry.key, [_wrong_case(path)])
+
+    def _scan_below(self, entry: _Entry, folder: _Folder) -> None:
+        """Scan a folder, or a link to one, unless it must not be entered."""
+        key, path = entry.key, entry.path
+        name = os.path.basename(path)
+        if self._place.policy.has_strict_skills and "/" in key:
+            return
+        if not is_utf8(name):
+            self._report(key, [not_utf8(folder.path, name)])
+        elif key.count("/") >= self._limits.find_depth:
+            self._report(key, [too_deep(path, self._limits.find_depth, "find_depth")])
+        elif entry.is_link:
+            self._scan_target(entry, folder)
+        elif not (self._is_over_limit() or self._take_unchanged(key, path)):
+            try:
+                opened = folder.opened.enter(name)
+            except OSError as error:
+                self._walked.add(key)
+                self._report_unlistable(key, path, error)
+                return
+            with opened:
+                # A folder that is not a link can still be a loop, if a link led above it.
+                if opened.path in folder.above:
+                    self._report(key, [link_loop(path)])
+                else:
+                    self._scan_folder(_Folder(key, path, opened, (*folder.above, opened.path)))
+
+    def _scan_target(self, entry: _Entry, folder: _Folder) -> None:
+        """Scan where a link leads, if that is inside, or the user's own link leads to a skill."""
+        key, path, diagnostics = entry.key, entry.path, list[Diagnostic]()
+        leads_out = self._place.follows_links_out and not folder.key
+        root = os.sep if leads_out else self._root
+        name = os.path.basename(path)
+        with linked(folder.opened, name, path, root, diagnostics) as place:
+            for problem in diagnostics:
+                if problem.code == "source-unreadable":
+                    self._findings.update(self._kept.unreadable(key, problem))
+            if place is not None and not place.file:
+                target = "" if is_inside(place.path, self._root) else place.path
+                try:
+                    is_refused = bool(target) and not _has_skill(place.folder)
+                except OSError as error:
+                    self._report_unlistable(key, path, error)
+                    return
+                if is_refused:
+                    diagnostics.append(link_outside(path))
+                elif place.path in folder.above:
+                    diagnostics.append(link_loop(path))
+                elif repository := nested_repository(self._place, place.path):
+                    diagnostics.append(in_repository(repository))
+                elif not (self._is_over_limit() or self._take_unchanged(key, path)):
+                    above = (*folder.above, place.path)
+                    self._scan_folder(_Folder(key, path, place.folder, above, target))
+        self._report(key, diagnostics)
+
+    def _take_unchanged(self, key: str, path: str) -> bool:
+        """Return whether a folder is a skill that need not be read again."""
+        finding = self._reader.unchanged(key, path)
+        if finding is None:
+            return False
+        self._findings[key] = finding
+        return True
+
+    def _is_over_limit(self) -> bool:
+        """Return whether no more folders are searched, and report it once."""
+        if len(self._walked) + len(self._findings) <= self._limits.find_folders:
+            return False
+        if not self._is_cut:
+            self._report("", [self._too_many()])
+        self._is_cut = True
+        return True
+
+    # ---- diagnostics -------------------------------------------------------------------------
+
+    def _report(self, key: str, diagnostics: Iterable[Diagnostic]) -> None:
+        if diagnostics := tuple(diagnostics):
+            self._diagnostics[key] = (*self._diagnostics.get(key, ()), *diagnostics)
+
+    def _report_root(self, error: OSError) -> None:
+        """Report a search root that is missing, or cannot be opened now."""
+        path = self._place.path
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            self._report_unlistable("", path, error)
+        elif not self._place.optional or (self._place.within and os.path.lexists(path)):
+            self._report("", [missing(path)])
+
+    def _report_unlistable(self, key: str, path: str, error: OSError) -> None:
+        """Report a folder that cannot be opened or listed; its skills still exist."""
+        problem = unlistable(path, reason_of(error))
+        self._report(key, [problem])
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            self._findings.update(self._kept.unreadable(key, problem))
+
+    def _too_many(self) -> Diagnostic:
+        most = self._limits.find_folders
+        return make_diagnostic(
+            "source-too-many",
+            Where(self._place.path),
+            f"has more than {most} folders (limit find_folders); the rest is not searched",
+            "name the folders that hold skills, or raise find_folders in your satchel.toml, "
+            "or --find-folders",
+        )
+
+    def _path_without_links(self) -> str:
+        below = os.path.relpath(self._place.path, self._place.within)
+        return os.path.normpath(os.path.join(self._root, below))
+
+
+def _has_skill(folder: OpenFolder) -> bool:
+    """Return whether a folder has a SKILL.md. Raises `OSError` if that cannot be seen now."""
+    try:
+        return not stat.S_ISDIR(folder.stat(SKILL_FILE).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _wrong_case(path: str) -> Diagnostic:
+    return make_diagnostic(
+        "skill-file-case",
+        Where(path),
+        f"is named {os.path.basename(path)!r}, so its folder is not a skill",
+        f"rename it to {SKILL_FILE}",
+    )
