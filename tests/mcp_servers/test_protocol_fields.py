@@ -9,7 +9,7 @@ LIMITS = Limits(mcp_schema=2_000, mcp_listing=3_000)
 
 def read(reader=None, **fields):
     item = {"uri": "note://a", "name": "a", **fields}
-    return (reader or FieldReader(LIMITS)).read(types.Resource, item, "uri", "name")
+    return (reader or FieldReader(LIMITS)).read(types.Resource, item, used=("uri", "name"))
 
 
 def test_texts_of_fields_are_bounded_and_visible():

@@ -1,8 +1,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.mcp_servers.tool_naming import names_for
+from satchel.mcp_servers import tool_naming
 from satchel.names import SESSION_TOOLS, tool_name_fault
+
+
+def names_for(servers, taken):
+    wanted = {server: {tool: tool for tool in tools} for server, tools in servers}
+    return tool_naming.names_for(wanted, taken)
 
 
 def test_a_free_name_is_kept_and_the_first_server_has_the_first_choice():

@@ -36,22 +36,22 @@ async def completion(
     """Return the completions that begin with the typed text."""
     if not _is_listed(params.ref, shown):
         raise MCPError(types.INVALID_PARAMS, "There is nothing of that name to complete.")
-    asked, begun = params.argument.name, params.argument.value
-    given = (params.context.arguments if params.context else None) or {}
+    argument, typed = params.argument.name, params.argument.value
+    others = (params.context.arguments if params.context else None) or {}
     words: Iterable[str] = ()
     offered = _offered(params.ref, shown)
     if isinstance(offered, RemoteOffer):
         return {
-            **await _server_values(offered, asked, begun, given, client),
+            **await _server_values(offered, argument, typed, others, client),
             "resultType": "complete",
         }
     if offered is not None and offered.complete is not None:
-        words = await _plugin_values(offered.complete, asked, begun, limits)
+        words = await _plugin_values(offered.complete, argument, typed, limits)
     elif getattr(params.ref, "uri", None) == TEMPLATE["uriTemplate"]:
-        words = _skill_values(asked, given, shown.view.skills)
-    found = sorted({word for word in words if word.startswith(begun) and not has_hidden(word)})
-    total = len(found)
-    completion = {"values": found[:_MAX], "total": total, "hasMore": total > _MAX}
+        words = _skill_values(argument, others, shown.view.skills)
+    values = sorted({word for word in words if word.startswith(typed) and not has_hidden(word)})
+    total = len(values)
+    completion = {"values": values[:_MAX], "total": total, "hasMore": total > _MAX}
     return {"completion": completion, "resultType": "complete"}
 
 
@@ -77,47 +77,47 @@ def _offered(
 
 
 async def _server_values(
-    offer: RemoteOffer, asked: str, begun: str, given: Mapping[str, str], client: ToolClient
+    offer: RemoteOffer, argument: str, typed: str, others: Mapping[str, str], client: ToolClient
 ) -> dict[str, Any]:
     """Return what a server suggests: it chooses and sorts; nothing if it fails."""
-    found = Suggestions()
+    suggestions = Suggestions()
     with suppress(ToolError, TimeoutError):
         async with asyncio.timeout(_PATIENCE):
             caller = Caller(client, asyncio.get_running_loop())
-            found = await offer.suggest(asked, begun, given, caller)
-    total = {} if found.total is None else {"total": found.total}
-    values = {"values": list(found.values), **total, "hasMore": found.has_more}
-    return {**found.mcp_fields, "completion": values}
+            suggestions = await offer.suggest(argument, typed, others, caller)
+    total = {} if suggestions.total is None else {"total": suggestions.total}
+    values = {"values": list(suggestions.values), **total, "hasMore": suggestions.has_more}
+    return {**suggestions.mcp_fields, "completion": values}
 
 
 async def _plugin_values(
-    complete: Complete, asked: str, begun: str, limits: Limits
+    complete: Complete, argument: str, typed: str, limits: Limits
 ) -> Iterable[str]:
     """Return the suggestions of a plugin; none if it fails."""
 
     def words() -> list[str]:
         try:
-            found = islice(complete(asked, begun), _MAX_READ)
-            return [word for word in found if isinstance(word, str)]
+            suggested = islice(complete(argument, typed), _MAX_READ)
+            return [word for word in suggested if isinstance(word, str)]
         except BaseException:  # any: `SystemExit` must not end the server
-            _LOG.warning("completing %r failed", asked, exc_info=True)
+            _LOG.warning("completing %r failed", argument, exc_info=True)
             return []
 
     with suppress(TimeoutError):
         async with asyncio.timeout(limits.hook):
-            found: list[str] = await in_thread(words)
-            return found
-    _LOG.warning("completing %r took too long", asked)
+            values: list[str] = await in_thread(words)
+            return values
+    _LOG.warning("completing %r took too long", argument)
     return ()
 
 
 def _skill_values(
-    asked: str, given: Mapping[str, str], skills: Iterable[SkillEntry]
+    argument: str, others: Mapping[str, str], skills: Iterable[SkillEntry]
 ) -> Iterable[str]:
-    match asked:
+    match argument:
         case "name":
             return (skill.name for skill in skills)
         case "path":
-            named = (skill for skill in skills if skill.name == given.get("name", skill.name))
+            named = (skill for skill in skills if skill.name == others.get("name", skill.name))
             return (file.name for skill in named for file in skill.files)
     return ()

@@ -234,9 +234,9 @@ class SatchelServer:
         """
         is_list, until = ctx.method in LISTED, self._start_wait.calls
         if is_list:
-            asked = ((ctx.params or {}).get("_meta") or {}).get(WAIT)
-            longer = time.monotonic() + asked if isinstance(asked, int | float) else 0.0
-            until = min(until, max(self._start_wait.lists, longer))
+            seconds = ((ctx.params or {}).get("_meta") or {}).get(WAIT)
+            asked_until = time.monotonic() + seconds if isinstance(seconds, int | float) else 0.0
+            until = min(until, max(self._start_wait.lists, asked_until))
         while (  # noqa: ASYNC110 - they end in threads, seldom while a client asks
             time.monotonic() < until
             and (self._app.is_importing or starting_servers(self._app.catalog))
@@ -309,8 +309,7 @@ class SatchelServer:
         words = (params.arguments or {}).get(WORDS, "").strip()
         if (text := view.texts.get(name)) is None:
             is_placed = has_place_for_words(view.catalog.skills.get(name))
-            given = words if is_placed else None
-            text = await self._text_of_skill(name, client, view, given)
+            text = await self._text_of_skill(name, client, view, words if is_placed else None)
             words = "" if is_placed else words
         return prompt_result(described, text, words)
 
@@ -337,9 +336,9 @@ class SatchelServer:
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         view = self._view(ctx)
         # Skills first: a plugin's resource must not replace their files.
-        if (found := find_target(params.uri, view.view)) is not None and found.is_file:
+        if (target := find_target(params.uri, view.view)) is not None and target.is_file:
             try:
-                content = await read_target(params.uri, found, self._limits)
+                content = await read_target(params.uri, target, self._limits)
             except ToolError as problem:
                 raise _no_resource(ctx, params.uri, problem.message) from problem
             return {"contents": [content], **UNCACHED}
@@ -352,12 +351,12 @@ class SatchelServer:
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
         view = self._view(ctx)
-        found, offered = find_target(params.uri, view.view), view.offers.find(params.uri)
+        target, offered = find_target(params.uri, view.view), view.offers.find(params.uri)
         if offered and offered[0].is_template and not offered[0].server:
             raise _no_resource(
                 ctx, params.uri, f"Cannot subscribe to {params.uri}: its changes are not known."
             )
-        if not (offered or (found is not None and found.is_file)):
+        if not (offered or (target is not None and target.is_file)):
             raise _no_resource(ctx, params.uri)
         client = self._client(ctx)
         if client.connection is not None and params.uri not in client.subscribed:
@@ -384,19 +383,19 @@ class SatchelServer:
         return _page("skills", listing, params)
 
     async def _skill(self, ctx: Context, params: SkillParams) -> Any:
-        found = find_target(params.uri, self._view(ctx).view)
+        target = find_target(params.uri, self._view(ctx).view)
         entry = None
-        if found is not None and params.uri == address_of(found.skill):
-            entry = await asyncio.to_thread(self._skill_entries.entry, found.skill)
+        if target is not None and params.uri == address_of(target.skill):
+            entry = await asyncio.to_thread(self._skill_entries.entry, target.skill)
         if entry is None:
             raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri}.")
         return {"skill": entry, **UNCACHED}
 
     async def _directory(self, ctx: Context, params: DirectoryParams) -> Any:
-        found = find_target(params.uri, self._view(ctx).view)
-        if found is None or not found.is_directory:
+        target = find_target(params.uri, self._view(ctx).view)
+        if target is None or not target.is_directory:
             raise MCPError(types.INVALID_PARAMS, f"No directory is served at {params.uri}.")
-        return _page("resources", PagedList.of(list_directory(found)), params)
+        return _page("resources", PagedList.of(list_directory(target)), params)
 
     # ---- the rest ---------------------------------------------------------------------------
 

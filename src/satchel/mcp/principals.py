@@ -72,12 +72,12 @@ class Principal:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _app(self, choice: ServedSelection) -> ASGIApp:
-        if (known := self._open.get(choice)) is None:
-            known = self._open[choice] = asyncio.get_running_loop().create_future()
-            task = asyncio.create_task(self._hold(choice, known))
+        if (app := self._open.get(choice)) is None:
+            app = self._open[choice] = asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(self._hold(choice, app))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(known)
+        return await asyncio.shield(app)
 
     async def _hold(self, choice: ServedSelection, ready: asyncio.Future[ASGIApp]) -> None:
         """Run the session manager of one endpoint until it is cancelled."""

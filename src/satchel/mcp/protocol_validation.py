@@ -42,15 +42,15 @@ class DescriptionCache:
 
     def described(self, key: object, describe: Callable[[], Described]) -> Described:
         """Return the cached item for `key`, or create it."""
-        if (known := self._known.get(id(key))) is None:
+        if (item := self._known.get(id(key))) is None:
             # Keep the key itself, so that no other object gets its id.
-            known = self._known[id(key)] = (key, describe())
-        return known[1]
+            item = self._known[id(key)] = (key, describe())
+        return item[1]
 
     def forget_all_but(self, keys: Iterable[object]) -> None:
         """Drop the items of all other keys."""
         there = set(map(id, keys))
-        self._known = {key: known for key, known in self._known.items() if key in there}
+        self._known = {key: item for key, item in self._known.items() if key in there}
 
 
 def described_tool(tool: Tool, group: str) -> Described:

@@ -167,14 +167,14 @@ class SkillEntryCache:
                 yield file.name, (file.digest, file.size)
                 continue
             key = (skill.path, file.name, file.version, file.stamp)
-            if (known := self._known.get(key)) is None:
+            if (content := self._known.get(key)) is None:
                 served = skill.reader.read(file.name, self._limits)
-                known = (f"sha256:{hashlib.sha256(served.data).hexdigest()}", len(served.data))
-                # A file that was only listed is known by its stamp, once that is old enough.
+                content = (f"sha256:{hashlib.sha256(served.data).hexdigest()}", len(served.data))
+                # A file that was only listed is content by its stamp, once that is old enough.
                 is_listed = not file.digest and file.stamp.inode
                 if file.digest == served.digest or (is_listed and file.stamp.is_settled()):
-                    self._known[key] = known
-            yield file.name, known
+                    self._known[key] = content
+            yield file.name, content
 
     def forget_all_but(self, skills: Iterable[SkillEntry]) -> None:
         """Forget files that no longer exist."""
@@ -184,8 +184,8 @@ class SkillEntryCache:
             for file in skill.files
         }
         # A copy: another thread may be listing skills.
-        known = self._known.copy()
-        self._known = {key: known for key, known in known.items() if key in there}
+        contents = self._known.copy()
+        self._known = {key: content for key, content in contents.items() if key in there}
 
 
 def without_folders(text: str, skills: Iterable[SkillEntry]) -> str:

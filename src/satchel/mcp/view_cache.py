@@ -186,8 +186,8 @@ class ViewCache:
         # An equal list is the same object, with the responses that were made from it.
         before = self._lists.pop((active, mode), {})
         lists = {
-            key: known if (known := before.get(key)) == made else made
-            for key, made in lists.items()
+            key: earlier if (earlier := before.get(key)) == listing else listing
+            for key, listing in lists.items()
         }
         self._lists[active, mode] = lists  # now the newest
         if len(self._lists) > _MOST:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
@@ -96,15 +96,14 @@ async def _asked(
     function: AskHost, server: str, params: Mapping[str, Any], caller: "Caller | None"
 ) -> Mapping[str, Any]:
     """Call a function of the host: an async one on the caller's loop, any other in a thread."""
-    given: Any
+    answer: Any
     if inspect.iscoroutinefunction(function):
-        given = function(server, params)
+        answer = function(server, params)
     else:
-        given = await in_thread(lambda: function(server, params))
-    answer: Mapping[str, Any] = (
-        await _elsewhere(given, caller) if inspect.isawaitable(given) else given
-    )
-    return answer
+        answer = await in_thread(lambda: function(server, params))
+    if inspect.isawaitable(answer):
+        answer = await _elsewhere(answer, caller)
+    return cast("Mapping[str, Any]", answer)
 
 
 async def _elsewhere(work: Any, caller: "Caller | None") -> Any:

@@ -57,10 +57,10 @@ class LoopbackRedirect:
 
         Without effect, and `""`, if it is not the redirect of this login.
         """
-        ours, given = urlsplit(self.address), urlsplit(target)
-        if given.path != ours.path:
+        parts = urlsplit(target)
+        if parts.path != urlsplit(self.address).path:
             return ""
-        values = {name: value[0] for name, value in parse_qs(given.query).items()}
+        values = {name: value[0] for name, value in parse_qs(parts.query).items()}
         state = values.get("state", "")
         # Anything on this machine, and any page in the browser, can send a request to this port.
         if not self.state or not compare_digest(state.encode(), self.state.encode()):

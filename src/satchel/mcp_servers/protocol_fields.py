@@ -5,7 +5,7 @@ has beside the fields that Satchel reads, so a field that a newer SDK knows need
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from satchel.settings import Limits
@@ -34,13 +34,16 @@ class FieldReader:
     def __init__(self, limits: Limits) -> None:
         self._limits, self._left = limits, limits.mcp_listing
 
-    def read(self, kind: "type[BaseModel]", item: Any, *used: str) -> Mapping[str, Any]:
+    def read(
+        self, kind: "type[BaseModel]", item: Any, *, used: Collection[str]
+    ) -> Mapping[str, Any]:
         """Return the fields of an item beside those in `used`; none if they are invalid or large.
 
         Texts are without invisible characters.
         """
         try:
-            fields = {k: _cleaned(v, k) for k, v in fields_beside(kind, item, *used).items()}
+            fields = fields_beside(kind, item, used=used)
+            fields = {key: _cleaned(value, key) for key, value in fields.items()}
             size = len(json.dumps(fields)) if fields else 0
         except (ValueError, RecursionError):
             return NOTHING
@@ -55,7 +58,7 @@ def fields_of(model: "BaseModel", exclude: Any = None) -> dict[str, Any]:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=exclude)
 
 
-def fields_beside(kind: "type[BaseModel]", item: Any, *used: str) -> dict[str, Any]:
+def fields_beside(kind: "type[BaseModel]", item: Any, *, used: Collection[str]) -> dict[str, Any]:
     """Return the fields of an item that are not in `used`; none if the item is invalid."""
     try:
         fields = fields_of(kind.model_validate(item, by_name=False))

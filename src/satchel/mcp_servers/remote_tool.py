@@ -20,7 +20,7 @@ from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.runner import LOOP
 
 BeginCall = Callable[..., "Future[ToolResult]"]
-"""Starts a call of a tool at its server, with its arguments, for progress, and by its caller."""
+"""Starts a call of a tool at its server, with its arguments, and for progress."""
 
 _MOST_PROGRESS = 16
 """Progress of a call that is kept until the caller reads it."""
@@ -104,13 +104,13 @@ class RemoteTool(Tool):
         """Call the tool with checked arguments. Return a result, or a stream if it has progress."""
         if self._original:
             arguments = {self._original.get(name, name): v for name, v in arguments.items()}
-        begin = self._begin
+        begin = partial(self._begin, caller=Caller.of(context))
         if self._options.forward_headers:
             headers = context.get_metadata(_HEADERS)
             headers = headers or getattr(context.get_metadata(_CLIENT), "headers", None)
             begin = partial(begin, headers=forwarded(self._options, headers))
-        given, caller = {**arguments, **self._presets}, Caller.of(context)
-        call = RunningCall(begin, self.definition, given, caller)
+        arguments = {**arguments, **self._presets}
+        call = RunningCall(begin, self.definition, arguments)
         return await call.outcome()
 
     async def execute(self, /, **arguments: Any) -> ToolResult:
@@ -131,18 +131,13 @@ class RunningCall:
     """A call that runs on the servers' event loop, awaited on the caller's."""
 
     def __init__(
-        self,
-        begin: BeginCall,
-        definition: ToolDefinition,
-        arguments: Mapping[str, Any],
-        caller: Caller | None = None,
+        self, begin: BeginCall, definition: ToolDefinition, arguments: Mapping[str, Any]
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._wakeup = asyncio.Event()
         # The oldest go: a server may send more than the caller reads.
         self._progress = deque[Mapping[str, Any]](maxlen=_MOST_PROGRESS)
-        by = () if caller is None else (caller,)
-        self._result = asyncio.wrap_future(begin(definition, arguments, self._progressed, *by))
+        self._result = asyncio.wrap_future(begin(definition, arguments, self._progressed))
         self._result.add_done_callback(lambda _: self._wakeup.set())
 
     async def next(self) -> ToolChunk | ToolResult:

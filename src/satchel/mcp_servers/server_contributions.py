@@ -115,7 +115,7 @@ def server_contributions(
         for name, previous in before.items()
         if previous.offered.config.serial in serials
     }
-    names = names_for(tools.items(), taken, reserved_names, tools)
+    names = names_for(tools, taken, reserved_names)
     holders = _holders(names, taken, reserved_names)
     contributions = {}
     for order, item in enumerate(offered):

@@ -132,8 +132,8 @@ async def _read_list(
 
     try:
         async for page in pages_of(client, method, _MAX_PAGES):
-            found = page.get(key)
-            items += found if isinstance(found, list) else []
+            listed = page.get(key)
+            items += listed if isinstance(listed, list) else []
             del items[limits.mcp_tools :]
             if len(items) >= limits.mcp_tools:
                 return
@@ -166,8 +166,8 @@ def _prompt(item: Any, fields: FieldReader) -> OfferedPrompt | None:
     from mcp_types import Prompt
 
     name = _plain(item, "name", _LONGEST_NAME)
-    given = item.get("arguments") if name else None
-    arguments = given if isinstance(given, list) else []
+    listed = item.get("arguments") if name else None
+    arguments = listed if isinstance(listed, list) else []
     if not name or len(arguments) > _MAX_ARGUMENTS:
         return None
     if not all(_plain(argument, "name", _LONGEST_NAME) for argument in arguments):
@@ -179,7 +179,7 @@ def _prompt(item: Any, fields: FieldReader) -> OfferedPrompt | None:
             PromptArgument(one["name"], _text(one, "description"), one.get("required") is True)
             for one in arguments
         ),
-        mcp_fields=fields.read(Prompt, item, "name", "description"),
+        mcp_fields=fields.read(Prompt, item, used=("name", "description")),
     )
 
 
@@ -198,7 +198,7 @@ def _resource(item: Any, key: str, fields: FieldReader) -> OfferedResource | Non
         mcp_fields=fields.read(
             types.Resource if key == "uri" else types.ResourceTemplate,
             item,
-            *(key, "name", "description", "mimeType"),
+            used=(key, "name", "description", "mimeType"),
         ),
     )
 
@@ -322,15 +322,15 @@ class RemoteOffer:
         )
         from mcp_types import Result
 
-        further = fields_beside(Result, response, "resultType")
-        found = response.get("completion")
-        found = found if isinstance(found, dict) else {}
-        values, total = found.get("values"), found.get("total")
+        further = fields_beside(Result, response, used=("resultType",))
+        completion = response.get("completion")
+        completion = completion if isinstance(completion, dict) else {}
+        values, total = completion.get("values"), completion.get("total")
         values = [text for text in values if _is_plain(text)] if isinstance(values, list) else []
         return Suggestions(
             values=tuple(values[:_MAX_SUGGESTIONS]),
             total=total if type(total) is int and total >= 0 else None,
-            has_more=found.get("hasMore") is True or len(values) > _MAX_SUGGESTIONS,
+            has_more=completion.get("hasMore") is True or len(values) > _MAX_SUGGESTIONS,
             mcp_fields=forwarded_fields(further),
         )
 
@@ -421,10 +421,10 @@ def _fits(uri: str, parts: tuple[str, ...]) -> bool:
     at = len(first)
     last = middle.pop() if middle else ""
     for part in middle:
-        found = uri.find(part, at)
-        if found < 0:
+        start = uri.find(part, at)
+        if start < 0:
             return False
-        at = found + len(part)
+        at = start + len(part)
     return len(uri) - len(last) >= at and uri.endswith(last)
 
 
@@ -472,7 +472,7 @@ def _resource_result(response: dict[str, Any]) -> ToolResult:
     from mcp_types import ReadResourceResult
 
     used = ("contents", "ttlMs", "cacheScope", "resultType")
-    fields = fields_beside(ReadResourceResult, {**response, "contents": []}, *used)
+    fields = fields_beside(ReadResourceResult, {**response, "contents": []}, used=used)
     return ToolResult(content=tuple(map(_content, contents)), metadata=result_metadata(fields))
 
 
@@ -488,5 +488,5 @@ def _content(item: Mapping[str, Any]) -> Block:
     import mcp_types as types
 
     model = types.TextResourceContents if isinstance(content, str) else types.BlobResourceContents
-    fields = fields_beside(model, item, "uri", "mimeType", "text", "blob")
+    fields = fields_beside(model, item, used=("uri", "mimeType", "text", "blob"))
     return Resource(uri, content, kind, mcp_fields={"resource": fields} if fields else NOTHING)

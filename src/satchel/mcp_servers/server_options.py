@@ -121,8 +121,8 @@ def forwarded(options: ServerOptions, headers: Any) -> dict[str, str]:
     """Return the headers of a caller's request that are sent on to the server."""
     if not options.forward_headers or not isinstance(headers, Mapping):
         return {}
-    given = {str(name).lower(): value for name, value in headers.items()}
-    values = ((name, given.get(name.lower())) for name in options.forward_headers)
+    received = {str(name).lower(): value for name, value in headers.items()}
+    values = ((name, received.get(name.lower())) for name in options.forward_headers)
     return {
         name: value
         for name, value in values

@@ -50,8 +50,8 @@ async def run_process(
     own, greeting, patience = {**nesting(), **own_compiled()}, b"", _PATIENCE
     if isinstance(server, WorkerServer):
         own, greeting, patience = {}, server.greeting, server.patience
-    if server.check is not None and (held := await in_thread(server.check)) is not None:
-        raise HeldProgramError(held)
+    if server.check is not None and (problem := await in_thread(server.check)) is not None:
+        raise HeldProgramError(problem)
     process = await anyio.open_process(
         [server.command, *server.args],
         env={**get_default_environment(), **(server.env or {}), **own},

@@ -185,7 +185,7 @@ def _definition(tool: Any, fields: FieldReader) -> ToolDefinition:
         output=tool.output_schema,
         annotations=annotations or None,
         mcp_fields=fields.read(
-            type(tool), tool, "name", "description", "inputSchema", "outputSchema"
+            type(tool), tool, used=("name", "description", "inputSchema", "outputSchema")
         ),
     )
 

@@ -12,26 +12,21 @@ _MAX_LENGTH = 64
 
 
 def names_for(
-    servers: Iterable[tuple[str, Collection[str]]],
+    servers: Mapping[str, Mapping[str, str]],
     taken: Iterable[str],
     reserved_names: Mapping[str, Collection[str]] = NOTHING,
-    wanted: Mapping[str, Mapping[str, str]] = NOTHING,
 ) -> dict[str, Mapping[str, str]]:
     """Return for each server a mapping from its own tool names to the names used here.
 
-    A name that is taken, or reads like a session's, gets the server's name as a prefix. `servers`
-    choose in their order, and tools have their own names unless `wanted` has others for a server.
+    `servers` have the names that their tools should have. A name that is taken, or reads like a
+    session's, gets the server's name as a prefix. Servers choose in their order.
     `reserved_names` are the names that a server had before. They stay reserved for it: a call
     that is meant for one server must not reach another.
     """
     taken_names, named = {*taken}, dict[str, Mapping[str, str]]()
-    for server, tools in servers:
-        others = wanted.get(server, NOTHING)
+    for server, tools in servers.items():
         # Valid names choose first.
-        ordered = sorted(
-            (bool(tool_name_fault(others.get(tool, tool))), tool, others.get(tool, tool))
-            for tool in tools
-        )
+        ordered = sorted((bool(tool_name_fault(name)), tool, name) for tool, name in tools.items())
         tool_names: dict[str, str] = {}
         for _, tool, name in ordered:
             tool_names[tool] = name = _unique_name(server, name, taken_names)  # noqa: PLW2901
