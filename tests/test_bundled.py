@@ -97,7 +97,7 @@ def test_every_parameter_of_a_bundled_tool_is_described(clock, units):
                 assert about.get("description"), (schema["function"]["name"], name)
 
 
-def test_the_clock_tells_the_time(clock):
+def test_the_clock_returns_the_time(clock):
     assert call(clock, "current_time").structured["timezone"] == "UTC"
 
 
@@ -135,7 +135,7 @@ def test_the_clock_counts_a_day_of_twenty_three_hours(clock):
         ),
     ],
 )
-def test_the_clock_tells_the_model_what_to_do_instead(clock, tool, arguments, hint):
+def test_the_clock_says_to_the_model_what_to_do_instead(clock, tool, arguments, hint):
     result = call(clock, tool, **arguments)
     assert (result.error_code, hint in result.text) == ("tool_error", True)
 
@@ -189,7 +189,7 @@ def test_the_package_converts_exactly(units, value, source, target, expected):
         ("NaN", "m", "km", "out of range"),
     ],
 )
-def test_the_package_tells_the_model_what_to_do_instead(units, value, source, target, hint):
+def test_the_package_says_to_the_model_what_to_do_instead(units, value, source, target, hint):
     result = call(units, "convert_units", value=value, source=source, target=target)
     assert (result.error_code, hint in result.text) == ("tool_error", True)
 

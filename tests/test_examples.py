@@ -86,7 +86,7 @@ def test_every_call_gets_its_result_at_its_position(take):
     assert [result.error_code for result in turn.results] == [None, "rejected", None, None, None]
 
 
-def test_the_model_is_not_told_of_a_correction(take):
+def test_the_model_does_not_hear_of_a_correction(take):
     (result,) = take("corrected").results
     assert result.structured == [
         {"id": "tides+news", "text": "The tide is high twice a day. The tide reached a mark today."}

@@ -390,7 +390,7 @@ def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone,
         pool.close()
 
 
-def test_what_is_imported_is_what_was_compared_while_somebody_swaps_the_file(clone):
+def test_what_is_imported_is_what_was_compared_while_another_process_swaps_the_file(clone):
     trust(clone, "code")
     file = clone.folder / "plugins/bait/tools.py"
     good, stop = file.read_bytes(), threading.Event()
@@ -538,7 +538,7 @@ def test_data_never_replaces_a_plugin_of_the_user(clone, tmp_path, write_plugin)
         assert app.catalog.plugin("bait").scope is Precedence.USER
 
 
-def test_a_model_that_calls_untrusted_code_is_told_so_and_asks_for_no_trust(clone):
+def test_a_model_that_calls_untrusted_code_hears_why_and_asks_for_no_trust(clone):
     with Satchel(project=Project(clone.folder, trust="data")) as app:
         name = next(it.name for it in app.catalog.all_tools if it.source == "bait")
         said = app.session().call_sync(name, {}).text

@@ -90,7 +90,7 @@ def test_a_system_message_of_several_blocks_keeps_them():
     assert len(seen) == 2
 
 
-def test_a_workflow_of_llama_index_itself_is_refused_with_the_name_of_ours():
+def test_a_workflow_of_llama_index_itself_is_refused_with_the_name_of_the_right_one():
     made = AgentWorkflow(agents=[named("a", ScriptedModel([call("first")]), session_with("first"))])
     with pytest.raises(TypeError, match=r"satchel\.adapters\.llama_index\.workflow"):
         asyncio.run(answers_of(made))

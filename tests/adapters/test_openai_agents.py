@@ -34,7 +34,7 @@ def answers_of(folder, first, **options):
     return {i["call_id"]: i["output"] for i in items if i.get("type") == "function_call_output"}
 
 
-def test_a_call_of_a_tool_that_is_off_is_answered_and_the_run_goes_on(tmp_path):
+def test_a_call_of_a_tool_that_is_off_is_answered_and_the_run_continues(tmp_path):
     first = [
         function_call("reset_equipped_tools", {"art": True}, call_id="on"),
         function_call("draw", {"size": 3}, call_id="early"),

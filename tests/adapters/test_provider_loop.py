@@ -260,7 +260,7 @@ class Pausing(ScriptedClient):
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_a_turn_that_anthropic_pauses_goes_on(session, is_async):
+def test_a_turn_that_anthropic_pauses_continues(session, is_async):
     client, messages = Pausing("", "3 results", blocking=not is_async), list(ASKED)
     if is_async:
         text = asyncio.run(run_anthropic(client, session, messages, model="m"))
@@ -272,7 +272,7 @@ def test_a_turn_that_anthropic_pauses_goes_on(session, is_async):
     assert messages[:2] == [*ASKED, paused]
 
 
-def test_a_streamed_turn_that_is_paused_goes_on():
+def test_a_streamed_turn_that_is_paused_continues():
     client, requests = anthropic_streams(AnthropicStream("pause_turn", *PAUSED), DONE)
     stream = stream_anthropic(client, Satchel().session(), list(ASKED), model="m")
     assert asyncio.run(collect(stream)) == ["searching", "done"]
@@ -302,7 +302,7 @@ HALF = "half of an emoji \ud83d"
 
 
 @pytest.mark.parametrize("run", [run_openai, run_anthropic])
-def test_half_an_emoji_is_answered_and_the_conversation_goes_on(session, run, caplog):
+def test_half_an_emoji_is_answered_and_the_conversation_continues(session, run, caplog):
     text = json.dumps({"a": HALF}, ensure_ascii=False)
     sent = text if run is run_openai else {"a": HALF}
     client, messages = ScriptedClient([ToolCall(name="add", arguments=sent)], HALF), list(ASKED)

@@ -43,7 +43,7 @@ def test_leap_days_and_the_end_of_the_year_are_reckoned(today, tomorrow):
     assert dates_from(today)["tomorrow"] == tomorrow
 
 
-def test_the_tool_tells_the_day_of_the_local_clock():
+def test_the_tool_returns_the_day_of_the_local_clock():
     before = date.today()  # noqa: DTZ011 - the local day is what is meant
     told = get_today_date()
     after = date.today()  # noqa: DTZ011

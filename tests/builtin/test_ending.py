@@ -63,14 +63,14 @@ def test_who_ignores_the_request_is_ended_all_the_same(ends):
         "nohup sleep 100 2>/dev/null & echo $!",
     ],
 )
-def test_what_stays_in_the_background_holds_nobody_up_and_is_ended(ends, start):
+def test_what_stays_in_the_background_delays_nothing_and_is_ended(ends, start):
     result, seconds = timed(execute_shell_command(start))
     assert (result["timed_out"], result["returncode"]) == (False, 0)
     assert seconds < 5  # a busy machine; it is half a second
     assert all(ends(pid) for pid in pids(result))
 
 
-def test_a_session_of_its_own_that_keeps_the_output_open_holds_nobody_up():
+def test_a_session_of_its_own_that_keeps_the_output_open_delays_nothing():
     code = (
         "import os, time\n"
         "heard, said = os.pipe()\n"
@@ -121,7 +121,9 @@ async def cancelled_when_it_runs(command, folder, *, times=1):
 
 @pytest.mark.parametrize("command", ["sleep 100", "sleep 100 & wait", STUBBORN])
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_cancelled_command_is_ended_and_the_cancellation_goes_on(ends, tmp_path, command, times):
+def test_a_cancelled_command_is_ended_and_the_cancellation_continues(
+    ends, tmp_path, command, times
+):
     assert ends(asyncio.run(cancelled_when_it_runs(command, tmp_path, times=times)))
     gc.collect()  # whatever was left open would warn now
 
@@ -162,7 +164,7 @@ def test_a_loop_that_ends_ends_its_commands(ends, tmp_path):
     assert ends(asyncio.run(main()))
 
 
-def test_nobody_is_left_unreaped():
+def test_no_one_is_left_unreaped():
     async def main():
         for command in ("true", "sleep 100 &", "exit 3"):
             await execute_shell_command(command)

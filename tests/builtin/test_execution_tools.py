@@ -59,7 +59,7 @@ def test_code_longer_than_an_argument_can_be_runs():
     assert result["stdout"] == "done\ntwice\n"
 
 
-def test_a_command_longer_than_an_argument_can_be_is_told():
+def test_a_command_longer_than_an_argument_can_be_is_reported():
     with pytest.raises(ToolError, match="could not be started"):
         shell(f": {'x' * 3_000_000}")
 
@@ -104,7 +104,7 @@ def test_without_a_folder_of_the_host_work_is_done_in_an_empty_one_that_is_remov
     assert not os.path.exists(os.path.dirname(folder))
 
 
-def test_a_folder_that_is_missing_is_told_without_its_path(tmp_path):
+def test_a_folder_that_is_missing_is_reported_without_its_path(tmp_path):
     with pytest.raises(
         ToolError, match=r"^The working folder does not exist\. Ask the user to create it\.$"
     ):
@@ -163,7 +163,7 @@ def test_twenty_commands_run_at_the_same_time(tmp_path):
     assert [result["stdout"] for result in results] == [f"{n}\n{n}\n" for n in range(20)]
 
 
-def test_the_loop_goes_on_while_a_command_runs(tmp_path):
+def test_the_loop_continues_while_a_command_runs(tmp_path):
     async def main():
         running = asyncio.create_task(
             execute_shell_command("read x < fifo", base_directory=tmp_path)

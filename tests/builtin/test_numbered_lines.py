@@ -73,12 +73,12 @@ def test_a_range_counts_from_either_end(ranges, expected):
         ([10**30, 10**30], "the file has 9 lines"),
     ],
 )
-def test_a_range_that_is_not_there_is_told_with_the_number_of_lines(ranges, said):
+def test_a_range_that_is_not_there_is_reported_with_the_number_of_lines(ranges, said):
     with pytest.raises(ToolError, match=said):
         resolve_range(ranges, 9)
 
 
 @pytest.mark.parametrize(("count", "said"), [(0, "is empty"), (1, "has 1 line\\.")])
-def test_the_number_of_lines_is_told_in_words_that_fit(count, said):
+def test_the_number_of_lines_has_the_form_that_fits(count, said):
     with pytest.raises(ToolError, match=said):
         resolve_line(2, count)

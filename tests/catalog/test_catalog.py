@@ -52,7 +52,7 @@ def test_an_address_reaches_what_is_shadowed(make):
     assert catalog.skill("one:a").state is Status.OK
 
 
-def test_a_folder_tells_two_skills_of_one_name_in_one_place_apart(make):
+def test_a_folder_distinguishes_two_skills_of_one_name_in_one_place(make):
     catalog = make.catalog([make.skill("a", key="x/one"), make.skill("a", key="x/two", text="2")])
     assert catalog.skill("skills:a").key == "x/one"
     assert catalog.skill("skills:x/two").key == "x/two"
@@ -64,7 +64,7 @@ def test_a_name_that_only_something_broken_bears_finds_that(make):
 
 
 @pytest.mark.parametrize("kind", ["skill", "tool", "group", "plugin"])
-def test_what_nobody_bears_raises_with_the_near_misses(make, kind):
+def test_an_unknown_name_raises_with_the_near_misses(make, kind):
     catalog = make.catalog([make.skill("alpha")], [make.plugin("alpha", "alpha")])
     known = "basic" if kind == "group" else "alpha"
     with pytest.raises(NotFoundError, match=f"there is no {kind} named") as caught:

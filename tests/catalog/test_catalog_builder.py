@@ -335,7 +335,7 @@ def test_a_tool_that_the_host_adds_without_a_word_is_basic(make):
     assert make.catalog(plugins=[host]).tools["t"].group == BASIC_GROUP
 
 
-def test_a_group_tells_what_its_owner_says_and_lists_its_served_tools(make):
+def test_a_group_says_what_its_owner_says_and_lists_its_served_tools(make):
     groups = (Group(name="maps", description="Maps.", notes="Geocode first.", active=True),)
     catalog = make.catalog(plugins=[make.plugin("p", "b", "a", groups=groups)])
     group = catalog.groups["maps"]
@@ -351,7 +351,7 @@ def test_of_two_descriptions_of_one_group_the_nearer_counts_and_both_share_it(ma
     assert codes(group) == ["group-declared-twice"]
 
 
-def test_nobody_describes_the_basic_group_anew(make):
+def test_no_one_describes_the_basic_group_again(make):
     plugin = make.plugin(
         "p", groups=(Group(name=BASIC_GROUP, description="mine now", active=False),)
     )
@@ -378,7 +378,7 @@ def test_of_several_groups_that_a_tool_names_the_undescribed_ones_say_so(make):
     assert "tool 't' is in group 'odd'" in catalog.groups["odd"].diagnostics[0].message
 
 
-def test_what_a_group_lacks_is_told_by_its_entry(make):
+def test_what_a_group_lacks_is_reported_by_its_entry(make):
     groups = (Group(name="maps", requires=("KEY", "URL"), missing=("URL",)), Group(name="web"))
     catalog = make.catalog(plugins=[make.plugin("p", groups=groups)])
     assert (catalog.groups["maps"].missing, catalog.groups["maps"].is_available) == (
@@ -402,7 +402,7 @@ def with_host(*groups):
     return {"source": HOST, "unit": HOST, "rank": (-1, HOST), "groups": groups}
 
 
-def test_a_skill_that_nobody_claims_is_in_no_group(make):
+def test_a_skill_that_is_not_claimed_is_in_no_group(make):
     catalog = make.catalog([make.skill("a")], [make.plugin("p", groups=(Group(name="p"),))])
     assert catalog.skills["a"].groups == ()
     assert catalog.groups["p"].skills == ()
@@ -421,7 +421,7 @@ def test_a_skill_is_in_the_groups_of_its_owner_that_list_it(make):
     assert (catalog.groups["maps"].skills, catalog.groups["web"].skills) == (("a",), ())
 
 
-def test_a_plugin_claims_no_skill_of_another_and_is_told_so(make):
+def test_a_plugin_claims_no_skill_of_another_and_is_informed(make):
     lister = make.plugin("p", groups=(Group(name="maps", skills=("a",)),))
     catalog = make.catalog([make.skill("a", source="q")], [lister])
     assert catalog.skills["a"].groups == ()

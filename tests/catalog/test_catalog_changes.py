@@ -16,7 +16,7 @@ def short(changes):
     return [(str(change.event), change.kind, change.name) for change in changes]
 
 
-def test_a_first_generation_is_told_entry_by_entry(make):
+def test_a_first_generation_is_reported_entry_by_entry(make):
     catalog = make.catalog([make.skill("a")], [make.plugin("p", "t")])
     assert short(loaded_events(catalog)) == [
         ("loaded", "plugin", "p"),
@@ -93,7 +93,7 @@ def test_a_loser_that_wins_has_changed_and_says_nothing_more(make):
     assert changes == [("removed", "near", ""), ("changed", "far", "")]
 
 
-def test_of_two_of_one_name_and_source_the_one_that_is_served_is_told(make):
+def test_of_two_of_one_name_and_source_the_one_that_is_served_is_reported(make):
     broken = make.skill("a", broken=True)
     first = make.catalog([broken, make.skill("a", key="b")])
     second = make.catalog([broken, make.skill("a", key="b", text="new")], previous=first)
@@ -122,12 +122,12 @@ def test_a_change_of_a_tool_says_only_that_it_changed(make):
     assert changes == [(Event.CHANGED, "plugin", ""), (Event.CHANGED, "tool", "")]
 
 
-def test_a_state_without_a_diagnostic_is_told_by_its_name(make):
+def test_a_state_without_a_diagnostic_is_reported_by_its_name(make):
     catalog = make.catalog(plugins=[make.plugin("p", state=Status.DISABLED)])
     assert loaded_events(catalog)[0].message == "disabled"
 
 
-def test_the_worst_diagnostic_is_the_one_that_is_told(make):
+def test_the_worst_diagnostic_is_the_one_that_is_reported(make):
     first = make.catalog(plugins=[make.plugin("p")])
     broken = make.plugin("p", state=Status.FAILED, digest="2")
     second = make.catalog(plugins=[broken], previous=first)

@@ -186,7 +186,7 @@ def test_any_other_version_is_shadowed(winner, loser):
     assert [problem.code for problem in shadowed.diagnostics] == ["skill-shadowed"]
 
 
-def test_a_loser_that_no_address_tells_apart_is_only_to_be_renamed(make):
+def test_a_loser_without_an_address_of_its_own_can_only_be_renamed(make):
     plugins = [make.plugin("p", "t"), make.plugin("p", "t", source="other", order=1)]
     loser = make.catalog(plugins=[*plugins, make.plugin("q", state=Status.DISABLED)]).all_plugins[1]
     assert loser.state is Status.SHADOWED
@@ -207,7 +207,7 @@ def test_a_stale_winner_is_no_duplicate_of_what_it_shadows():
     assert loser.diagnostics[0].code == "skill-shadowed"
 
 
-def test_shadowed_plugins_and_tools_are_told_apart_by_their_codes(make):
+def test_shadowed_plugins_and_tools_are_distinguished_by_their_codes(make):
     catalog = make.catalog(
         plugins=[
             make.plugin("p", "t"),

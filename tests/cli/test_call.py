@@ -75,13 +75,13 @@ def test_a_failing_tool_speaks_on_stderr_and_exits_with_one(call):
     assert (shape["is_error"], shape["error_code"]) == (True, "tool_error")
 
 
-def test_wrong_arguments_are_told(call):
+def test_wrong_arguments_are_reported(call):
     result = call("echo", "txt=a")
     assert result.exit_code == 1
     assert "txt" in result.stderr
 
 
-def test_an_unknown_tool_is_told_with_near_misses(call):
+def test_an_unknown_tool_is_reported_with_near_misses(call):
     result = call("ecko")
     assert result.exit_code == 1
     assert "did you mean echo?" in result.stderr
@@ -116,7 +116,9 @@ def test_a_shadowed_tool_is_not_called_in_place_of_another(run, here, write_plug
     assert "is shadowed" in result.stderr
 
 
-def test_a_tool_that_is_lost_with_a_broken_plugin_is_told_with_the_reason(run, here, write_plugin):
+def test_a_tool_that_is_lost_with_a_broken_plugin_is_reported_with_the_reason(
+    run, here, write_plugin
+):
     tools = "from satchel import tool\n@tool\ndef find() -> str:\n    return 'x'\n"
     write_plugin(here / "plugins", "finder", "contract: rules:FIND\n", tools=tools, rules="def (")
     result = run("call", "find", "--plugins", "plugins")

@@ -129,7 +129,7 @@ def test_a_stream_is_one_object_in_json(call):
     assert shape["is_error"] is False
 
 
-def test_a_stream_that_fails_has_told_what_it_told(call):
+def test_a_stream_that_fails_keeps_what_it_sent(call):
     result = call("stumble")
     assert (result.exit_code, result.stdout, result.stderr) == (1, "so far\n", "it broke\n")
 
@@ -173,13 +173,13 @@ def test_a_background_tool_gives_its_own_result_in_json(call):
     assert (shape["text"], shape["error_code"]) == ("n must not be negative", "tool_error")
 
 
-def test_wrong_arguments_of_a_background_tool_are_told_before_or_after(call):
+def test_wrong_arguments_of_a_background_tool_are_reported_before_or_after(call):
     result = call("later", "n=x")
     assert result.exit_code == 1
     assert "valid integer" in result.stderr
 
 
-def test_a_missing_value_is_told_with_the_key_and_the_file(call, tmp_path, monkeypatch):
+def test_a_missing_value_is_reported_with_the_key_and_the_file(call, tmp_path, monkeypatch):
     result = call("fetch", "city=Oslo")
     assert result.exit_code == 1
     assert "'api_key'" in result.stderr
@@ -267,7 +267,7 @@ def test_schemas_are_printed_in_the_dialect_that_is_asked_for(run, dialect, key)
 
 
 @pytest.mark.parametrize("sources", [SOURCES, ()])
-def test_an_unknown_dialect_is_told_with_near_misses(run, sources):
+def test_an_unknown_dialect_is_reported_with_near_misses(run, sources):
     result = run("schema", "--dialect", "opnai", *sources)
     assert (result.exit_code, result.stdout) == (1, "")
     assert "did you mean openai?" in result.stderr

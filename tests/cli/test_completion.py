@@ -68,7 +68,7 @@ def test_the_line_for_zsh_works_without_and_with_compinit_before_it(run, tmp_pat
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash here")
 @pytest.mark.parametrize("is_there", [True, False])
-def test_bash_without_its_package_is_told_what_to_do(run, tmp_path, monkeypatch, is_there):
+def test_bash_without_its_package_learns_what_to_do(run, tmp_path, monkeypatch, is_there):
     from satchel.cli.commands import completion_command
 
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -93,7 +93,7 @@ def test_each_value_is_shown_with_where_it_comes_from_and_secrets_are_masked(
     assert not (plugins / "demo/was-run").exists()
 
 
-def test_what_is_missing_or_wrong_is_shown_with_the_command_that_mends_it(config, monkeypatch):
+def test_what_is_missing_or_wrong_is_shown_with_the_command_that_fixes_it(config, monkeypatch):
     monkeypatch.setenv("SATCHEL_DEMO_RETRIES", "12")
     fields = shown(config)
     assert fields["api_key"] == (None, "missing", "has no value")
@@ -257,12 +257,12 @@ def test_an_unknown_plugin_has_nothing_to_show(run, plugins):
         assert (done.exit_code, "did you mean demo?" in done.stderr) == (1, True)
 
 
-def test_the_environment_that_wins_is_told(config, monkeypatch):
+def test_the_environment_that_wins_is_reported(config, monkeypatch):
     monkeypatch.setenv("SATCHEL_DEMO_RETRIES", "5")
     assert "SATCHEL_DEMO_RETRIES has precedence" in config("set", "retries=6").stderr
 
 
-def test_a_value_is_taken_out_and_what_counts_then_is_told(config, file):
+def test_a_value_is_taken_out_and_what_counts_then_is_reported(config, file):
     config("set", "retries=6", "unit=F")
     done = config("unset", "retries", "gone")
     assert [line.split(" (")[0] for line in done.stdout.splitlines()] == [
@@ -328,7 +328,7 @@ def test_a_path_that_is_edited_is_kept_as_it_is_meant_here(config, file, editor,
     assert file.read_text() == f"# mine\nroot={here / 'plugins'}\n"
 
 
-def test_validate_warns_of_what_nobody_declares_and_of_what_others_may_read(config, file):
+def test_validate_warns_of_what_is_not_declared_and_of_what_others_may_read(config, file):
     config("set", "--force", "api_key=abcd", "api_kye=x")
     done = config("validate")
     assert done.exit_code == 0
@@ -348,7 +348,7 @@ def test_without_an_editor_the_file_is_named(config, file, monkeypatch):
     assert config("edit").exit_code == 1
 
 
-def test_validate_tells_each_problem_and_is_silent_when_all_is_well(config, file):
+def test_validate_reports_each_problem_and_is_silent_when_all_is_well(config, file):
     file.parent.mkdir(parents=True)
     file.write_text("RETRIES=12\n=== odd\n")
     done = config("validate")
@@ -365,7 +365,7 @@ def test_the_file_is_named_whether_it_exists_or_not(config, file):
     assert config("path").stdout == f"{file}\n"
 
 
-def test_a_file_that_cannot_be_read_is_told_and_not_touched(config, file):
+def test_a_file_that_cannot_be_read_is_reported_and_not_touched(config, file):
     file.parent.mkdir(parents=True)
     file.write_bytes(b"A=\xff\n")
     for command in (("set", "retries=1"), ("unset", "retries"), ("edit",), ("validate",)):
@@ -373,7 +373,7 @@ def test_a_file_that_cannot_be_read_is_told_and_not_touched(config, file):
     assert file.read_bytes() == b"A=\xff\n"
 
 
-def test_doctor_tells_what_is_missing_without_running_code(run, plugins):
+def test_doctor_reports_what_is_missing_without_running_code(run, plugins):
     done = run("doctor", "--plugins", plugins)
     assert "'api_key' has no value" in done.stdout
     assert "satchel config set --plugins plugins demo api_key" in done.stdout
@@ -403,7 +403,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_secret_that_is_not_allowed_is_told_and_never_shown(
+def test_a_secret_that_is_not_allowed_is_reported_and_never_shown(
     run, here, write_plugin, monkeypatch, command
 ):
     source = """

@@ -109,7 +109,7 @@ def test_what_is_switched_off_says_so(run, plugin):
     assert line.split()[:3] == ["search", "disabled", "documents"]
 
 
-def test_a_contract_is_told_in_words(show, plugin):
+def test_a_contract_is_described_in_text(show, plugin):
     plugin()
     lines = show()
     assert lines[lines.index("contract 2 rules, 2 config keys, 2 reads, 3 effects") :] == [
@@ -141,7 +141,7 @@ def test_without_run_it_is_said_that_a_contract_is_known_later(run, plugin):
     assert known not in run("validate", "plugins").stderr
 
 
-def test_a_long_list_tells_each_contract_in_words(run, plugin):
+def test_a_long_list_reports_each_contract_in_words(run, plugin):
     plugin()
     result = run("list", "contracts", "--long", "--run", "--plugins", "plugins")
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]

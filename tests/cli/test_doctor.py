@@ -58,7 +58,7 @@ def test_findings_stand_below_their_entry_the_worst_first(run, here, write_skill
     assert result.stderr == "1 error, 2 warnings\n"
 
 
-def test_the_commands_mend_what_they_are_for(commands, run, here, write_skill):
+def test_the_commands_fix_what_they_are_for(commands, run, here, write_skill):
     write_skill(here / "skills", "wrong-folder", text="---\nname: right\ndescription: d\n---\nb\n")
     (here / "skills" / "lower").mkdir()
     (here / "skills" / "lower" / "skill.md").write_text(
@@ -230,7 +230,7 @@ def test_no_command_installs_a_package_by_guessing_its_name(commands):
     assert commands("--entry-points", "acme") == {"plugin-not-installed": None}
 
 
-def test_an_installed_plugin_is_to_be_enabled(run, commands, tmp_path, monkeypatch):
+def test_an_installed_plugin_must_be_enabled(run, commands, tmp_path, monkeypatch):
     info = tmp_path / "site" / "acme_weather-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-weather\nVersion: 1.0\n")
@@ -278,7 +278,7 @@ def test_no_two_skills_are_advised_to_have_one_name(run, here, write_skill):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_what_may_not_be_read_is_to_be_allowed(commands, here, write_skill):
+def test_what_may_not_be_read_must_be_allowed(commands, here, write_skill):
     file = write_skill(here / "skills", "shut") / "SKILL.md"
     file.chmod(0)
     assert commands("--skills", "skills")["skill-unreadable"] == ("chmod u+rX skills/shut/SKILL.md")
@@ -321,7 +321,9 @@ def ask(api_key: str) -> str:
 """
 
 
-def test_what_fails_when_plugins_are_imported_is_told_on_demand(run, commands, here, write_plugin):
+def test_what_fails_when_plugins_are_imported_is_reported_on_demand(
+    run, commands, here, write_plugin
+):
     write_plugin(here / "plugins", "broken", tools="import satchel\n1/0")
     write_plugin(here / "plugins", "keyed", tools=KEYED.replace("ask", "ask_keyed"))
     manifest = "config:\n  token: {type: secret}\n"
@@ -347,7 +349,7 @@ def test_an_installed_plugin_is_enabled_with_one_command(run):
     assert json.loads(run("doctor", "--json").stdout)["findings"] == []
 
 
-def test_values_that_others_may_read_are_told_with_the_command(run, a_config_folder_of_its_own):
+def test_values_that_others_may_read_are_reported_with_the_command(run, a_config_folder_of_its_own):
     file = a_config_folder_of_its_own / "plugins/demo.env"
     file.parent.mkdir(parents=True)
     file.write_text("A=1\n")
@@ -436,7 +438,7 @@ def test_one_code_or_severity_is_shown_in_full(run, crowd):
     assert "did you mean skill-name-folder" in wrong.stderr
 
 
-def test_a_reason_that_plugin_and_tools_share_is_told_once(run, here, write_plugin):
+def test_a_reason_that_plugin_and_tools_share_is_reported_once(run, here, write_plugin):
     write_plugin(here / "plugins", "keyed", tools=KEYED)
     done = run("doctor", "--plugins", "plugins")
     assert done.stdout.count("'ask' is left out") == 1

@@ -219,13 +219,13 @@ def test_whatever_names_something_is_known(run, name):
     assert run("disable", name, *READS).stderr == ""
 
 
-def test_what_stays_on_because_of_another_pattern_is_told(run, say):
+def test_what_stays_on_because_of_another_pattern_is_reported(run, say):
     say("enable = ['p*']")
     result = run("disable", "*df", *READS)
     assert "still enabled: skill 'pdf', because of enable = ['p*']" in result.stderr
 
 
-def test_what_stays_off_with_its_group_is_told(run, say, toolkit):
+def test_what_stays_off_with_its_group_is_reported(run, say, toolkit):
     say("disable = ['group:demo']")
     result = run("enable", "echo", "--plugins", toolkit)
     assert "still disabled: tool 'echo' is disabled with the group 'demo'" in result.stderr
@@ -236,7 +236,7 @@ def test_a_file_below_home_is_named_as_one_types_it(run, monkeypatch):
     assert run("disable", "pdf", *READS).stdout == "disabled pdf (~/mine/satchel.toml)\n"
 
 
-def test_json_tells_whether_anything_changed(run, file):
+def test_json_reports_whether_anything_changed(run, file):
     (told,) = json.loads(run("disable", "pdf", "--json", *READS).stdout)
     assert told == {"name": "pdf", "enabled": False, "path": str(file), "changed": True}
     (again,) = json.loads(run("disable", "pdf", "--json", *READS).stdout)

@@ -155,7 +155,7 @@ def test_a_plugin_of_texts_needs_no_consent(asking, here, write_plugin, write_sk
     assert names(home) == ["texts"]
 
 
-def test_somebody_on_a_terminal_is_asked_before_it_runs(weather, home):
+def test_a_person_on_a_terminal_is_asked_before_it_runs(weather, home):
     weather(manifest="")
     question = "Install and run this?"
     code, seen = on_a_terminal("install", "./weather", "--ask", answers=[(question, "n\n")])
@@ -195,7 +195,7 @@ def test_a_folder_that_cannot_be_compared_completely_is_not_installed(
     assert not (home / ".satchel/plugins").exists()
 
 
-def test_a_folder_is_copied_and_told_with_what_it_brings(run, weather, home, env):
+def test_a_folder_is_copied_and_reported_with_what_it_brings(run, weather, home, env):
     weather()
     done = run("install", "./weather", "--set", f"api_key={CANARY}")
     assert done.exit_code == 0
@@ -226,7 +226,7 @@ def test_the_name_is_that_of_the_manifest(run, here, write_plugin, home):
     assert names(home) == ["maps"]
 
 
-def test_what_is_missing_is_told_with_the_command_and_no_fault(run, weather):
+def test_what_is_missing_is_reported_with_the_command_and_no_fault(run, weather):
     weather()
     done = run("install", "./weather")
     assert done.exit_code == 0
@@ -505,7 +505,7 @@ def test_a_plugin_of_which_nothing_is_used_says_so(run, here):
     assert (done.exit_code, "nothing of it is used" in done.stderr) == (0, True)
 
 
-def test_wrong_usage_is_told(run, weather):
+def test_wrong_usage_is_reported(run, weather):
     weather()
     for args in (["--set", "a"], ["--set", "a=1", "--set", "A=2"], ["--set", "=1"]):
         assert run("install", "./weather", *args).exit_code == 2
@@ -541,7 +541,7 @@ def test_one_that_was_switched_off_is_switched_on(run, weather, choices):
     assert tomllib.loads(choices.read_text()) == {}
 
 
-def test_one_that_another_stands_before_is_told(run, weather, tmp_path):
+def test_one_that_another_stands_before_is_reported(run, weather, tmp_path):
     weather()
     shutil.copytree("weather", Path.home() / "plugins/weather")
     assert "the plugin is not in use: shadowed" in run("install", "./weather").stderr
@@ -577,7 +577,7 @@ def setup(ctx):
 """
 
 
-def test_a_setup_is_run_and_told(run, weather, home, env, data):
+def test_a_setup_is_run_and_reported(run, weather, home, env, data):
     weather(setup=SETUP)
     done = run("install", "./weather", "--json")
     assert (done.exit_code, json.loads(done.stdout)[0]["missing"]) == (0, [])
@@ -662,13 +662,13 @@ def test_broken_choices_are_found_before_anything_is_done(run, weather, home, ch
     assert (names(home), pip[0]) == (["weather"], [])
 
 
-def test_values_that_a_failing_setup_wrote_are_told(run, weather, env):
+def test_values_that_a_failing_setup_wrote_are_reported(run, weather, env):
     weather(setup="def setup(ctx):\n    ctx.set('api_key', 'k')\n    1 / 0\n")
     assert f"the values are kept in {env}" in run("install", "./weather").stderr
     assert "kept" not in run("install", "./weather").stderr
 
 
-def test_what_another_tool_stands_before_is_told(run, weather, here, write_plugin):
+def test_what_another_tool_stands_before_is_reported(run, weather, here, write_plugin):
     weather()
     write_plugin(Path.home() / "plugins", "atlas", tools=TOOLS)
     done = run("install", "./weather")
@@ -736,7 +736,7 @@ def test_an_empty_answer_leaves_a_value_for_later(weather, env, home):
     assert "'api_key' has no value" in seen
 
 
-def test_nobody_is_asked_who_does_not_want_it(weather, home):
+def test_no_one_is_asked_who_does_not_want_it(weather, home):
     weather()
     code, seen = on_a_terminal("install", "./weather", "--no-input", answers=[])
     assert (code, "api_key (" in seen, names(home)) == (1, False, ["weather"])
@@ -810,7 +810,7 @@ def test_a_distribution_is_installed_by_pip_and_enabled_by_name(run, pip, choice
     assert tomllib.loads(choices.read_text()) == {}
 
 
-def test_a_distribution_without_a_plugin_stays_and_is_told(run, pip, choices):
+def test_a_distribution_without_a_plugin_stays_and_is_reported(run, pip, choices):
     pip[1][0] = "[console_scripts]\nx = y\n"
     done = run("install", "acme-weather")
     assert (done.exit_code, "contains no plugin; it stays installed" in done.stderr) == (1, True)
@@ -818,14 +818,14 @@ def test_a_distribution_without_a_plugin_stays_and_is_told(run, pip, choices):
     assert not choices.exists()
 
 
-def test_a_pip_that_fails_is_told(run, pip, choices):
+def test_a_pip_that_fails_is_reported(run, pip, choices):
     pip[2][0] = 1
     done = run("install", "acme-weather")
     assert (done.exit_code, "could not install 'acme-weather'" in done.stderr) == (1, True)
     assert not choices.exists()
 
 
-def test_without_pip_uv_is_asked_and_without_both_that_is_told(run, pip, monkeypatch):
+def test_without_pip_uv_is_asked_and_without_both_that_is_reported(run, pip, monkeypatch):
     calls, _, _ = pip
     monkeypatch.setattr("satchel.setup.pip_packages.find_spec", lambda _: None)
     monkeypatch.setattr(shutil, "which", lambda *_, **__: "/bin/uv")
@@ -944,7 +944,7 @@ def test_a_requirement_may_be_an_address(run, pip):
     assert pip[0][0][-1] == "acme-weather @ https://example.org/acme.whl"
 
 
-def test_an_address_without_a_name_is_told_and_not_quoted(run, pip):
+def test_an_address_without_a_name_is_reported_and_not_quoted(run, pip):
     done = run("install", f"git+https://bob:{CANARY}@example.org/acme.git")
     assert (done.exit_code, "NAME @ git+https://" in done.stderr) == (1, True)
     assert (CANARY in done.output, pip[0]) == (False, [])
@@ -963,7 +963,7 @@ def test_a_word_that_is_a_project_and_may_be_a_distribution_is_not_guessed(run, 
     assert pip[0][-1][-2:] == ["--editable", str(here / "acme-weather")]
 
 
-def test_one_that_pip_has_already_is_told(run, pip):
+def test_one_that_pip_has_already_is_reported(run, pip):
     assert "was there already" not in run("install", "acme-weather").stderr
     assert "acme-weather 1.2 was already installed" in run("install", "acme-weather").stderr
 

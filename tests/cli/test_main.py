@@ -120,7 +120,7 @@ def test_a_closed_stdout_is_no_crash(execute):
     assert done.stderr.splitlines()[-1] == "0"
 
 
-def test_nobody_listening_to_the_talk_is_no_fault(execute):
+def test_no_one_listening_to_the_talk_is_no_fault(execute):
     done = execute(script="$SATCHEL list groups 2> >(true); echo $?")
     assert done.stdout.splitlines()[-1] == "0"
     piped = execute(script="set -o pipefail; { $SATCHEL list 2>&1 >/dev/null; } | true; echo $?")
@@ -128,7 +128,7 @@ def test_nobody_listening_to_the_talk_is_no_fault(execute):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")
-def test_a_full_disk_is_told_in_one_line(execute):
+def test_a_full_disk_is_reported_in_one_line(execute):
     done = execute(script="$SATCHEL list > /dev/full")
     assert done.code == 1
     assert done.stderr == "Error: cannot write to stdout: No space left on device\n"

@@ -132,7 +132,7 @@ def test_the_command_is_shown_without_secrets(monkeypatch, args, shown):
         ("[mcp.box\n", "not TOML"),
     ],
 )
-def test_what_is_wrong_in_the_file_is_told(run, here, text, told):
+def test_what_is_wrong_in_the_file_is_reported(run, here, text, told):
     (here / "satchel.toml").write_text(text)
     listed = run("mcp", "list", "--trust", "code")
     assert (listed.exit_code, told in listed.stderr) == (0, True)
@@ -141,7 +141,7 @@ def test_what_is_wrong_in_the_file_is_told(run, here, text, told):
     assert told in missing.stderr
 
 
-def test_servers_of_another_clients_file_that_are_disabled_or_wrong_are_told(run, here):
+def test_servers_of_another_clients_file_that_are_disabled_or_wrong_are_reported(run, here):
     servers = {
         "wrong": {"command": "x", "args": "notalist"},
         "off": {"command": "x", "disabled": True},
@@ -223,7 +223,7 @@ def test_what_changed_is_held_shown_and_approved(run, offers):
     assert {item["state"] for item in tools(run)} == {"ok"}
 
 
-def test_somebody_at_a_terminal_is_asked(run, offers, monkeypatch):
+def test_a_person_at_a_terminal_is_asked(run, offers, monkeypatch):
     offers("a")
     run("mcp", "tools", "box")
     offers("a", "b")
@@ -235,7 +235,7 @@ def test_somebody_at_a_terminal_is_asked(run, offers, monkeypatch):
     assert result.stdout == "approved b\n"
 
 
-def test_a_tool_is_approved_by_the_digest_that_was_told(run, offers, here):
+def test_a_tool_is_approved_by_the_digest_that_was_shown(run, offers, here):
     offers("a")
     run("mcp", "tools", "box", "--state", here / "state")
     offers(a="Other.")

@@ -121,7 +121,7 @@ def test_the_file_names_the_client(run, here, monkeypatch):
         ),
     ],
 )
-def test_a_mistake_in_the_oauth_table_is_told(run, here, text, why):
+def test_a_mistake_in_the_oauth_table_is_reported(run, here, text, why):
     (here / "satchel.toml").write_text(text)
     listed = run("mcp", "list", "--trust", "code")
     assert (listed.exit_code, why in listed.stderr) == (0, True), listed.stderr

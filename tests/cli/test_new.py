@@ -52,7 +52,7 @@ def test_a_package_has_a_name_that_python_can_import():
 
 
 @pytest.mark.parametrize("name", ["satchel", "pytest", "Click", "pluggy", "json"])
-def test_a_package_takes_no_name_of_somebody_elses(run, here, name):
+def test_a_package_takes_no_name_of_another_owner(run, here, name):
     result = run("new", "plugin", name, "--package")
     assert f"the distribution is named '{name}-plugin'" in result.stderr
     project = tomllib.loads((here / name / "pyproject.toml").read_text())["project"]

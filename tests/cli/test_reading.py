@@ -221,7 +221,7 @@ def test_broken_file_names_survive_json(run, here, write_skill):
     assert [item["path"] for item in json.loads(result.stdout)["skills"]] == [str(folder)]
 
 
-def test_show_tells_everything_about_a_skill(run, here, write_skill):
+def test_show_reports_everything_about_a_skill(run, here, write_skill):
     text = (
         "---\nname: pdf\ndescription: Reads.\nlicense: MIT\nallowed-tools: Bash Read\n"
         "metadata:\n  author: me\n---\n# How\n"
@@ -300,7 +300,7 @@ def test_an_entry_point_that_is_not_installed_is_named_at_once(run, here):
     assert "did you mean builtin?" in done.stderr
 
 
-def test_show_tells_the_signature_of_a_tool_and_the_notes_of_its_group(run, toolkit):
+def test_show_reports_the_signature_of_a_tool_and_the_notes_of_its_group(run, toolkit):
     tool = run("show", "echo", "--plugins", "plugins").stdout
     assert "echo(text: str, times: int=1, hint: Optional[str]=None) -> str" in tool
     both = run("show", "demo", "--plugins", "plugins").stdout
@@ -320,7 +320,7 @@ def test_show_finds_the_shadowed_one_by_its_address(run, skills):
     assert "rename one of the two" in shown
 
 
-def test_show_tells_near_misses(run, skills):
+def test_show_reports_near_misses(run, skills):
     result = run("show", "pfd", "--skills", "skills")
     assert result.exit_code == 1
     assert result.stdout == ""
@@ -430,7 +430,7 @@ def test_groups_are_activated_by_name(run, here, write_plugin):
     assert "Geocode first." in run("prompt", "--plugins", "plugins", "--group", "maps").stdout
 
 
-def test_a_long_list_of_plugins_tells_what_each_brings(run, toolkit, was_run):
+def test_a_long_list_of_plugins_reports_what_each_brings(run, toolkit, was_run):
     demo = next(
         line
         for line in run("list", "plugins", "--long", "--plugins", "plugins").stdout.splitlines()
@@ -440,7 +440,7 @@ def test_a_long_list_of_plugins_tells_what_each_brings(run, toolkit, was_run):
     assert not was_run()
 
 
-def test_with_run_it_tells_the_time_of_the_import(run, toolkit, was_run):
+def test_with_run_it_reports_the_time_of_the_import(run, toolkit, was_run):
     result = run("list", "plugins", "--long", "--run", "--plugins", "plugins")
     assert re.search(r"^demo +ok +plugins +2 tools, 1 group +\d+ ms$", result.stdout, re.MULTILINE)
     arguments = ("list", "plugins", "--long", "--run", "--json", "--plugins", "plugins")
@@ -449,7 +449,7 @@ def test_with_run_it_tells_the_time_of_the_import(run, toolkit, was_run):
     assert was_run()
 
 
-def test_an_installed_plugin_that_nobody_enabled_is_available_and_not_imported(run):
+def test_an_installed_plugin_that_is_not_enabled_is_available_and_not_imported(run):
     assert "available, not enabled" in run("list", "plugins", "--long", "--run").stdout
     (shape,) = json.loads(run("list", "plugins", "--long", "--run", "--json").stdout)
     assert (shape["name"], shape["state"], shape["import_seconds"]) == ("builtin", "disabled", None)
@@ -471,14 +471,14 @@ def test_what_is_not_enabled_is_listed_as_what_it_is(run, site, monkeypatch):
     assert "acme 1 ships skills, which are available, not enabled" in text
 
 
-def test_a_plugin_that_fails_at_its_import_is_told_with_its_state(run, here, write_plugin):
+def test_a_plugin_that_fails_at_its_import_is_reported_with_its_state(run, here, write_plugin):
     write_plugin(here / "plugins", "broken", tools="1/0")
     result = run("list", "plugins", "--long", "--run", "--plugins", "plugins")
     assert re.search(r"^broken +failed", result.stdout, re.MULTILINE)
     assert "1 error" in result.stderr
 
 
-def test_a_long_list_tells_state_groups_and_place(run, here, toolkit, write_skill):
+def test_a_long_list_reports_state_groups_and_place(run, here, toolkit, write_skill):
     write_skill(here / "skills", "pdf", description="Reads PDF files.")
     sources = ("--skills", "skills", "--plugins", "plugins")
     lines = [line.split() for line in run("list", "--long", *sources).stdout.splitlines()]
@@ -490,7 +490,7 @@ def test_a_long_list_tells_state_groups_and_place(run, here, toolkit, write_skil
 
 
 @pytest.mark.parametrize("name", ["plugins", "contracts"])
-def test_a_word_that_is_a_list_is_told_as_such(run, name):
+def test_a_word_that_is_a_list_is_reported_as_such(run, name):
     result = run(name)
     assert result.exit_code == 2
     assert f"Did you mean list {name}?" in result.stderr

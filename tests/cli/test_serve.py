@@ -27,7 +27,7 @@ def config(printed, client):
 
 
 @every_client
-def test_a_client_is_told_how_to_start_this_very_server(run, client, here):
+def test_a_client_learns_how_to_start_this_very_server(run, client, here):
     (here / "skills").mkdir()
     given = ["--skills", "skills", "--group", "maps", "--disable-tool", 'r"m*', "--no-skill-tools"]
     given += ["--find-folders", "9", "--no-cache", "--frozen"]
@@ -52,7 +52,7 @@ def test_any_folder_can_be_named_to_a_client(run, client, here):
 
 
 @every_client
-def test_a_client_is_told_how_to_connect_and_no_token_is_shown(run, client, here):
+def test_a_client_learns_how_to_connect_and_no_token_is_shown(run, client, here):
     (here / "tokens").write_text("a" * 32)
     (here / "tokens").chmod(0o600)
     result = run(
@@ -71,7 +71,7 @@ def test_a_client_is_told_how_to_connect_and_no_token_is_shown(run, client, here
         ("127.0.0.1:8000", "https://tools.example.com/mcp"),
     ],
 )
-def test_clients_elsewhere_are_told_the_name_that_they_may_use(run, here, address, url):
+def test_clients_elsewhere_get_the_name_that_they_may_use(run, here, address, url):
     (here / "tokens").write_text("a" * 32)
     (here / "tokens").chmod(0o600)
     given = ["--token-file", "tokens", "--allow-host", "tools.example.com"]
@@ -79,7 +79,7 @@ def test_clients_elsewhere_are_told_the_name_that_they_may_use(run, here, addres
     assert config(result.stdout, "cursor")["url"] == url
 
 
-def test_who_tells_no_name_hears_that_there_is_another_one(run, here):
+def test_who_gives_no_name_hears_that_there_is_another_one(run, here):
     (here / "tokens").write_text("a" * 32)
     (here / "tokens").chmod(0o600)
     given = ["--http", "0.0.0.0:8000", "--token-file", "tokens"]
@@ -183,7 +183,7 @@ def test_without_the_sdk_it_is_said_how_to_get_it(run, monkeypatch):
     assert "pip install '.[mcp]'" in result.stderr
 
 
-def test_what_is_wrong_is_told_before_the_sdk_is_looked_for(run, monkeypatch):
+def test_what_is_wrong_is_reported_before_the_sdk_is_looked_for(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     assert "HOST:PORT" in run("serve", "--http", "localhost").stderr
     told = run("serve", "--http", "127.0.0.1:0", "--token-file", "none").stderr

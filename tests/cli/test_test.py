@@ -78,7 +78,7 @@ def test_a_plugin_is_named_as_the_sources_know_it(run, outcome, plugin):
     assert "there is no plugin" in run("test", "plugins/other").stderr
 
 
-def test_an_installed_plugin_is_tested_though_nobody_enabled_it(outcome):
+def test_an_installed_plugin_is_tested_though_it_is_not_enabled(outcome):
     told, code = outcome("builtin")
     # Its file tools need a folder.
     assert (code, told["state"]) == (1, "degraded")
@@ -104,7 +104,9 @@ def forecast(city: str) -> str:
 
 
 @pytest.mark.parametrize("options", ["", "background=True, ", "idempotent=True, "])
-def test_an_exception_is_told_with_the_place_in_the_plugins_own_code(run, outcome, plugin, options):
+def test_an_exception_is_reported_with_the_place_in_the_plugins_own_code(
+    run, outcome, plugin, options
+):
     path = plugin(f"""
 import json
 
@@ -333,7 +335,7 @@ async def second() -> str:
 """
 
 
-def test_each_call_is_told_when_it_ends_and_ctrl_c_sums_up(start, plugin):
+def test_each_call_is_reported_when_it_ends_and_ctrl_c_sums_up(start, plugin):
     plugin(SLOW)
     process = start("test", "plugins/demo")
     process.until("ok +first")

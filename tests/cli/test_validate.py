@@ -21,7 +21,7 @@ def bad(here):
     return folder
 
 
-def test_all_problems_are_told_at_once_with_paths_from_here(run, bad):
+def test_all_problems_are_reported_at_once_with_paths_from_here(run, bad):
     result = run("validate", "skills")
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
@@ -62,7 +62,7 @@ def test_nothing_to_check_is_an_error(run, here, path):
     assert f"{path}: error[" in result.stdout
 
 
-def test_a_file_nearly_named_right_is_told_as_that(run, here):
+def test_a_file_nearly_named_right_is_reported_as_that(run, here):
     (here / "s").mkdir()
     (here / "s" / "skill.md").touch()
     result = run("validate", "s")
@@ -72,7 +72,7 @@ def test_a_file_nearly_named_right_is_told_as_that(run, here):
     ]
 
 
-def test_one_finding_of_two_paths_is_told_once(run, bad):
+def test_one_finding_of_two_paths_is_reported_once(run, bad):
     assert run("validate", "skills", "skills/bad").stdout == run("validate", "skills").stdout
 
 
@@ -169,7 +169,7 @@ def test_an_author_of_an_open_plugin_hears_of_everything_as_an_error(run, open_p
     ]
 
 
-def test_what_is_wrong_with_the_place_of_the_skills_is_told(run, open_plugin):
+def test_what_is_wrong_with_the_place_of_the_skills_is_reported(run, open_plugin):
     (open_plugin / "skills").rename(open_plugin / "was")
     (open_plugin / "skills").symlink_to("..")
     assert "error[source-link-outside]" in run("validate", open_plugin).stdout
@@ -209,7 +209,7 @@ def test_the_skills_of_an_open_plugin_are_looked_for_as_loading_does(run, open_p
     ]
 
 
-def test_skills_are_told_of_though_their_plugin_cannot_load(run, open_plugin, write_skill):
+def test_skills_are_listed_though_their_plugin_cannot_load(run, open_plugin, write_skill):
     write_skill(open_plugin / "skills", "Loud")
     (open_plugin / "plugin.json").write_text("{")
     codes = [item["code"] for item in json.loads(run("validate", ".", "--json").stdout)]

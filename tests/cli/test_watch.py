@@ -20,7 +20,7 @@ def armed(start, here):
     return armed
 
 
-def test_it_tells_what_is_loaded_and_then_each_change(armed, here, write_skill, toolkit):
+def test_it_reports_what_is_loaded_and_then_each_change(armed, here, write_skill, toolkit):
     write_skill(here / "skills", "pdf")
     watch = armed()
     assert watch.until("skill") == "loaded 1 skill: pdf"
@@ -37,7 +37,7 @@ def test_it_says_how_skills_are_listed_before_it_waits(start, here, write_skill)
     watch.until("^watching skills, press Ctrl-C", "stderr")
 
 
-def test_a_broken_edit_is_stale_with_the_reason_and_its_mend_recovers(armed, here, write_skill):
+def test_a_broken_edit_is_stale_with_the_reason_and_its_fix_recovers(armed, here, write_skill):
     write_skill(here / "skills", "pdf")
     watch = armed("--json")
     write_skill(here / "skills", "pdf", text="no frontmatter")
@@ -48,7 +48,7 @@ def test_a_broken_edit_is_stale_with_the_reason_and_its_mend_recovers(armed, her
     assert json.loads(watch.until('"recovered"'))["generation"] == stale["generation"] + 1
 
 
-def test_a_skill_that_moved_is_told_with_its_short_path(armed, here, write_skill):
+def test_a_skill_that_moved_is_reported_with_its_short_path(armed, here, write_skill):
     write_skill(here / "skills", "pdf")
     watch = armed()
     (here / "skills" / "pdf").rename(here / "skills" / "pdf2")
@@ -59,7 +59,9 @@ TOOL = "from satchel import tool\n\n\n@tool\ndef one() -> str:\n    'Count.'\n  
 SOURCES = ("--skills", "skills", "--plugins", "plugins")
 
 
-def test_it_begins_with_the_errors_and_tells_one_fault_once(start, here, write_skill, write_plugin):
+def test_it_begins_with_the_errors_and_reports_one_fault_once(
+    start, here, write_skill, write_plugin
+):
     write_skill(here / "skills", "an-earlier-path", text="---\ndescription: Warns.\n---\nBody.\n")
     write_skill(here / "skills", "bad", text="no frontmatter")
     write_plugin(here / "plugins", "demo", tools="x = 1")
@@ -108,7 +110,7 @@ def test_it_waits_for_a_folder_that_is_empty_yet(armed, here, write_skill):
     assert json.loads(watch.until('"added"'))["name"] == "late"
 
 
-def test_trouble_without_an_entry_is_told_too(armed, here, write_skill):
+def test_trouble_without_an_entry_is_reported_too(armed, here, write_skill):
     write_skill(here / "skills", "pdf")
     watch = armed()
     (here / "skills" / "lower").mkdir()

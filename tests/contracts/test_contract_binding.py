@@ -168,7 +168,7 @@ def test_a_value_is_not_normalised_again_when_the_tool_is_handed_it():
     assert run(bound, {"query": "a"}, config=config, state={"seen": []})[1] == 2
 
 
-def test_what_is_handed_is_told_by_key():
+def test_what_is_handed_is_reported_by_key():
     context = ToolContext(config={"limit": "4", "other": 1}, state={"seen": [1], "more": 2})
     assert injected_arguments(contract(), context) == {"limit": 4, "seen": [1]}
 
@@ -200,7 +200,7 @@ def test_so_it_is_of_a_tool_that_was_bound_before():
         bind_contract(bound, contract(reads=(SEEN, ToolStateRead("gone"))))
 
 
-def test_a_tool_can_be_bound_anew():
+def test_a_tool_can_be_bound_again():
     bound = bind_contract(FunctionTool(search), contract())
     again = bind_contract(bound, contract({"query": "str", "seen": "list[int]"}, "Anew.", reads=()))
     assert again.description == "Anew."

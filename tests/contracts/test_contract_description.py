@@ -73,7 +73,7 @@ def arguments(schema):
     return contract_json(ToolContract(name="search", schema=schema, description="S."))["arguments"]
 
 
-def test_the_arguments_are_told_by_name_wherever_a_schema_has_them():
+def test_the_arguments_are_reported_by_name_wherever_a_schema_has_them():
     class Query(BaseModel):
         text: str
 
@@ -105,7 +105,7 @@ def test_a_default_is_written_as_python_does_or_by_its_type(default, written):
 
 
 @pytest.mark.parametrize("hint", ["dict", "list[str]", "dict[str, list[int]]", "int | None"])
-def test_the_type_of_an_effect_is_told_as_its_source_says_it(hint):
+def test_the_type_of_an_effect_is_reported_as_its_source_says_it(hint):
     effect = ToolStateEffect(key="found", type_hint=eval(hint))
     contract = ToolContract(name="search", schema={}, description="S.", state_effects=[effect])
     assert contract_json(contract)["effects"][0]["type"] == hint

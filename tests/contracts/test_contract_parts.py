@@ -120,7 +120,7 @@ def is_brief(call, state, config):
 
 
 @pytest.mark.parametrize("builtin", [dict, type, print])
-def test_a_builtin_that_tells_nothing_of_its_arguments_is_taken(builtin):
+def test_a_builtin_that_reports_nothing_of_its_arguments_is_taken(builtin):
     assert not invariant(builtin).sees_plan
 
 
@@ -173,7 +173,7 @@ class Later:
 
 
 @pytest.mark.parametrize("function", [coroutine_check, generator_check, stream_check])
-def test_an_answer_that_is_to_be_waited_for_is_an_error_and_not_true(function):
+def test_an_answer_that_must_be_waited_for_is_an_error_and_not_true(function):
     made = invariant(Later(function), Later(function))
     with pytest.raises(TypeError, match="must return a value"):
         made.is_kept(CALL, {}, {}, PLAN)

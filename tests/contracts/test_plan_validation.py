@@ -50,7 +50,7 @@ def test_a_call_of_a_tool_without_a_contract_passes(make, rule, call):
     assert judged(make(rule("never", lambda *args: False)), other).plan == (other,)
 
 
-def test_a_call_is_corrected_and_the_model_is_not_told(make, rule, call):
+def test_a_call_is_corrected_and_the_model_does_not_hear_of_it(make, rule, call):
     sent = replace(call(a=1), id="7")
     found = judged(make(rule("b", has("b"), sets("b", 2))), sent)
     (fixed,) = found.plan
@@ -112,7 +112,7 @@ def test_no_plan_is_no_plan(make):
 # ---- the order of rules, and rules that fight -------------------------------------------------
 
 
-def test_rules_are_judged_in_their_declared_order_and_anew_after_a_correction(make, rule, call):
+def test_rules_are_judged_in_their_declared_order_and_again_after_a_correction(make, rule, call):
     judgements = []
 
     def noting(id_):
@@ -155,7 +155,7 @@ def test_rules_that_fight_are_named_and_no_other(make, rule, call):
     assert verdict.message == "search was refused: Keep ones. Keep twos."
 
 
-def test_a_corrector_that_mends_nothing_fights_alone(make, rule, call):
+def test_a_corrector_that_fixes_nothing_stands_alone(make, rule, call):
     found = judged(make(rule("a", has("a"), lambda call, *rest: (call, True))), call())
     assert found.rejected[0].ids == ("a",)
 
@@ -220,7 +220,7 @@ def test_a_sibling_is_seen_as_it_was_corrected_and_not_if_it_is_out(make, rule, 
     assert judged(lonely, call()).plan == (call(),)
 
 
-def test_what_was_judged_before_a_sibling_changed_is_judged_anew(make, rule, call):
+def test_what_was_judged_before_a_sibling_changed_is_judged_again(make, rule, call):
     def last_has_a(call, state, config, plan):
         return "a" in plan[-1].arguments
 

@@ -199,7 +199,7 @@ def test_a_default_is_of_its_own_type(text):
     assert len(caught.value.message) < 200
 
 
-def test_a_default_that_does_not_fit_is_told_with_the_type():
+def test_a_default_that_does_not_fit_is_reported_with_the_type():
     with pytest.raises(DefinitionError, match="the default 'five' is not of type int"):
         read("int = 'five' - how many")
 

@@ -72,7 +72,7 @@ def test_several_effects_are_written_by_key():
     assert effects_of(both, to_result("text"), {}) == {}
 
 
-def test_what_a_result_tells_the_host_apart_counts_alone():
+def test_what_a_result_says_to_the_host_alone_counts():
     result = ToolResult(structured={"found": 1}, metadata={"effects": {"found": 2}})
     assert effects_of(contract(FOUND), result, {}) == {"found": 2}
     typo = ToolResult(metadata={"effects": {"fuond": 2}})

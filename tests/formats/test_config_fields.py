@@ -206,7 +206,7 @@ def test_every_number_is_read_as_python_does(number):
 
 
 @given(st.sampled_from(["integer", "float", "boolean", "choice"]), st.text())
-def test_a_text_that_is_none_is_refused_and_not_quoted(kind, text):
+def test_an_invalid_text_is_refused_and_not_quoted(kind, text):
     with pytest.raises(DefinitionError) as caught:
         ConfigField(name="n", type=kind).parsed(text + CANARY)
     assert CANARY not in str(caught.value)

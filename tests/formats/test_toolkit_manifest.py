@@ -238,7 +238,7 @@ def test_a_setup_that_is_no_module_is_refused(value):
 # ---- as an extension of an open plugin ----------------------------------------------------
 
 
-def test_an_extension_has_the_name_of_its_plugin_and_no_say_in_what_that_tells():
+def test_an_extension_has_the_name_of_its_plugin_and_no_say_in_its_description():
     text = (
         "name: other\nversion: 2\nauthor: me\nkeywords: [a]\nskills: more\n"
         "notes: n\nactive: yes\ntools: code\ngroups:\n  g:\n"

@@ -42,7 +42,7 @@ def test_a_variable_that_a_contract_fills_is_known_wherever_it_stands(write, tmp
     assert told(Satchel(plugins=[tmp_path])) == []
 
 
-def test_a_variable_that_nobody_fills_is_told_with_its_plugin(write, tmp_path):
+def test_a_variable_that_is_not_filled_is_reported_with_its_plugin(write, tmp_path):
     write(notes="{{DOCS}} {{NOBODY}} {{NOBODY}} {{ BLANKS }} {{lower}}")
     app = Satchel(plugins=[tmp_path])
     assert told(app) == [("prompt-variable-unknown", str(tmp_path / "demo"))]
@@ -62,7 +62,7 @@ def test_notes_of_the_host_are_looked_at_too():
     assert [code for code, _ in told(app)] == ["contract-tool-unknown", "prompt-variable-unknown"]
 
 
-def test_two_keys_for_one_variable_are_told_and_one_key_of_two_tools_is_not(write, tmp_path):
+def test_two_keys_for_one_variable_are_reported_and_one_key_of_two_tools_is_not(write, tmp_path):
     write()
     write("other", tool="more")
     assert told(Satchel(plugins=[tmp_path])) == []
@@ -80,12 +80,12 @@ def test_two_keys_for_one_variable_are_told_and_one_key_of_two_tools_is_not(writ
     assert str(session.state[first][0]) in session.fill("{{DOCS}}").text
 
 
-def test_who_only_reads_is_not_told_of_unknown_variables(write, tmp_path):
+def test_who_only_reads_does_not_hear_of_unknown_variables(write, tmp_path):
     write(notes="{{NOBODY}}")
     assert told(Satchel(plugins=[tmp_path], run_code=False)) == []
 
 
-def test_what_is_told_does_not_depend_on_the_order_of_registration():
+def test_what_is_reported_does_not_depend_on_the_order_of_registration():
     def made(order):
         app = Satchel()
         for name in order:

@@ -226,7 +226,7 @@ def test_what_is_broken_and_young_settles_without_an_import(given, importer, wri
     assert only(import_plugins(given(), found)).state is Status.FAILED
 
 
-def test_a_slow_import_goes_on_aside_and_is_taken_over_once(given, importer, write, scan):
+def test_a_slow_import_continues_aside_and_is_taken_over_once(given, importer, write, scan):
     write("near")
     importer.gate.clear()
     found = scan("near")

@@ -75,7 +75,7 @@ def test_what_is_no_file_is_refused(tmp_path):
             BearerTokens(str(path))
 
 
-def test_errors_do_not_tell_the_token(file):
+def test_errors_do_not_contain_the_token(file):
     with pytest.raises(SatchelError) as refused:
         BearerTokens(file("tooshort\n"))
     assert "tooshort" not in str(refused.value)
@@ -88,7 +88,7 @@ def test_a_token_that_is_deleted_counts_no_more(file):
     assert tokens.bearer(OTHER)
 
 
-def test_nobody_is_let_in_once_others_may_read_the_file(file):
+def test_no_one_is_let_in_once_others_may_read_the_file(file):
     tokens = BearerTokens(file(ONE))
     path = file(ONE, 0o644)
     assert tokens.bearer(ONE) is None
@@ -96,7 +96,7 @@ def test_nobody_is_let_in_once_others_may_read_the_file(file):
     assert tokens.bearer(ONE)
 
 
-def test_nobody_is_let_in_once_the_file_is_gone(file):
+def test_no_one_is_let_in_once_the_file_is_gone(file):
     path = file(ONE)
     tokens = BearerTokens(path)
     os.unlink(path)

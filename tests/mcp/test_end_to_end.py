@@ -216,7 +216,9 @@ async def edited_until_told(world, told, edit, kind):
 
 @every_era
 @every_transport
-def test_a_client_is_told_of_a_tool_and_of_a_skill_that_are_edited_on_disk(world, transport, era):
+def test_a_client_is_notified_of_a_tool_and_of_a_skill_that_are_edited_on_disk(
+    world, transport, era
+):
     async def hear(client, told, edit, kind):
         if era == STATELESS:
             async with client.listen(**{f"{kind}_list_changed": True}) as stream:

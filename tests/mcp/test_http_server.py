@@ -265,7 +265,7 @@ def test_plain_hosts_are_served(satchel, host):
     assert run(ask()) == 404
 
 
-def test_whoever_has_all_its_requests_open_takes_none_of_others(satchel, tokens, monkeypatch):
+def test_a_client_that_has_all_its_requests_open_takes_none_of_others(satchel, tokens, monkeypatch):
     monkeypatch.setattr(principals, "MOST_REQUESTS", 1)
 
     async def ask():
@@ -280,7 +280,7 @@ def test_whoever_has_all_its_requests_open_takes_none_of_others(satchel, tokens,
     assert run(ask()) == [503, 400]
 
 
-def test_whoever_asks_nothing_is_not_kept_waiting_for(satchel, monkeypatch):
+def test_a_client_that_asks_nothing_is_not_kept_waiting_for(satchel, monkeypatch):
     monkeypatch.setattr(http_server, "_IDLE_TIMEOUT", 0.05)
 
     async def ask():
@@ -294,7 +294,7 @@ def test_whoever_asks_nothing_is_not_kept_waiting_for(satchel, monkeypatch):
     assert run(ask()) == b""
 
 
-def test_whoever_asks_once_is_not_kept_waiting_for_either(satchel, monkeypatch):
+def test_a_client_that_asks_once_is_not_kept_waiting_for_either(satchel, monkeypatch):
     monkeypatch.setattr(http_server, "_IDLE_TIMEOUT", 0.5)
 
     async def ask():
@@ -335,7 +335,7 @@ def test_a_stream_ends_with_the_token_that_opened_it(satchel, tokens, tmp_path, 
     assert run(ask())
 
 
-def test_nothing_is_told_once_the_token_is_gone_though_nobody_has_looked_yet(
+def test_nothing_is_reported_once_the_token_is_gone_though_no_one_has_looked_yet(
     satchel, tokens, tmp_path, monkeypatch
 ):
     async def ask():
@@ -382,7 +382,7 @@ def test_what_a_withdrawn_token_began_ends(satchel, tokens, era, tmp_path, monke
 
 
 @pytest.mark.parametrize("more", [{}, {"hosts": ("tools.example.com",)}, {"tokens": True}])
-def test_where_skills_lie_is_told_only_if_no_proxy_can_be_in_between(
+def test_where_skills_lie_is_reported_only_if_no_proxy_can_be_in_between(
     satchel, tokens, more, tmp_path, write_skill
 ):
     satchel.register_skill(write_skill(tmp_path, "pdf"))
@@ -446,7 +446,7 @@ def test_a_browser_may_ask_first_only_from_a_page_that_was_named(satchel):
 
 
 @every_era
-def test_idle_clients_are_told_of_changes(satchel, era):
+def test_idle_clients_hear_of_changes(satchel, era):
     async def ask():
         async with served(satchel) as url, connected(url, era) as (client, told):
             if era == STATELESS:

@@ -132,7 +132,7 @@ def test_every_kind_of_block_arrives_as_it_is(era):
     ("arguments", "told"),
     [({"text": "a", "times": -1}, "times must not be negative"), ({"txt": "a"}, "text")],
 )
-def test_what_goes_wrong_in_a_tool_is_told_to_the_model(era, arguments, told):
+def test_what_goes_wrong_in_a_tool_is_reported_to_the_model(era, arguments, told):
     result = asking(serving(echo), lambda c, _: c.call_tool("echo", arguments), era)
     assert result.is_error
     assert told in result.content[0].text
@@ -258,7 +258,7 @@ async def counting(upto: int):
         yield f"{number} "
 
 
-def test_the_parts_of_a_stream_are_told_as_progress_and_are_the_result():
+def test_the_parts_of_a_stream_are_sent_as_progress_and_are_the_result():
     async def call(client, told):
         result = await client.call_tool("counting", {"upto": 3}, progress_callback=told.step)
         return result, told.progress
@@ -281,7 +281,7 @@ async def working(context: ToolContext) -> str:
 
 
 @every_era
-def test_a_tool_tells_its_client_of_progress_which_only_grows(era):
+def test_a_tool_sends_its_client_progress_which_only_grows(era):
     async def call(client, told):
         await client.call_tool("working", {}, progress_callback=told.step)
         return told.progress
@@ -423,7 +423,7 @@ def test_what_is_waited_for_is_the_result_itself():
 
 
 @every_era
-def test_a_result_that_speaks_of_a_task_of_somebody_else_is_a_result(era):
+def test_a_result_that_speaks_of_a_task_of_another_client_is_a_result(era):
     @tool
     def file_job() -> ToolResult:
         """File a job elsewhere."""
@@ -491,7 +491,7 @@ def test_background_work_ends_with_the_connection(era, single):
 # ---- groups ---------------------------------------------------------------------------------
 
 
-def test_a_client_with_a_connection_switches_groups_and_is_told_of_its_new_tools():
+def test_a_client_with_a_connection_switches_groups_and_is_notified_of_its_new_tools():
     server, _ = maps()
 
     async def ask(client, told):
@@ -558,7 +558,7 @@ def test_a_tool_that_the_host_switched_off_is_neither_listed_nor_called(era):
     assert text == "There is no tool 'route'."
 
 
-def test_a_tool_that_the_host_switched_off_is_told_by_nobody(tmp_path):
+def test_a_tool_that_the_host_switched_off_is_announced_by_no_one(tmp_path):
     app = Satchel()
     app.create_group("maps")  # is described by the names of its tools
     for number in range(40):
@@ -581,7 +581,7 @@ def test_a_tool_that_the_host_switched_off_is_told_by_nobody(tmp_path):
 
 
 @every_era
-def test_where_groups_are_fixed_nobody_can_switch_another_on(era, tmp_path, write_skill):
+def test_where_groups_are_fixed_no_one_can_switch_another_on(era, tmp_path, write_skill):
     app = Satchel()
     app.create_group("maps", "Geocoding and routes.")
     app.create_group("web", "Reading pages.")
@@ -601,7 +601,7 @@ def test_where_groups_are_fixed_nobody_can_switch_another_on(era, tmp_path, writ
     assert asking(server, ask, era) == (["echo", "load_skill"],) * 2 + (types.INVALID_PARAMS,)
 
 
-def test_where_nobody_can_switch_what_visible_skills_ask_for_is_on(tmp_path, write_skill):
+def test_where_no_one_can_switch_what_visible_skills_ask_for_is_on(tmp_path, write_skill):
     server, app = maps()
     text = "---\nname: trip\ndescription: D.\ngroups: maps\n---\nBody\n"
     app.register_skill(write_skill(tmp_path, "trip", text=text))
@@ -614,7 +614,7 @@ def test_where_nobody_can_switch_what_visible_skills_ask_for_is_on(tmp_path, wri
 LISTS = ("tools", "prompts", "resources")
 
 
-def test_an_idle_client_is_told_of_what_changed_and_of_nothing_else(tmp_path, write_skill):
+def test_an_idle_client_is_notified_of_what_changed_and_of_nothing_else(tmp_path, write_skill):
     server, app = maps()
 
     async def ask(client, told):
@@ -632,7 +632,7 @@ def test_an_idle_client_is_told_of_what_changed_and_of_nothing_else(tmp_path, wr
     assert {"newer", "load_skill"} <= set(names)
 
 
-def test_a_client_that_does_not_read_for_a_while_is_told_once_it_does(monkeypatch):
+def test_a_client_that_does_not_read_for_a_while_is_notified_once_it_does(monkeypatch):
     server, app = maps()
     sent, sending = [], notifier.send
 
@@ -654,7 +654,7 @@ def test_a_client_that_does_not_read_for_a_while_is_told_once_it_does(monkeypatc
     assert asking(server, ask) == ["notifications/tools/list_changed"]
 
 
-def test_a_client_that_listens_is_told_on_its_stream(tmp_path, write_skill):
+def test_a_client_that_listens_is_notified_on_its_stream(tmp_path, write_skill):
     server, app = maps()
 
     async def ask(client, _):
@@ -675,7 +675,7 @@ def test_a_client_that_listens_is_told_on_its_stream(tmp_path, write_skill):
 
 
 @every_era
-def test_a_change_is_told_also_if_taking_it_up_goes_wrong(era, monkeypatch):
+def test_a_change_is_reported_also_if_taking_it_up_goes_wrong(era, monkeypatch):
     server, app = maps()
     gone_wrong = asyncio.Event()
 
@@ -718,7 +718,7 @@ def test_what_is_shown_is_kept_for_a_few_choices_of_groups_only():
 
 
 @every_era
-def test_a_list_that_a_change_did_not_touch_is_not_made_anew(era, skilled, monkeypatch):
+def test_a_list_that_a_change_did_not_touch_is_not_made_again(era, skilled, monkeypatch):
     server = SatchelServer(skilled)
 
     async def ask(client, told):
@@ -734,7 +734,7 @@ def test_a_list_that_a_change_did_not_touch_is_not_made_anew(era, skilled, monke
     assert before.resources == after.resources
 
 
-def test_a_change_of_what_nobody_is_shown_is_not_told():
+def test_a_change_of_what_no_one_is_shown_is_not_reported():
     server, app = maps()
 
     async def ask(client, told):
@@ -754,7 +754,7 @@ def subscription(client, request, uri):
 
 
 @every_era
-def test_only_the_resource_that_was_asked_for_is_told(era, tmp_path, write_skill):
+def test_only_the_resource_that_was_asked_for_is_reported(era, tmp_path, write_skill):
     folder = write_skill(tmp_path, "pdf")
     (folder / "a.md").write_text("a")
     (folder / "b.md").write_text("b")
@@ -1025,7 +1025,7 @@ def test_the_instructions_are_what_a_system_prompt_would_be(era, skilled):
     assert "Geocode first." in text
 
 
-def test_the_instructions_tell_of_the_groups_that_are_on_in_that_protocol(tmp_path, write_skill):
+def test_the_instructions_name_the_groups_that_are_on_in_that_protocol(tmp_path, write_skill):
     _, app = maps()
     text = "---\nname: trip\ndescription: D.\ngroups: maps\n---\nBody\n"
     app.register_skill(write_skill(tmp_path, "trip", text=text))
@@ -1187,7 +1187,7 @@ def test_a_plugin_offers_resources_and_whole_families_of_them(era, offering):
     assert (blob.blob, blob.mime_type) == ("Ynl0ZXM=", "application/zip")
 
 
-def test_a_resource_of_a_plugin_is_told_as_updated_when_the_plugin_is(offering, tmp_path):
+def test_a_resource_of_a_plugin_is_announced_as_updated_when_the_plugin_is(offering, tmp_path):
     motto = "notes://motto"
 
     async def ask(client, told):
@@ -1201,7 +1201,7 @@ def test_a_resource_of_a_plugin_is_told_as_updated_when_the_plugin_is(offering, 
     assert asking(SatchelServer(offering), ask) == "Simple last."
 
 
-def test_what_nobody_can_watch_is_not_subscribed_to(offering):
+def test_what_no_one_can_watch_is_not_subscribed_to(offering):
     async def ask(client, _):
         return await code_of(subscription(client, types.SubscribeRequest, "notes://monday/day"))
 
@@ -1370,7 +1370,7 @@ def test_what_goes_wrong_in_completing_costs_only_the_words(era, tmp_path, write
     assert found == {"wrong": [], "leaving": [], "nothing": [], "mixed": ["a", "ab"], "stuck": []}
 
 
-def test_completing_keeps_nobody_waiting(tmp_path, write_plugin):
+def test_completing_keeps_no_one_waiting(tmp_path, write_plugin):
     write_plugin(tmp_path, "odd", tools=COMPLETES)
     server = SatchelServer(Satchel(plugins=[tmp_path]), limits=Limits(hook=PATIENCE * 2))
 
@@ -1409,7 +1409,7 @@ def answering(*names):
 
 
 @every_era
-def test_a_tool_asks_the_user_and_goes_on_with_the_answers(era, offering):
+def test_a_tool_asks_the_user_and_continues_with_the_answers(era, offering):
     answer, asked = answering("Ann", "Bob")
 
     def call(client, _):
@@ -1458,7 +1458,7 @@ def test_answers_that_a_client_made_up_are_refused(offering):
 
 
 @every_era
-def test_while_a_skill_is_broken_its_last_good_version_goes_on(era, tmp_path, write_skill):
+def test_while_a_skill_is_broken_its_last_good_version_continues(era, tmp_path, write_skill):
     app = Satchel(skills=[tmp_path])
     folder = write_skill(tmp_path, "pdf", body="Read the pages.\n")
     app.refresh()

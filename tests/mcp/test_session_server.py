@@ -135,7 +135,7 @@ def test_the_client_hears_of_a_new_tool_and_of_groups_that_a_call_switched(app):
     run(talk())
 
 
-def test_a_call_that_changes_nothing_tells_nothing(app):
+def test_a_call_that_changes_nothing_reports_nothing(app):
     async def talk():
         async with client_of(SessionServer(app, app.session()), HANDSHAKE) as (client, told):
             await names(client)

@@ -175,7 +175,7 @@ def test_a_tool_that_sends_what_cannot_be_sent_fails_and_nothing_else(send):
     assert text_of(found[2]) == "x"
 
 
-def test_a_part_of_a_stream_that_cannot_be_told_is_left_to_its_result():
+def test_a_part_of_a_stream_that_cannot_be_reported_is_left_to_its_result():
     @tool
     async def streaming():
         """Stream something broken."""

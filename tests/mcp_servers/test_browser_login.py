@@ -287,7 +287,7 @@ def forged(**values):
     return meanwhile
 
 
-def test_a_forged_redirect_is_refused_and_the_login_goes_on(running, folder):
+def test_a_forged_redirect_is_refused_and_the_login_continues(running, folder):
     box = running()
     browser = Browser(forged(code="forged", state="wrong"))
     assert logged_in(HttpServer(box.url), folder, browser) == 3
@@ -323,7 +323,7 @@ def test_a_login_that_the_user_refuses_is_not_saved(running, folder):
     assert TokenStore(folder, HttpServer(box.url)).load() is None
 
 
-def test_a_login_that_nobody_completes_ends(running, folder):
+def test_a_login_that_is_not_completed_ends(running, folder):
     class Closed(Browser):
         def _visit(self, address):
             """Do nothing: the window was closed."""

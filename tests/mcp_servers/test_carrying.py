@@ -186,7 +186,7 @@ def test_what_is_no_header_is_refused_before_it_is_sent(kind, headers):
     assert "hush" not in str(refused.value)
 
 
-def test_what_a_server_says_last_is_told_without_its_secrets(app, tmp_path):
+def test_what_a_server_says_last_is_reported_without_its_secrets(app, tmp_path):
     program = "import os; raise SystemExit(os.environ['GIVEN'] + ' in ' + os.environ['PLACE'])"
     env = {"GIVEN": "hush-hush", "PLACE": str(tmp_path)}
     app.register_mcp_server(
@@ -305,7 +305,7 @@ def test_a_preset_for_all_is_refused_from_the_model_by_all(app, plain):
     assert called(app, "echo").text == "{}"
 
 
-def test_choices_that_are_for_no_tool_are_told(app, plain):
+def test_choices_that_are_for_no_tool_are_reported(app, plain):
     app.register_mcp_server(
         plain(described("echo", inputSchema={"type": "object", **KEY}), "a[b"),
         name="box",
@@ -454,7 +454,7 @@ def test_while_a_server_is_down_its_diagnostic_says_why(app, told, plain):
 
 
 @pytest.mark.parametrize("how", [("child",), ("child", "apart")])
-def test_the_end_of_a_server_is_seen_though_its_child_goes_on(app, told, plain, how):
+def test_the_end_of_a_server_is_seen_though_its_child_continues(app, told, plain, how):
     server = plain("die", "pid", how=how)
     app.register_mcp_server(server, name="box", group="basic", timeout=20)
     before = called(app, "pid").text
@@ -513,7 +513,7 @@ def test_a_server_over_sse_is_carried_killed_and_started_again(app, told, on_htt
     assert called(app, "pid").text != before
 
 
-def test_a_session_that_is_forgotten_is_begun_anew(app, told, on_http, monkeypatch):
+def test_a_session_that_is_forgotten_is_begun_again(app, told, on_http, monkeypatch):
     monkeypatch.setattr(server_supervisor, "connect", older)
     process = on_http("pid")
     app.register_mcp_server(process.server, name="web", group="basic")
@@ -525,7 +525,7 @@ def test_a_session_that_is_forgotten_is_begun_anew(app, told, on_http, monkeypat
     assert not called(app, "pid").is_error
 
 
-def test_a_call_over_http_whose_server_is_killed_is_told_so(app, on_http, tmp_path):
+def test_a_call_over_http_whose_server_is_killed_is_informed(app, on_http, tmp_path):
     process = on_http("wait")
     app.register_mcp_server(process.server, name="web", group="basic")
     os.mkfifo(pipe := tmp_path / "pipe")
@@ -611,7 +611,7 @@ def test_a_changed_schema_is_a_changed_tool(app, told, plain):
 # ---- servers that mean no good --------------------------------------------------------------
 
 
-def test_notices_without_end_harm_nobody_else(app, told, plain):
+def test_notices_without_end_harms_nothing_else(app, told, plain):
     app.register_mcp_server(plain("announce"), name="loud", group="basic", pin="off")
     app.register_mcp_server(plain("echo", name="calm"), name="calm", group="basic", pin="off")
 
@@ -626,7 +626,7 @@ def test_notices_without_end_harm_nobody_else(app, told, plain):
     assert len(calm) == 20
 
 
-def test_whatever_a_server_writes_to_its_errors_it_goes_on(app, plain, capfd):
+def test_whatever_a_server_writes_to_its_errors_it_continues(app, plain, capfd):
     app.register_mcp_server(plain("shout"), name="box", group="basic")
     assert called(app, "shout", {"bytes": 3_000_000}).text == "shouted"
     assert "xxx" not in capfd.readouterr().err
@@ -706,7 +706,7 @@ def test_only_what_takes_no_time_is_read_beside_other_servers():
     assert is_small(response, checked)
 
 
-def test_a_tool_that_asks_a_person_is_told_that_nobody_is_there():
+def test_a_tool_that_asks_a_person_learns_that_no_one_is_there():
     with pytest.raises(ToolError, match="asks for input from a person"):
         decode_response({"resultType": "input_required"}, ToolDefinition(name="ask"))
 
@@ -761,7 +761,7 @@ def test_a_server_that_does_not_list_its_tools_is_down(plain):
 
 
 @pytest.mark.slow
-def test_a_process_that_hangs_in_call_after_call_is_started_anew(plain):
+def test_a_process_that_hangs_in_call_after_call_is_started_again(plain):
     with satchel_of(mcp_connect=4, mcp_startup=4) as app:
         told = Told(app)
         app.register_mcp_server(plain("stick", "pid"), name="box", group="basic", timeout=1)
@@ -785,7 +785,7 @@ def test_no_more_tools_than_the_limit_are_taken(plain):
         assert codes(app) == ["mcp-too-many-tools"]
 
 
-def test_tools_that_cannot_be_used_count_and_few_of_them_are_told(plain):
+def test_tools_that_cannot_be_used_count_and_few_of_them_are_named(plain):
     outside = {"type": "object", "$ref": "http://x/y"}
     bad = [described(f"t{n:03}", inputSchema=outside) for n in range(300)]
     with satchel_of(mcp_tools=100) as app:
@@ -816,7 +816,7 @@ def test_all_definitions_together_have_a_limit(plain):
         assert "(limit mcp_listing); the rest is left out" in problem.message
 
 
-def test_only_what_changed_is_judged_anew(app, told, plain, monkeypatch):
+def test_only_what_changed_is_judged_again(app, told, plain, monkeypatch):
     judged = []
 
     def counted(raw, limits):

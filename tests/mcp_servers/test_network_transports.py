@@ -369,7 +369,7 @@ def test_a_program_without_logging_set_up_gets_no_lines_of_the_sdk(raw, tmp_path
 
 
 @pytest.mark.parametrize("kind", [HttpServer, SseServer])
-def test_why_a_server_cannot_be_reached_is_told_without_secrets(app, raw, kind):
+def test_why_a_server_cannot_be_reached_is_reported_without_secrets(app, raw, kind):
     server = raw()
     for method in ("GET", "initialize", "server/discover"):
         server.doing[method] = lambda it: it.answer(403)
@@ -380,7 +380,7 @@ def test_why_a_server_cannot_be_reached_is_told_without_secrets(app, raw, kind):
 
 
 @pytest.mark.parametrize("kind", [HttpServer, SseServer])
-def test_credentials_in_the_url_are_sent_and_no_secret_is_told_if_they_are_refused(app, raw, kind):
+def test_credentials_in_the_url_are_sent_and_no_secret_is_shown_if_they_are_refused(app, raw, kind):
     server, sent = raw(), []
 
     def refuse(it):
@@ -396,7 +396,7 @@ def test_credentials_in_the_url_are_sent_and_no_secret_is_told_if_they_are_refus
     assert "refuses the credentials in its URL or headers" in problem.message
 
 
-def test_what_a_server_says_beside_a_status_is_told(app, raw):
+def test_what_a_server_says_beside_a_status_is_reported(app, raw):
     server = raw()
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "not today"}}
     body, headers = json.dumps(error).encode(), {"content-type": "application/json"}
@@ -406,7 +406,7 @@ def test_what_a_server_says_beside_a_status_is_told(app, raw):
     assert "not today" in down(app)
 
 
-def test_a_version_that_nobody_knows_is_told(app, raw):
+def test_a_version_that_is_unknown_is_reported(app, raw):
     server = raw()
     old = RESULTS["initialize"] | {"protocolVersion": "1999-01-01"}
     server.doing["initialize"] = lambda it: it.result(old)

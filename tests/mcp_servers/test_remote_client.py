@@ -86,7 +86,7 @@ async def test_one_client_keeps_its_process_and_a_stateless_one_makes_one_for_ea
         assert await pid() != await pid()
 
 
-async def test_a_stateless_client_tells_refusals_as_well(plain):
+async def test_a_stateless_client_reports_refusals_as_well(plain):
     async with client_of(plain("die", "fail"), stateless=True) as client:
         die = await client.get_callable_function("die")
         with pytest.raises(ToolError, match="disconnected during the call"):
@@ -113,7 +113,7 @@ async def test_a_server_that_says_nothing_is_given_up_after_the_limit():
             pass
 
 
-async def test_whoever_stops_waiting_has_the_server_told(on_stdio, on_http, tmp_path):
+async def test_a_caller_that_stops_waiting_cancels_at_the_server(on_stdio, on_http, tmp_path):
     for number, server in enumerate((on_stdio("wait"), on_http("wait").server)):
         os.mkfifo(pipe := tmp_path / f"pipe{number}")
         async with client_of(server) as client:
@@ -186,14 +186,14 @@ asyncio.run(main())
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 
-def test_nobody_waits_for_a_server_that_is_let_go(watched, plain):
+def test_no_one_waits_for_a_server_that_is_let_go(watched, plain):
     pool = watched(mcp_connect=60).pool
     handle = pool.add(ServerConfig(name="box", server=plain("echo", how=("hang",))))
     pool.remove(handle)
     assert handle.wait(50)
 
 
-def test_whoever_waits_in_vain_for_a_server_is_told_how_it_is(watched, plain):
+def test_a_caller_that_waits_in_vain_for_a_server_learns_its_state(watched, plain):
     config = ServerConfig(name="box", server=plain("echo", how=("hang",)))
     handle = watched(mcp_connect=60).pool.add(config)
     assert not handle.is_settled

@@ -69,7 +69,7 @@ def codes(app):
     return [item.code for item in app.catalog.diagnostics if item.code.startswith("mcp-")]
 
 
-def test_what_a_file_fills_into_arguments_is_told_nowhere():
+def test_what_a_file_fills_into_arguments_is_shown_nowhere():
     given = {"command": "x", "args": ["--auth=${TOKEN}", "--all"]}
     server = user_server("box", given, "satchel.toml", {"TOKEN": "hush-hush", "OTHER": "y"}).server
     assert server.args == ("--auth=hush-hush", "--all")
@@ -238,7 +238,7 @@ def test_a_server_that_is_switched_off_is_not_started(user_file, tmp_path):
     assert not mark.exists()
 
 
-def test_a_table_that_cannot_be_used_is_told_and_the_others_are_carried(user_file, book):
+def test_a_table_that_cannot_be_used_is_reported_and_the_others_are_carried(user_file, book):
     path = user_file("[mcp.bad]\nurl = 3\n" + table("good", book("echo")))
     with Satchel(settings=SETTINGS) as app:
         app.wait_for_mcp_servers(60)

@@ -245,7 +245,7 @@ def test_the_host_answers_what_a_server_asks(era, app_of):
     assert asked == [("box", "Which colour?"), ("box", 5)]
 
 
-def test_a_question_is_refused_where_nobody_answers(era, app_of):
+def test_a_question_is_refused_where_no_one_answers(era, app_of):
     app = app_of(("box", gifted()), settings={"ask_mcp_clients": True})
     assert called(app, "pick") == {"action": "cancel"}
     assert called(app, "look") == {"roots": []}

@@ -10,7 +10,7 @@ from satchel.mcp_servers.server_addresses import is_nested, nesting
 from satchel.mcp_servers.server_process import run_process
 
 
-async def test_a_process_ends_though_whoever_ends_it_is_cancelled(plain, tmp_path):
+async def test_a_process_ends_though_the_task_that_ends_it_is_cancelled(plain, tmp_path):
     os.mkfifo(held := tmp_path / "held")
     server = plain(how=("stays", "child"), env={"HELD": str(held)})
     begun, is_closing = asyncio.Event(), asyncio.Event()
@@ -49,5 +49,5 @@ def test_a_satchel_starts_servers_unless_one_above_it_has_its_configuration(monk
         assert is_nested()
 
 
-def test_a_server_that_ignores_its_end_does_not_delay_ours_beyond_what_clients_wait():
+def test_a_server_that_ignores_its_end_does_not_delay_serve_beyond_what_clients_wait():
     assert server_process._PATIENCE < stdio.PROCESS_TERMINATION_TIMEOUT

@@ -178,7 +178,7 @@ def test_the_record_has_a_version(store):
     assert json.loads(Path(store.path).read_text())["version"] == 1
 
 
-def test_oauth_needs_a_url_that_nobody_else_reads():
+def test_oauth_needs_a_url_that_no_one_else_reads():
     with pytest.raises(DefinitionError, match="https://"):
         HttpServer("http://mcp.example.org/mcp", oauth=OAuthClient())
     with pytest.raises(DefinitionError, match="must be an OAuthClient"):

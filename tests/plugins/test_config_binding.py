@@ -156,7 +156,7 @@ def test_the_same_value_gives_the_same_version_hot_or_cold():
     assert first.contribution.tools[0].version != "v1"
 
 
-def test_what_fitted_last_goes_on_while_a_value_does_not_fit_or_nobody_can_know_it():
+def test_what_fitted_last_continues_while_a_value_does_not_fit_or_no_one_can_know_it():
     given = supply(FunctionTool(has_default, state=["retries"]))
     first = bind_config(given, configured(retries="1"), {}, None)
     broken = bind_config(given, configured(retries=CANARY), {}, first)
@@ -287,7 +287,7 @@ def test_a_group_follows_the_configuration_and_its_tools_stay_the_same():
     assert with_key.contribution.tools[0].tool is given.tools[0].tool
 
 
-def test_what_a_group_and_what_a_tool_lacks_is_told_apart():
+def test_what_a_group_lacks_and_what_a_tool_lacks_are_distinguished():
     tool = FunctionTool(needs_key, state=["api_key"])
     given = supply(tool, groups=(Group(name="maps", requires=("API_KEY",)),))
     assert codes(bind_config(given, configured(), {}, None)) == [
@@ -443,7 +443,7 @@ def test_a_default_of_the_manifest_fills_the_field_and_satisfies_a_group(tmp_pat
     assert codes(fitted) == []
 
 
-def test_a_value_that_is_not_allowed_costs_the_tools_that_take_it_and_goes_on_if_it_can(tmp_path):
+def test_a_value_that_is_not_allowed_costs_the_tools_that_take_it_and_continues_if_it_can(tmp_path):
     """Also where Python has a default: somebody meant another value."""
     tools = FunctionTool(has_default, state=["retries"]), FunctionTool(plain)
     given = supply(*tools)
@@ -460,7 +460,7 @@ def test_a_value_that_is_not_allowed_costs_the_tools_that_take_it_and_goes_on_if
     assert mended.contribution.tools[0].tool.injected == {"retries": 7}
 
 
-def test_a_required_field_is_told_once_by_the_tool_that_needs_it_or_else_by_itself(tmp_path):
+def test_a_required_field_is_reported_once_by_the_tool_that_needs_it_or_else_by_itself(tmp_path):
     needing = supply(FunctionTool(needs_key, state=["api_key"]), FunctionTool(plain))
     fitted = declared(tmp_path, needing, (KEY,))
     assert (names(fitted), codes(fitted)) == (["plain"], ["tool-state-missing"])
@@ -468,7 +468,7 @@ def test_a_required_field_is_told_once_by_the_tool_that_needs_it_or_else_by_itse
     assert codes(declared(tmp_path, supply(FunctionTool(plain)), (KEY,))) == ["config-invalid"]
 
 
-def test_of_a_plugin_that_is_switched_off_nothing_is_told():
+def test_of_a_plugin_that_is_switched_off_nothing_is_reported():
     off = replace(
         supply(groups=(Group(name="web", requires=("KEY",)),)), config=(KEY,), state=Status.DISABLED
     )

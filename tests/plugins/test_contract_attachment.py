@@ -129,7 +129,7 @@ def test_a_name_that_is_no_contract_fails_the_plugin(contracted, codes, name):
     assert supply.state is not Status.OK
 
 
-def test_a_module_of_contracts_that_raises_is_told_with_its_place(contracted, tmp_path):
+def test_a_module_of_contracts_that_raises_is_reported_with_its_place(contracted, tmp_path):
     supply = contracted("contract: contracts:SAY\n", contracts=CONTRACTS + "\n1/0\n")
     assert supply.state is Status.FAILED
     problem = supply.diagnostics[-1]
@@ -148,7 +148,7 @@ def test_a_contract_that_cannot_be_made_fails_the_plugin_in_its_words(contracted
     assert any("description" in item.message for item in supply.diagnostics)
 
 
-def test_a_contract_without_a_tool_is_told_once_with_the_near_misses(contracted, codes):
+def test_a_contract_without_a_tool_is_reported_once_with_the_near_misses(contracted, codes):
     for manifest, hooks in (("contract: contracts:NOBODY\n", ""), ("", "NOBODY")):
         supply = contracted(manifest, hooks)
         assert codes(supply) == ["contract-tool-unknown"]
@@ -159,7 +159,7 @@ def test_a_contract_without_a_tool_is_told_once_with_the_near_misses(contracted,
         )
 
 
-def test_of_two_contracts_of_one_tool_the_first_counts_and_that_is_told_once(contracted, codes):
+def test_of_two_contracts_of_one_tool_the_first_counts_and_that_is_reported_once(contracted, codes):
     more = (
         CONTRACTS
         + "SECOND = ToolContract(name='say', schema={'word': 'str - w'}, description='Second.')\n"

@@ -88,7 +88,7 @@ def test_the_manifest_names_the_module_of_the_tools(load, tmp_path, tool_source,
     assert (tool.name, tool.path) == ("hello", str(path))
 
 
-def test_an_import_that_fails_is_told_with_its_place(load, codes, tmp_path):
+def test_an_import_that_fails_is_reported_with_its_place(load, codes, tmp_path):
     supply = load(tools="\n1/0\n")
     (problem,) = supply.diagnostics
     assert (supply.state, supply.tools, supply.code) == (Status.FAILED, (), None)
@@ -97,7 +97,7 @@ def test_an_import_that_fails_is_told_with_its_place(load, codes, tmp_path):
     assert "ZeroDivisionError" in problem.message
 
 
-def test_an_import_that_hangs_is_told_with_its_limit(load):
+def test_an_import_that_hangs_is_reported_with_its_limit(load):
     supply = load(
         limits=Limits(plugin_import=0.1), tools="import threading\nthreading.Event().wait(2)\n"
     )
@@ -114,7 +114,7 @@ def test_a_long_and_hidden_message_is_made_fit_to_print(load):
     assert problem.message.isprintable()
 
 
-def test_code_that_does_not_compile_is_told_and_not_imported(load, codes):
+def test_code_that_does_not_compile_is_reported_and_not_imported(load, codes):
     assert codes(load(tools="def f(:\n")) == ["plugin-syntax"]
 
 
@@ -187,14 +187,14 @@ def test_of_two_tools_of_one_name_in_one_plugin_the_first_counts(load, codes, ru
     assert codes(supply) == ["tool-shadowed"]
 
 
-def test_what_importing_changed_in_the_process_is_told(load, codes, tmp_path, monkeypatch):
+def test_what_importing_changed_in_the_process_is_reported(load, codes, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     supply = load(tools="import os\nos.chdir('/')\n")
     assert codes(supply) == ["plugin-meddled"]
     assert supply.state is not Status.FAILED
 
 
-def test_a_patch_of_another_module_is_told_as_it_is(load, monkeypatch):
+def test_a_patch_of_another_module_is_reported_as_it_is(load, monkeypatch):
     monkeypatch.setattr("json.dumps", json.dumps)
     supply = load(
         tools="import json\nold = json.dumps\njson.dumps = lambda *a, **k: old(*a, **k)\n"
@@ -289,7 +289,7 @@ def test_a_package_without_groups_is_a_group_of_its_own_name(package):
     assert (group.name, group.description) == ("acme", "Sums up.")
 
 
-def test_a_package_whose_import_fails_is_told(package, codes, tmp_path):
+def test_a_package_whose_import_fails_is_reported(package, codes, tmp_path):
     supply = package("raise SystemExit(3)")
     assert (codes(supply), supply.state) == (["plugin-import-failed"], Status.FAILED)
     assert supply.diagnostics[0].where.path.startswith(str(tmp_path))
@@ -306,7 +306,7 @@ def test_a_package_whose_import_fails_is_told(package, codes, tmp_path):
     ],
     ids=["exits", "no-list", "unknown", "relative", "group"],
 )
-def test_a_package_whose_hooks_fail_is_told_and_forgotten(package, codes, hook):
+def test_a_package_whose_hooks_fail_is_reported_and_forgotten(package, codes, hook):
     supply = package(f"import satchel\n@satchel.hookimpl\n{hook}\n")
     assert (codes(supply), supply.state) == (["plugin-hook-failed"], Status.FAILED)
     assert "acme_plugin" not in sys.modules
@@ -340,7 +340,7 @@ def test_an_entry_point_whose_name_cannot_be_used_is_not_imported(package, codes
     assert (codes(supply), supply.state) == (["plugin-name-shape"], Status.FAILED)
 
 
-def test_a_package_can_be_imported_anew(package):
+def test_a_package_can_be_imported_again(package):
     first = package(HOOKS)
     second = package(HOOKS.replace("Hello ", "Ahoy, "))
     assert asyncio.run(first.tools[0].tool.execute(name="you")) == "Hello you"
@@ -400,7 +400,7 @@ def test_a_chosen_tool_that_is_not_there_costs_only_itself(load, codes):
     assert "'gone'" in supply.diagnostics[0].message
 
 
-def test_what_is_chosen_and_no_tool_is_told(load, codes):
+def test_what_is_chosen_and_no_tool_is_reported(load, codes):
     supply = load("tools: [{name: x, function: 'tools:Made'}, first]\n", tools=TWO)
     assert names(supply) == ["first"]
     assert codes(supply) == ["plugin-tool-invalid"]

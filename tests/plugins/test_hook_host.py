@@ -50,12 +50,12 @@ def test_groups_and_skill_folders_are_taken_as_they_are():
     assert (answers.groups, answers.skill_folders) == (groups, ("/a", "/b"))
 
 
-def test_a_hook_that_nobody_knows_is_an_error():
+def test_a_hook_that_is_unknown_is_an_error():
     with pytest.raises(HookError, match="satchel_tool"):
         call_hooks(plugin(tool=[hello]))
 
 
-def test_a_hook_with_a_parameter_that_nobody_gives_is_an_error():
+def test_a_hook_with_a_parameter_that_is_not_given_is_an_error():
     with pytest.raises(HookError, match="catalog"):
         call_hooks(plugin(tools=lambda catalog: [catalog]))
 

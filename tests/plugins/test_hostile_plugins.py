@@ -295,7 +295,7 @@ MORE = {
 }
 
 
-def test_what_else_they_do_is_put_back_and_told(tmp_path, write_plugin, tool_source):
+def test_what_else_they_do_is_put_back_and_reported(tmp_path, write_plugin, tool_source):
     """One after the other in one host, so what is left of one would meet the next."""
     folders = [tmp_path / name for name in MORE]
     for folder in folders:
@@ -367,7 +367,7 @@ os._exit(0)
 
 
 @pytest.mark.slow
-def test_under_watch_the_last_good_serves_until_each_is_mended(plugins, tmp_path, write_plugin):
+def test_under_watch_the_last_good_serves_until_each_is_fixed(plugins, tmp_path, write_plugin):
     """A good plugin is edited into each hostile one, and back."""
     write_plugin(tmp_path / "plugins", "demo", tools="")
     wanted = {name: plugins[name][0] for name in NAMES}

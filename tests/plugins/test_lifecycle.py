@@ -50,7 +50,7 @@ def test_what_never_started_is_not_shut_down():
     assert seen == []
 
 
-def test_coroutines_share_a_loop_that_goes_on_until_the_shutdown():
+def test_coroutines_share_a_loop_that_continues_until_the_shutdown():
     seen = []
 
     async def startup():
@@ -72,7 +72,7 @@ def test_coroutines_share_a_loop_that_goes_on_until_the_shutdown():
     assert loops() == []
 
 
-def test_what_a_startup_raises_is_told_and_leaves_no_loop():
+def test_what_a_startup_raises_is_reported_and_leaves_no_loop():
     async def startup():
         raise SystemExit(3)
 

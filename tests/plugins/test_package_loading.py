@@ -102,7 +102,7 @@ def imported():
     return sorted(name for name in sys.modules if name.split(".")[0] == "acme")
 
 
-def test_reading_a_package_tells_all_that_its_manifest_does(acme):
+def test_reading_a_package_reports_all_that_its_manifest_does(acme):
     manifest = "groups: {maps: {tools: [hello], notes: Say it.}}\nconfig: {key: {type: secret}}\n"
     supply = acme(run=False, **parts(manifest))
     assert (supply.name, supply.version, supply.description) == ("acme", "1.0", "Sums up.")
@@ -149,7 +149,7 @@ def test_a_tool_that_hooks_and_manifest_offer_counts_once(acme, offered, expecte
     assert (names(supply.tools), supply.diagnostics) == (expected, ())
 
 
-def test_another_tool_of_the_same_name_is_told(acme):
+def test_another_tool_of_the_same_name_is_reported(acme):
     plugin = HOOKS.format(tools="other") + "def other(): 'x'\nother.__name__ = 'hello'\n"
     supply = acme(**parts("active: true\n", plugin=plugin))
     assert [item.code for item in supply.diagnostics] == ["tool-shadowed"]
@@ -199,7 +199,7 @@ def test_a_tools_module_that_fails_fails_the_plugin(acme):
     assert (supply.state, imported()) == (Status.FAILED, [])
 
 
-def test_an_edit_of_a_helper_is_imported_anew_beside_the_old_version(acme):
+def test_an_edit_of_a_helper_is_imported_again_beside_the_old_version(acme):
     old = acme(editable=True, **parts("active: true\n"))
     new = acme(editable=True, **parts("active: true\n", **{"helper.py": "WORD = 'Howdy'"}))
     assert (say(old), say(new)) == ("Hello Ada", "Howdy Ada")
@@ -222,7 +222,7 @@ def test_a_failed_edit_leaves_the_version_that_worked(acme):
     assert say(old) == "Hello Ada"
 
 
-def test_a_package_that_depends_on_another_goes_on_when_that_one_is_edited(acme, tmp_path):
+def test_a_package_that_depends_on_another_continues_when_that_one_is_edited(acme, tmp_path):
     acme(editable=True, **parts("active: true\n"))
     dependent = tmp_path / "site" / "acme_user.py"
     dependent.write_text("import acme.helper\ndef word(): return acme.helper.WORD\n")

@@ -17,7 +17,7 @@ def test_without_changes_there_is_nothing_to_say():
     assert render_changes([]) == ""
 
 
-def test_what_came_changed_and_went_is_told_by_kind():
+def test_what_came_changed_and_went_is_reported_by_kind():
     assert render_changes(
         [
             change("removed", "skill", "d"),
@@ -34,7 +34,7 @@ def test_what_came_changed_and_went_is_told_by_kind():
     )
 
 
-def test_of_many_names_ten_are_told():
+def test_of_many_names_ten_are_named():
     ten = [change("added", "tool", f"t{at}") for at in range(10)]
     names = ", ".join(item.name for item in ten)
     assert render_changes(ten) == f"Since the last step: new tools: {names}."
@@ -54,7 +54,7 @@ def test_of_many_names_ten_are_told():
         (["loaded"], None),
     ],
 )
-def test_of_several_changes_the_outcome_is_told(events, told):
+def test_of_several_changes_the_outcome_is_reported(events, told):
     said = render_changes([change(event, "tool", "a") for event in events])
     assert said == (f"Since the last step: {told}." if told else "")
 

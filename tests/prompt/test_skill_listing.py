@@ -203,7 +203,7 @@ def test_over_the_budget_each_skill_takes_a_line_with_its_description():
     assert "When a task matches the description" in listing.text
 
 
-def test_a_model_that_opens_the_files_is_told_where_they_are():
+def test_a_model_that_opens_the_files_learns_where_they_are():
     listing = render_skills(wordy(60, 150), SkillPrompt())
     assert lines_of(listing)[0] == f"- skill-0000: 0000 {'y' * 150} (/s/SKILL.md)"
 
@@ -355,7 +355,7 @@ def test_of_the_rest_the_nearest_sources_come_first():
     assert all(line.startswith("- b-") for line in lines_of(listing))
 
 
-def test_nobody_asks_what_comes_first_if_everything_is_described():
+def test_no_one_asks_what_comes_first_if_everything_is_described():
     def first():
         raise AssertionError
 

@@ -72,7 +72,7 @@ def test_the_file_of_a_project_is_followed(watched, root, tmp_path, choices, wri
         seen.until_as_cold()
 
 
-def test_while_the_file_is_broken_its_last_good_reading_goes_on(
+def test_while_the_file_is_broken_its_last_good_reading_continues(
     watched, root, choices, write_skill
 ):
     write_skill(root, "pdf")

@@ -110,7 +110,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("case", BROKEN, ids=["not-utf-8", "too-large", "wrong-type"])
-def test_what_worked_goes_on_while_the_file_is_broken(
+def test_what_worked_continues_while_the_file_is_broken(
     watched, plugins, demo_env, write_plugin, case
 ):
     source, broken, code = case
@@ -147,7 +147,7 @@ def test_an_odd_line_costs_what_it_would_have_set_and_hot_is_as_cold(
         seen.until_as_cold()
 
 
-def test_trouble_with_the_file_is_told_although_the_values_come_from_elsewhere(
+def test_trouble_with_the_file_is_reported_although_the_values_come_from_elsewhere(
     watched, plugins, demo_env, write_plugin, monkeypatch
 ):
     monkeypatch.setenv("SATCHEL_DEMO_API_KEY", "environment")
@@ -199,7 +199,7 @@ def test_a_last_good_version_takes_over_a_new_value_too(watched, plugins, demo_e
         seen.until_as_cold()
 
 
-def test_a_session_that_goes_on_gets_the_new_value_and_runs_an_idempotent_tool_again(
+def test_a_session_that_continues_gets_the_new_value_and_runs_an_idempotent_tool_again(
     watched, plugins, demo_env, write_plugin
 ):
     source = SOURCE.replace('state=["api_key"]', 'state=["api_key"], idempotent=True')
@@ -328,7 +328,7 @@ def declaring(plugins, write_plugin):
     return folder
 
 
-def test_a_value_that_is_not_allowed_leaves_the_last_good_one_until_it_is_mended(
+def test_a_value_that_is_not_allowed_leaves_the_last_good_one_until_it_is_fixed(
     watched, plugins, demo_env, declaring
 ):
     demo_env.write_text("API_KEY=abc\nRETRIES=3\n")

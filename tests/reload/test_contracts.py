@@ -117,7 +117,7 @@ def test_what_a_contract_says_is_a_change_of_its_tool(watched, plugins, write):
         (contracts(text=""), None),
     ],
 )
-def test_the_last_good_version_goes_on_while_a_contract_is_broken_and_recovers(
+def test_the_last_good_version_continues_while_a_contract_is_broken_and_recovers(
     watched, plugins, write, source, code
 ):
     write()
@@ -148,7 +148,7 @@ def test_a_contract_that_comes_and_goes_with_the_manifest(watched, plugins, writ
         seen.until_as_cold()
 
 
-def test_a_tool_that_is_edited_out_of_its_contract_goes_on_as_it_was(watched, plugins, write):
+def test_a_tool_that_is_edited_out_of_its_contract_continues_as_it_was(watched, plugins, write):
     write()
     with watched(plugins=[plugins]) as seen:
         write(tools=TOOLS.replace("name: str", "whom: str").replace("+ name", "+ whom"))

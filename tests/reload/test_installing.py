@@ -181,7 +181,7 @@ def test_a_wheel_is_really_installed_enabled_and_removed(scratch, wheel):
 
 
 @pytest.mark.slow
-def test_a_wheel_whose_setup_fails_goes_again_and_an_upgrade_is_told(scratch, tmp_path):
+def test_a_wheel_whose_setup_fails_goes_again_and_an_upgrade_is_reported(scratch, tmp_path):
     parts = {"toolkit.yaml": "name: acme\nactive: true\n", "__init__.py": ""}
     failing = "def setup(ctx):\n    ctx.set('key', 'v')\n    1 / 0\n"
 

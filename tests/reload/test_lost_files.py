@@ -69,7 +69,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_tools_of_a_file_that_is_lost_go_on_and_one_diagnostic_says_why(plugins, demo, lose):
+def test_tools_of_a_file_that_is_lost_continue_and_one_diagnostic_says_why(plugins, demo, lose):
     with Satchel(plugins=[plugins]) as app:
         lose(demo / "tools.py")
         for _ in range(3):
@@ -150,7 +150,7 @@ def test_without_a_version_that_had_tools_an_empty_file_is_no_problem(plugins, w
 # ---- the manifest ---------------------------------------------------------------------------
 
 
-def test_a_plugin_without_its_manifest_goes_on_until_its_folder_is_deleted(plugins, demo):
+def test_a_plugin_without_its_manifest_continues_until_its_folder_is_deleted(plugins, demo):
     text = (demo / "toolkit.yaml").read_text()
     with Satchel(plugins=[plugins]) as app:
         (demo / "toolkit.yaml").unlink()
@@ -170,7 +170,7 @@ def test_a_plugin_without_its_manifest_goes_on_until_its_folder_is_deleted(plugi
         assert "demo" not in app.catalog.plugins
 
 
-def test_a_search_root_that_is_a_plugin_goes_on_without_its_manifest(demo):
+def test_a_search_root_that_is_a_plugin_continues_without_its_manifest(demo):
     with Satchel(plugins=[demo]) as app:
         (demo / "toolkit.yaml").unlink()
         app.refresh()

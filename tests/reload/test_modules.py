@@ -88,7 +88,7 @@ def tool_that_says(what: str, imports: str) -> str:
         ("import pack", "pack.deep.leaf.WORD"),
     ],
 )
-def test_an_edit_two_levels_below_reaches_whoever_imports_it(plugin, imports, what):
+def test_an_edit_two_levels_below_reaches_all_that_import_it(plugin, imports, what):
     plugin.write(
         {
             "tools.py": tool_that_says(what, imports),

@@ -103,7 +103,7 @@ def test_a_broken_manifest_keeps_the_last_good_plugin_and_mending_recovers(
         seen.until_as_cold()
 
 
-def test_servers_come_go_break_and_are_mended(watched, plugins, manifest, servers):
+def test_servers_come_go_break_and_are_fixed(watched, plugins, manifest, servers):
     manifest()
     with watched(plugins=[plugins]) as seen:
         servers("a")
@@ -127,7 +127,7 @@ def test_servers_come_go_break_and_are_mended(watched, plugins, manifest, server
         seen.until_as_cold()
 
 
-def test_a_server_is_judged_anew_when_the_folder_that_it_names_becomes_a_link_out(
+def test_a_server_is_judged_again_when_the_folder_that_it_names_becomes_a_link_out(
     watched, plugins, tmp_path
 ):
     folder = plugins / "demo"

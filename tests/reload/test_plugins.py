@@ -280,7 +280,7 @@ def test_a_plugin_that_takes_long_to_import_holds_up_no_other(
         seen.until_as_cold()
 
 
-def test_a_package_that_nobody_enabled_is_listed_and_never_imported(watched, site, tmp_path):
+def test_a_package_that_is_not_enabled_is_listed_and_never_imported(watched, site, tmp_path):
     mark = tmp_path / "it-ran"
     with watched() as seen:
         source = f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n"
@@ -319,7 +319,7 @@ def test_two_packages_that_offer_one_name_are_both_left_out_and_named(site):
     assert "greeter and rival" in problem
 
 
-def test_a_package_that_nobody_enabled_cannot_switch_an_enabled_one_off(site):
+def test_a_package_that_is_not_enabled_cannot_switch_an_enabled_one_off(site):
     from satchel import Satchel
 
     install(site, "greeter", "1.0", "greeter_module", PACKAGE)
@@ -404,7 +404,7 @@ def test_mending_a_plugin_that_hangs_does_not_wait_for_its_time_to_run_out(
         gate.set()
 
 
-def test_a_missing_name_is_told_in_the_authors_words(tmp_path, write_plugin):
+def test_a_missing_name_is_reported_in_the_authors_words(tmp_path, write_plugin):
     from satchel import Satchel
 
     write_plugin(tmp_path, "demo", tools="from . import helper\n")

@@ -92,7 +92,7 @@ def test_a_call_that_runs_ends_on_the_version_it_began_with(
     assert len(alive()) == 1, "the old version went with its last call"
 
 
-def test_a_layer_sees_the_new_version_of_a_tool(tmp_path, write_plugin):
+def test_a_middleware_sees_the_new_version_of_a_tool(tmp_path, write_plugin):
     source = 'from satchel import tool\n@tool\ndef greet() -> str:\n    return "{word}"\n'
     write_plugin(tmp_path, "demo", "active: true\n", tools=source.replace("{word}", "one"))
     app = Satchel(plugins=[tmp_path])

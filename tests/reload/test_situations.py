@@ -185,7 +185,7 @@ def test_a_root_inside_a_folder_that_watchers_filter_is_watched(
         seen.until_names("docx", "pdf")
 
 
-def test_a_file_name_that_is_not_utf8_does_not_end_the_watch_and_is_told(
+def test_a_file_name_that_is_not_utf8_does_not_end_the_watch_and_is_reported(
     watched, root, write_skill
 ):
     skill = write_skill(root, "pdf")
@@ -335,7 +335,7 @@ def test_a_broken_edit_that_is_deleted_leaves_nothing(watched, root, write_skill
         seen.until_as_cold()
 
 
-def test_an_edit_of_a_file_beside_skill_md_is_told(watched, root, write_skill):
+def test_an_edit_of_a_file_beside_skill_md_is_reported(watched, root, write_skill):
     skill = write_skill(root, "pdf")
     (skill / "references").mkdir()
     with watched(skills=[root]) as seen:

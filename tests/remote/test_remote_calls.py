@@ -304,7 +304,7 @@ def test_workers_with_another_key_count_as_none_and_the_host_says_why(
     assert "was refused" not in caplog.text
 
 
-def test_workers_with_another_key_take_no_calls_from_those_with_ours(folder, url, caplog):
+def test_workers_with_another_key_take_no_calls_from_hosts_of_this_key(folder, url, caplog):
     async def main():
         theirs, ours = (
             serving(folder, url, key="another key of 16 characters"),

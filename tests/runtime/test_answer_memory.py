@@ -138,7 +138,7 @@ def test_one_that_waits_may_leave():
     play(main())
 
 
-def test_a_stream_is_kept_but_nobody_waits_for_it():
+def test_a_stream_is_kept_but_no_one_waits_for_it():
     count = []
 
     async def fn():
@@ -268,7 +268,7 @@ def test_the_answer_that_was_used_longest_ago_goes_first():
     play(main())
 
 
-def test_what_another_loop_left_behind_is_waited_for_by_nobody():
+def test_what_another_loop_left_behind_is_waited_for_by_no_one():
     probe = Counted()
     loop = asyncio.new_event_loop()
     task = loop.create_task(probe.run().result())
@@ -291,7 +291,7 @@ def test_a_call_without_a_tool_passes_through():
     play(main())
 
 
-def test_a_layer_that_yields_several_results_settles_once():
+def test_a_middleware_that_yields_several_results_settles_once():
     async def main():
         async def inner(call):
             yield ToolResult(structured=1)

@@ -67,7 +67,7 @@ def test_a_call_answers_at_once_with_the_id_of_its_task():
     play(main())
 
 
-def test_a_task_goes_on_for_as_long_as_it_takes():
+def test_a_task_continues_for_as_long_as_it_takes():
     async def main():
         desk = Desk()
         await desk.start(arguments={"seconds": 100_000})
@@ -81,7 +81,7 @@ def test_a_task_goes_on_for_as_long_as_it_takes():
     play(main())
 
 
-def test_whoever_waits_gets_the_result_or_hears_that_it_still_runs():
+def test_a_caller_that_waits_gets_the_result_or_hears_that_it_still_runs():
     async def main():
         desk = Desk()
         await desk.start(arguments={"seconds": 15})
@@ -96,7 +96,7 @@ def test_whoever_waits_gets_the_result_or_hears_that_it_still_runs():
 
 
 @pytest.mark.parametrize(("timeout", "until"), [(0, 0), (-5, 0), (1e9, 3600)])
-def test_nobody_waits_for_less_than_no_time_nor_for_ever(timeout, until):
+def test_no_one_waits_for_less_than_no_time_nor_for_ever(timeout, until):
     async def main():
         desk = Desk()
         await desk.start(arguments={"seconds": 9999})
@@ -123,7 +123,7 @@ def test_one_that_stops_waiting_does_not_end_the_task():
     play(main())
 
 
-def test_what_a_task_tells_is_there_while_it_runs():
+def test_what_a_task_sends_is_there_while_it_runs():
     async def main():
         desk = Desk()
         await desk.start(streaming)
@@ -145,7 +145,7 @@ def test_a_task_that_fails_says_so():
     play(main())
 
 
-def test_wrong_arguments_are_told_at_once():
+def test_wrong_arguments_are_reported_at_once():
     async def main():
         desk = Desk()
         result = await desk.start(arguments={"second": 1})
@@ -155,7 +155,7 @@ def test_wrong_arguments_are_told_at_once():
     play(main())
 
 
-def test_a_task_that_is_cancelled_keeps_what_it_told():
+def test_a_task_that_is_cancelled_keeps_its_chunks():
     async def main():
         desk = Desk()
         await desk.start(streaming)
@@ -179,7 +179,7 @@ def test_a_task_that_was_done_stays_done_when_it_is_cancelled():
     play(main())
 
 
-def test_a_task_that_ignores_its_end_holds_nobody_up(log):
+def test_a_task_that_ignores_its_end_delays_nothing(log):
     async def main():
         desk = Desk()
         await desk.start(ignoring)
@@ -192,7 +192,7 @@ def test_a_task_that_ignores_its_end_holds_nobody_up(log):
     assert "leaked" in log.text
 
 
-def test_layers_that_hang_after_an_interruption_hold_nobody_up():
+def test_middleware_that_hangs_after_an_interruption_delay_nothing():
     async def keep(call, result):
         await forever()
 
@@ -207,7 +207,7 @@ def test_layers_that_hang_after_an_interruption_hold_nobody_up():
     play(main())
 
 
-def test_those_that_run_can_be_told_to_end():
+def test_those_that_run_can_be_ended():
     async def main():
         desk = Desk()
         for _ in range(2):
@@ -223,7 +223,7 @@ def test_those_that_run_can_be_told_to_end():
     play(main())
 
 
-def test_a_task_that_the_loop_ended_is_cancelled_and_keeps_what_it_told():
+def test_a_task_that_the_loop_ended_is_cancelled_and_keeps_its_chunks():
     desk = Desk()
 
     async def first():
@@ -253,7 +253,7 @@ def test_a_task_on_a_loop_that_was_closed_is_over():
 
 
 @pytest.mark.parametrize("what", ["view_task", "wait_task", "cancel_task"])
-def test_an_unknown_id_is_told_with_those_that_are_near(what):
+def test_an_unknown_id_is_reported_with_those_that_are_near(what):
     async def main():
         desk = Desk()
         result = await desk.ask(what)

@@ -35,7 +35,7 @@ def sending(name, **changes):
     return layer
 
 
-def test_a_tool_without_layers_runs_as_it_is():
+def test_a_tool_without_middleware_runs_as_it_is():
     assert not a_run(fn).prepared.has_middleware
     assert not a_run(fn, idempotent=True).prepared.has_middleware
     assert not a_run(fn, background=True).prepared.has_middleware
@@ -60,7 +60,7 @@ def test_one_call_runs_with_nothing_around_it():
     assert play(prepare_call(ToolCall(name="probe"), a_tool(fn), Limits()).result()).text == "done"
 
 
-def test_what_a_tool_asks_for_stands_inside_of_the_layers():
+def test_what_a_tool_asks_for_stands_inside_of_the_middleware():
     noted = []
 
     def post(call, result):
@@ -137,7 +137,7 @@ def test_a_background_call_that_is_sent_to_another_tool_runs_that():
     play(main())
 
 
-def test_layers_stand_around_the_start_of_a_background_task():
+def test_middleware_stands_around_the_start_of_a_background_task():
     noted = []
 
     async def noting(call, inner):
@@ -159,7 +159,7 @@ def test_layers_stand_around_the_start_of_a_background_task():
     assert noted == [{"task_id": "task_1"}]
 
 
-def test_nobody_gets_around_the_layers_of_one_tool_by_way_of_another():
+def test_no_one_gets_around_the_middleware_of_one_tool_by_way_of_another():
     noted = []
 
     def noting(name):
@@ -201,7 +201,7 @@ def test_importing_the_room_imports_nothing_heavy():
     assert ended.stdout == "set()\n"
 
 
-def test_a_layer_that_asks_twice_at_once_does_not_run_the_function_twice():
+def test_a_middleware_that_asks_twice_at_once_does_not_run_the_function_twice():
     runs = []
 
     async def counted():

@@ -13,7 +13,7 @@ def collected(*values, limits=None):
     return chunks
 
 
-def test_nothing_told_is_an_empty_result():
+def test_nothing_sent_is_an_empty_result():
     chunks = collected()
     assert chunks.result("call-1") == ToolResult(call_id="call-1")
     assert chunks.count == 0
@@ -33,7 +33,7 @@ def test_one_structured_value_is_not_put_into_a_list():
     assert collected("so: ", {"a": 1}).result().structured == {"a": 1}
 
 
-def test_text_after_a_value_or_a_picture_begins_anew():
+def test_text_after_a_value_or_a_picture_begins_again():
     picture = Image(b"p")
     told = collected("a", {"b": 1}, "c", "d", picture, "e").result()
     assert told.content == (Text("a"), Text('{"b":1}'), Text("cd"), picture, Text("e"))
@@ -65,7 +65,7 @@ def test_each_item_comes_back_as_the_chunk_that_fits():
     ]
 
 
-def test_what_ended_a_call_stands_below_what_it_told():
+def test_what_ended_a_call_stands_below_its_chunks():
     chunks = collected("half", ToolChunk(structured=[1], metadata={"a": 1}))
     last = ToolResult(
         content=(Text("over"),), is_error=True, call_id="1", metadata={"leaked": True}
@@ -77,13 +77,13 @@ def test_what_ended_a_call_stands_below_what_it_told():
     assert (ended.is_error, ended.call_id) == (True, "1")
 
 
-def test_what_ended_a_call_that_told_nothing_stands_alone():
+def test_what_ended_a_call_without_a_chunk_stands_alone():
     last = failure("timeout", "over")
     assert collected().followed_by(last) is last
 
 
 @given(st.lists(st.text()), st.integers(0, 30))
-def test_the_chunks_that_were_told_make_up_the_result(texts, limit):
+def test_the_chunks_that_were_sent_make_up_the_result(texts, limit):
     chunks = ChunkAccumulator(Limits(result_text=limit))
     told = "".join(chunks.add(ToolChunk(content=(Text(text),))).text for text in texts)
     kept = "".join(block.text for block in chunks.result().content)

@@ -32,7 +32,7 @@ def forecast(city: str, days: int = 3):
         ({"city": "a", "town": "secret"}, "town: there is no such argument"),
     ],
 )
-def test_wrong_arguments_are_told_in_one_line_without_their_values(sent, said):
+def test_wrong_arguments_are_reported_in_one_line_without_their_values(sent, said):
     result = call(forecast, sent)
     assert result.is_error
     assert result.error_code == "invalid_arguments"
@@ -53,7 +53,7 @@ def test_the_text_of_a_tool_error_reaches_the_model_as_written(log):
     assert log.records == []
 
 
-def test_a_tool_error_that_cannot_be_sent_is_mended():
+def test_a_tool_error_that_cannot_be_sent_is_fixed():
     def fn():
         raise ToolError("a\ud800b")
 
@@ -135,7 +135,7 @@ def test_the_traceback_in_the_log_begins_with_the_tool(log):
     assert len(frames) == 1
 
 
-def test_a_fault_of_ours_is_told_with_all_its_frames(log):
+def test_an_internal_error_is_reported_with_all_its_frames(log):
     class Broken(Tool):
         name = "broken"
 
@@ -226,14 +226,14 @@ OPEN = {"type": "object", "properties": {"city": {"type": "string"}}}
 CITY = {**OPEN, "required": ["city"]}
 
 
-def test_arguments_that_miss_the_schema_of_a_class_are_told_to_the_model():
+def test_arguments_that_miss_the_schema_of_a_class_are_reported_to_the_model():
     result = call(Handmade(CITY), {"town": "Oslo"})
     assert result.error_code == "invalid_arguments"
     assert result.text.endswith("city: is required. It takes: city (string, required)")
 
 
 @pytest.mark.parametrize("sent", [{"city": "a", "town": "b"}, '{"city": "a", "town": "b"}'])
-def test_arguments_that_miss_only_its_signature_are_told_too(sent):
+def test_arguments_that_miss_only_its_signature_are_reported_too(sent):
     result = call(Handmade(OPEN), sent)
     assert result.error_code == "invalid_arguments"
     assert "got an unexpected keyword argument 'town'. It takes: city (string)" in result.text

@@ -30,12 +30,12 @@ ONE, TWO = tool("one"), tool("two")
 
 
 @pytest.mark.parametrize("middleware", [None, "text", 1])
-def test_what_cannot_be_called_is_no_layer(middleware):
+def test_what_cannot_be_called_is_no_middleware(middleware):
     with pytest.raises(DefinitionError, match="middleware is an async generator"):
         ScopedMiddleware(middleware)
 
 
-def test_a_coroutine_is_no_layer():
+def test_a_coroutine_is_no_middleware():
     async def log(call, inner):
         return inner(call)
 
@@ -44,11 +44,11 @@ def test_a_coroutine_is_no_layer():
     assert "`yield` in it" in str(caught.value)
 
 
-def test_whatever_else_can_be_called_is_a_layer():
+def test_whatever_else_can_be_called_is_a_middleware():
     assert ScopedMiddleware(partial(a_layer("a"), 1)).scope_rank == 0
 
 
-def test_the_broadest_layer_is_outermost_else_the_first_that_came():
+def test_the_broadest_middleware_is_outermost_else_the_first_that_came():
     names = {}
 
     def layer(name, **about):
@@ -70,7 +70,7 @@ def test_the_broadest_layer_is_outermost_else_the_first_that_came():
     assert fitting == ["all", "all too", "group", "tool", "both"]
 
 
-def test_a_layer_of_a_group_stands_around_every_tool_of_it_whatever_else_that_belongs_to():
+def test_a_middleware_of_a_group_stands_around_every_tool_of_it_whatever_else_that_belongs_to():
     maps, web = a_layer("maps"), a_layer("web")
     layers = [ScopedMiddleware(maps, group="maps"), ScopedMiddleware(web, group="web")]
     assert middleware_for(layers, "one", ("geo", "maps")) == (maps,)
@@ -78,7 +78,7 @@ def test_a_layer_of_a_group_stands_around_every_tool_of_it_whatever_else_that_be
     assert middleware_for(layers, "one", ("geo",)) == middleware_for(layers, "one", ()) == ()
 
 
-def test_layers_stand_around_a_call_like_the_skins_of_an_onion():
+def test_middleware_stands_around_a_call_like_the_skins_of_an_onion():
     noted = []
 
     async def fn():
@@ -90,7 +90,7 @@ def test_layers_stand_around_a_call_like_the_skins_of_an_onion():
     assert noted == ["M1 pre one", "M2 pre one", "tool", "M2 post", "M1 post"]
 
 
-def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
+def test_those_inside_see_the_tool_to_which_a_call_was_sent():
     met = []
 
     async def outer(call, inner):

@@ -174,7 +174,7 @@ def _is_sleeping(mark):
 
 
 @pytest.mark.parametrize("inner", ["sh -ec", "unshare -rm sh -ec"])
-def test_what_is_hidden_or_read_only_cannot_be_mounted_anew(tmp_path, monkeypatch, inner):
+def test_what_is_hidden_or_read_only_cannot_be_mounted_again(tmp_path, monkeypatch, inner):
     home, skill = tmp_path / "home", tmp_path / "skill"
     (home / ".ssh").mkdir(parents=True)
     (home / ".ssh/id_rsa").write_text("secret")

@@ -23,7 +23,7 @@ from satchel.runtime.redaction import redacted
         pydantic.SecretBytes(b"hunter22"),
     ],
 )
-def test_no_value_that_a_host_injects_is_told(injected):
+def test_no_value_that_a_host_injects_is_reported(injected):
     assert redacted("it is hunter22!", {"k": injected}) == "it is [redacted]!"
 
 
@@ -39,12 +39,12 @@ def test_what_is_short_or_no_text_is_left_alone(value):
 @pytest.mark.parametrize(
     "name", ["API_KEY", "github_token", "MY_SECRET", "DB_PASSWORD", "AWS_CREDENTIALS", "HTTP_AUTH"]
 )
-def test_no_value_of_the_environment_that_is_called_a_secret_is_told(name, monkeypatch):
+def test_no_value_of_the_environment_that_is_called_a_secret_is_reported(name, monkeypatch):
     monkeypatch.setenv(name, "s3cr3t-value")
     assert redacted("with s3cr3t-value.", {}) == "with [redacted]."
 
 
-def test_other_values_of_the_environment_are_told(monkeypatch):
+def test_other_values_of_the_environment_are_reported(monkeypatch):
     monkeypatch.setenv("COLOUR", "ultramarine")
     monkeypatch.setenv("KEY", "abc")
     assert redacted("ultramarine abc", {}) == "ultramarine abc"
@@ -67,11 +67,11 @@ def test_other_values_of_the_environment_are_told(monkeypatch):
         ("no tokens here", "no tokens here"),
     ],
 )
-def test_what_looks_like_a_secret_is_not_told(text, said):
+def test_what_looks_like_a_secret_is_not_reported(text, said):
     assert redacted(text, {}) == said
 
 
-def test_folders_are_told_as_short_as_a_person_writes_them(monkeypatch, tmp_path):
+def test_folders_are_reported_as_short_as_a_person_writes_them(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")

@@ -82,7 +82,7 @@ def test_a_binary_is_started_directly(write, tmp_path):
     assert run(path)["returncode"] == 0
 
 
-def test_a_binary_that_is_none_is_told(write):
+def test_an_invalid_binary_is_reported(write):
     assert run(write("binary", b"\0" * 100, 0o755))["returncode"] in {126, 127}
 
 
@@ -94,7 +94,7 @@ def test_a_binary_that_is_none_is_told(write):
         ("", 0o755, "it does not name its interpreter"),
     ],
 )
-def test_what_cannot_be_started_is_told_with_what_can(write, text, mode, said):
+def test_what_cannot_be_started_is_reported_with_what_can(write, text, mode, said):
     assert said in (text := refused(write("tool", text, mode)))
     assert ".py" in text
 
@@ -115,7 +115,7 @@ def test_a_program_of_the_skill_takes_no_program_s_place(write, monkeypatch, tmp
     assert run(write("a.js", ""))["stdout"] == "host\n"
 
 
-def test_what_is_no_file_is_told(write, tmp_path):
+def test_what_is_no_file_is_reported(write, tmp_path):
     path = write("a.py", "")
     os.remove(path)
     assert refused(path) == "'a.py' cannot be started: No such file or directory."
@@ -214,7 +214,7 @@ def test_after_the_time_limit_the_whole_group_is_ended(write, tmp_path, stubborn
     os.close(reader)
 
 
-def test_cancelled_it_is_ended_and_the_cancellation_goes_on(write, tmp_path):
+def test_cancelled_it_is_ended_and_the_cancellation_continues(write, tmp_path):
     async def main():
         path = write("a.py", "open('fifo', 'w').write('x')\nimport time\ntime.sleep(1000)")
         running = asyncio.create_task(run_script(path, str(tmp_path / "skill"), [], 60))

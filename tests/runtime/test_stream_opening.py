@@ -41,7 +41,7 @@ def test_what_cannot_be_closed_is_left_alone():
     play(close(object()))
 
 
-def test_a_generator_of_which_the_loop_knows_nothing_is_closed_by_nobody_else():
+def test_a_generator_of_which_the_loop_knows_nothing_is_closed_by_no_one_else():
     noted = []
 
     async def main():

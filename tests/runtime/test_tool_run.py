@@ -158,7 +158,7 @@ def test_what_a_tool_sets_in_the_context_stays_its_own():
     play(main())
 
 
-def test_the_loop_goes_on_while_a_plain_function_works():
+def test_the_loop_continues_while_a_plain_function_works():
     release = threading.Event()
 
     async def main():
@@ -168,7 +168,7 @@ def test_the_loop_goes_on_while_a_plain_function_works():
     assert play_for_real(main()).structured is True
 
 
-def test_the_loop_goes_on_while_a_plain_generator_works():
+def test_the_loop_continues_while_a_plain_generator_works():
     steps = [threading.Event(), threading.Event()]
 
     def fn():
@@ -213,7 +213,7 @@ def block():
     threading.Event().wait()
 
 
-def test_a_plain_function_that_is_left_is_told_to_the_log(log):
+def test_a_plain_function_that_is_left_is_logged(log):
     result = call(block, limits=QUICK)
     assert (result.error_code, result.metadata) == ("timeout", {"leaked": True})
     assert "tool probe leaked" in log.text
@@ -346,7 +346,7 @@ def test_the_rest_of_a_stream_may_be_asked_for_as_a_result():
     play(main())
 
 
-def test_a_stream_that_tells_nothing_has_an_empty_result():
+def test_a_stream_without_chunks_has_an_empty_result():
     async def fn():
         for nothing in (None, "", ToolChunk()):
             yield nothing
@@ -381,7 +381,7 @@ def test_an_awaitable_stream_of_a_class_is_a_stream():
 
 
 @pytest.mark.parametrize("value", [b"bytes", float("nan"), object(), "\ud800"])
-def test_a_chunk_that_cannot_be_sent_ends_the_stream_after_what_was_told(value):
+def test_a_chunk_that_cannot_be_sent_ends_the_stream_after_its_chunks(value):
     closed = []
 
     async def fn():
@@ -405,7 +405,7 @@ def test_a_chunk_that_cannot_be_sent_ends_the_stream_after_what_was_told(value):
     ("problem", "code"), [(ToolError("no"), "tool_error"), (ValueError, "tool_failed")]
 )
 @pytest.mark.parametrize("wait", [0, 1])
-def test_a_stream_that_fails_keeps_what_it_told(problem, code, wait):
+def test_a_stream_that_fails_keeps_its_chunks(problem, code, wait):
     async def fn():
         yield "one"
         if wait:
@@ -417,7 +417,7 @@ def test_a_stream_that_fails_keeps_what_it_told(problem, code, wait):
     assert result.error_code == code
 
 
-def test_a_plain_generator_that_fails_keeps_what_it_told():
+def test_a_plain_generator_that_fails_keeps_its_chunks():
     def fn():
         yield "one"
         raise ToolError("no")
@@ -532,7 +532,7 @@ async def slow_to_close():
 
 @pytest.mark.parametrize("fn", [swallowing_and_yielding, ignoring_stream, ignoring_everything])
 @pytest.mark.parametrize("leave", LEAVING)
-def test_a_stream_that_goes_on_holds_nobody_up(fn, leave, log):
+def test_a_stream_that_continues_delays_nothing(fn, leave, log):
     async def main():
         await leave(a_run(fn))
         assert now() <= 5
@@ -543,7 +543,7 @@ def test_a_stream_that_goes_on_holds_nobody_up(fn, leave, log):
 
 
 @pytest.mark.parametrize("fn", [ignoring_stream, ignoring_everything, slow_to_close])
-def test_a_stream_that_goes_on_is_told_to_the_log_and_to_the_host(fn, log):
+def test_a_stream_that_continues_is_logged_and_reported_to_the_host(fn, log):
     async def main():
         result = await a_run(fn, timeout=5).result()
         assert result.metadata == {"leaked": True}
@@ -556,7 +556,7 @@ def test_a_stream_that_goes_on_is_told_to_the_log_and_to_the_host(fn, log):
     assert "tool probe leaked" in log.text
 
 
-def test_a_stream_that_goes_on_when_it_is_closed_is_told_to_the_log(log):
+def test_a_stream_that_continues_when_it_is_closed_is_logged(log):
     async def fn():
         try:
             yield "one"
@@ -595,7 +595,7 @@ def test_who_is_cancelled_while_a_stream_is_closed_is_cancelled():
     play(main())
 
 
-def test_what_was_told_until_now_can_be_seen():
+def test_the_chunks_until_now_can_be_seen():
     async def main():
         run = a_run(counting)
         assert run.partial_result == ToolResult()
@@ -714,7 +714,7 @@ def test_a_timeout_around_the_call_of_a_plain_function_fires():
     play_for_real(main())
 
 
-def test_timeouts_and_groups_go_on_after_a_call():
+def test_timeouts_and_groups_continue_after_a_call():
     async def main():
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
@@ -967,13 +967,13 @@ async def yielding_text(call, inner):
     yield "just text"
 
 
-def test_a_layer_may_change_the_call():
+def test_a_middleware_may_change_the_call():
     run = layered(forecast_async, changing_the_call, arguments={"city": "Oslo"})
     result = play(run.result())
     assert result.structured == {"city": "Bergen", "days": 3}
 
 
-def test_a_layer_may_change_each_chunk_and_the_result():
+def test_a_middleware_may_change_each_chunk_and_the_result():
     items = play(items_of(layered(stream, changing_each_chunk)))
     assert [item.text for item in items] == ["A", "B", "all of it"]
     assert {item.call_id for item in items} == {"call-1"}
@@ -989,14 +989,14 @@ def test_a_layer_may_change_each_chunk_and_the_result():
         (yielding_text, "just text"),
     ],
 )
-def test_a_layer_may_answer_as_it_likes(layer, said):
+def test_a_middleware_may_answer_as_it_likes(layer, said):
     items = play(items_of(layered(stream, layer)))
     assert [isinstance(item, ToolResult) for item in items].count(True) == 1
     assert items[-1].text == said
     assert items[-1].call_id == "call-1"
 
 
-def test_a_long_answer_of_a_layer_is_cut():
+def test_a_long_answer_of_a_middleware_is_cut():
     async def long(call, inner):
         yield "x" * 100
 
@@ -1004,7 +1004,7 @@ def test_a_long_answer_of_a_layer_is_cut():
     assert "[cut: 90 of 100 bytes" in result.text
 
 
-def test_a_layer_that_sends_the_call_nowhere_hears_so():
+def test_a_middleware_that_sends_the_call_nowhere_hears_so():
     async def elsewhere(call, inner):
         async for item in inner(replace(call, name="nowhere")):
             yield item
@@ -1068,22 +1068,22 @@ def raising_at_once(call, inner):
     ],
 )
 @pytest.mark.parametrize("outside", [(), (passing,)])
-def test_a_layer_that_breaks_is_a_failure_of_the_tool(layer, outside, log):
+def test_a_middleware_that_breaks_is_a_failure_of_the_tool(layer, outside, log):
     result = play(layered(done, *outside, layer).result())
     assert result.error_code == "tool_failed"
     assert len(log.records) == 1
 
 
-def test_a_layer_that_yields_no_items_at_all_is_told_to_the_log(log):
+def test_a_middleware_that_yields_no_items_at_all_is_logged(log):
     assert play(layered(done, yielding_nothing).result()).error_code == "tool_failed"
     assert "the middleware yielded nothing" in log.text
 
 
-def test_a_layer_that_breaks_later_keeps_what_was_told():
+def test_a_middleware_that_breaks_later_keeps_its_chunks():
     assert play(layered(stream, raising_later).result()).text.startswith("a\ntool failed")
 
 
-def test_a_layer_that_breaks_off_leaves_nothing_open():
+def test_a_middleware_that_breaks_off_leaves_nothing_open():
     noted = []
 
     async def fn():
@@ -1111,7 +1111,7 @@ def test_a_layer_that_breaks_off_leaves_nothing_open():
     assert noted == ["inside", "tool"]
 
 
-def test_a_layer_that_breaks_off_before_the_tool_began_leaves_nothing_open():
+def test_a_middleware_that_breaks_off_before_the_tool_began_leaves_nothing_open():
     async def only_looking(call, inner):
         inner(call)
         yield "enough"
@@ -1119,7 +1119,7 @@ def test_a_layer_that_breaks_off_before_the_tool_began_leaves_nothing_open():
     assert play(layered(done, only_looking, passing).result()).text == "enough"
 
 
-def test_a_layer_may_run_the_tool_again_and_side_by_side():
+def test_a_middleware_may_run_the_tool_again_and_side_by_side():
     count = []
 
     async def fn():
@@ -1138,7 +1138,7 @@ def test_a_layer_may_run_the_tool_again_and_side_by_side():
     assert len(count) == 2
 
 
-def test_an_interruption_reaches_all_that_a_layer_runs_side_by_side():
+def test_an_interruption_reaches_all_that_a_middleware_runs_side_by_side():
     async def twice(call, inner):
         async def one():
             return [item async for item in inner(call)]
@@ -1168,7 +1168,7 @@ async def interrupted_at(run, seconds=1.0):
     return result
 
 
-def test_the_layers_see_that_the_tool_was_interrupted():
+def test_the_middleware_sees_that_the_tool_was_interrupted():
     seen = []
 
     async def noting(call, inner):
@@ -1184,7 +1184,7 @@ def test_the_layers_see_that_the_tool_was_interrupted():
     assert seen == ["one", True]
 
 
-def test_a_layer_that_waits_is_interrupted_itself():
+def test_a_middleware_that_waits_is_interrupted_itself():
     closed = []
 
     async def waiting(call, inner):
@@ -1198,7 +1198,7 @@ def test_a_layer_that_waits_is_interrupted_itself():
     assert closed == [True]
 
 
-def test_a_layer_that_tries_again_does_not_undo_an_interruption():
+def test_a_middleware_that_tries_again_does_not_undo_an_interruption():
     count = []
 
     async def fn():
@@ -1228,7 +1228,7 @@ async def ignoring_after(call, inner):
 
 
 @pytest.mark.parametrize(("layer", "until"), [(hanging_after, 3), (ignoring_after, 5)])
-def test_layers_that_go_on_after_an_interruption_are_given_up(layer, until):
+def test_middleware_that_continues_after_an_interruption_are_given_up(layer, until):
     async def main():
         await interrupted_at(layered(forever, layer))
         assert now() == until
@@ -1236,7 +1236,7 @@ def test_layers_that_go_on_after_an_interruption_are_given_up(layer, until):
     play(main())
 
 
-def test_layers_that_go_on_when_the_host_cancels_are_left_behind(log):
+def test_middleware_that_continues_when_the_host_cancels_are_left_behind(log):
     async def main():
         task = await begun(layered(done, ignoring_after).result())
         task.cancel()
@@ -1248,7 +1248,7 @@ def test_layers_that_go_on_when_the_host_cancels_are_left_behind(log):
     assert "leaked" in log.text
 
 
-def test_a_layer_that_swallows_a_cancellation_does_not_swallow_it():
+def test_a_middleware_that_swallows_a_cancellation_does_not_swallow_it():
     async def swallowing(call, inner):
         try:
             async for item in inner(call):
@@ -1265,7 +1265,7 @@ def test_a_layer_that_swallows_a_cancellation_does_not_swallow_it():
     play(main())
 
 
-def test_a_layer_may_limit_the_time_of_what_is_inside():
+def test_a_middleware_may_limit_the_time_of_what_is_inside():
     async def limited(call, inner):
         try:
             async with asyncio.timeout(1):
@@ -1278,7 +1278,7 @@ def test_a_layer_may_limit_the_time_of_what_is_inside():
     assert result.text == "the layer says so"
 
 
-def test_a_layer_may_make_of_an_interruption_what_it_likes_but_it_stays_marked():
+def test_a_middleware_may_make_of_an_interruption_what_it_likes_but_it_stays_marked():
     async def hiding(call, inner):
         async for _item in inner(call):
             yield ToolResult(content=(Text("all is well"),), structured=[1], metadata={"a": 1})

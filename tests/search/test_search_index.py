@@ -296,7 +296,7 @@ def test_kinds_have_names_of_their_own():
     assert [hit.kind for hit in hits] == ["skill", "tool"]
 
 
-def test_an_empty_index_finds_nothing_and_a_closed_one_begins_anew():
+def test_an_empty_index_finds_nothing_and_a_closed_one_begins_again():
     index = SearchIndex()
     assert index.search("pdf") == []
     assert index.bring_up_to_date([]) == 0
@@ -308,7 +308,7 @@ def test_an_empty_index_finds_nothing_and_a_closed_one_begins_anew():
     assert names(index.search("pdf")) == ["pdf"]
 
 
-def test_an_index_that_nobody_closes_closes_itself(monkeypatch):
+def test_an_index_that_is_not_closed_closes_itself(monkeypatch):
     closed = []
 
     class Connection(sqlite3.Connection):

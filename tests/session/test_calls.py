@@ -221,7 +221,7 @@ def test_state_is_shared_between_the_calls_of_a_session_and_never_between_sessio
     assert one.state == {"calls": 4}
 
 
-def test_the_host_tells_a_tool_what_it_likes_and_the_session_adds_its_part():
+def test_the_host_passes_a_tool_what_it_likes_and_the_session_adds_its_part():
     seen = []
 
     def look(context: ToolContext) -> None:
@@ -286,7 +286,7 @@ def test_a_model_that_sends_what_only_the_host_sets_is_refused(name, value):
         assert "from" not in result.text
 
 
-def test_a_layer_that_sends_what_only_the_host_sets_is_refused_as_well():
+def test_a_middleware_that_sends_what_only_the_host_sets_is_refused_as_well():
     app = injecting()
 
     async def inject(call, inner):
@@ -339,7 +339,7 @@ def test_what_is_no_call_is_refused_before_anything_runs(junk):
 
 
 @pytest.mark.parametrize("sent", [5, [], "[1]", "{", b"{}", {5: 1}])
-def test_arguments_that_are_none_are_told(sent):
+def test_invalid_arguments_are_reported(sent):
     session = app_of(echo).session()
     (executed,) = in_time(session.execute([ToolCall(name="echo", arguments=sent)]))
     for result in (in_time(session.call("echo", sent)), executed):
@@ -358,7 +358,7 @@ def noting(log: list[str], word: str):
     return layer
 
 
-def test_a_layer_stands_around_all_one_group_or_one_tool_the_broadest_outermost():
+def test_a_middleware_stands_around_all_one_group_or_one_tool_the_broadest_outermost():
     app = Satchel()
     app.create_group("words", active=True)
     app.register_tool(echo, group="words")
@@ -379,7 +379,7 @@ def test_a_layer_stands_around_all_one_group_or_one_tool_the_broadest_outermost(
     ]
 
 
-def test_a_layer_can_be_taken_away_again_by_itself():
+def test_a_middleware_can_be_taken_away_again_by_itself():
     app = app_of(echo)
     log = []
     layer = noting(log, "twice")
@@ -393,7 +393,7 @@ def test_a_layer_can_be_taken_away_again_by_itself():
     assert len(log) == 3
 
 
-def test_a_step_that_has_begun_gets_a_layer_that_comes_later():
+def test_a_step_that_has_begun_gets_a_middleware_that_comes_later():
     app = app_of(echo)
     log = []
     step = app.session().step()
@@ -405,7 +405,7 @@ def test_a_step_that_has_begun_gets_a_layer_that_comes_later():
     assert log == ["late echo"]
 
 
-def test_a_layer_sends_a_call_into_the_memory_or_the_background_of_another_tool():
+def test_a_middleware_sends_a_call_into_the_memory_or_the_background_of_another_tool():
     async def sending(call, inner):
         async for item in inner(replace(call, name=call.arguments["text"], arguments={})):
             yield item
@@ -445,7 +445,7 @@ def test_what_is_no_middleware_is_refused(junk):
         Satchel().register_middleware(junk)
 
 
-def test_a_layer_sees_calls_streams_steps_and_the_context():
+def test_a_middleware_sees_calls_streams_steps_and_the_context():
     app = app_of(echo)
     seen = []
 
@@ -473,7 +473,7 @@ def test_a_layer_sees_calls_streams_steps_and_the_context():
 # ---- several calls -----------------------------------------------------------------------------
 
 
-def test_results_stand_in_the_order_of_the_calls_and_one_failure_disturbs_nobody():
+def test_results_stand_in_the_order_of_the_calls_and_one_failure_disturbs_no_other():
     async def main():
         gate = Gate()
         session = app_of(gate.wait, echo, fail).session()
@@ -546,7 +546,7 @@ async def cancelled(answers):
 
 
 @pytest.mark.parametrize("leave", [broken_off, raised_out, closed, cancelled])
-def test_whoever_stops_reading_ends_what_still_runs(leave):
+def test_a_caller_that_stops_reading_ends_what_still_runs(leave):
     async def main():
         gate = Gate()
         session = app_of(gate.wait, echo).session()
@@ -628,7 +628,7 @@ def test_a_call_is_ended_by_its_id_however_it_was_made(way, layered):
     assert result.text.startswith("so far")
 
 
-def test_a_sibling_goes_on_when_one_call_is_ended():
+def test_a_sibling_continues_when_one_call_is_ended():
     async def main():
         gate, other = Gate(), Gate()
         app = Satchel()
@@ -708,7 +708,7 @@ def test_a_background_task_is_ended_by_the_id_of_its_call():
 # ---- background --------------------------------------------------------------------------------
 
 
-def test_a_host_may_wait_for_what_a_result_tells_of():
+def test_a_host_may_wait_for_what_a_result_announces():
     async def wait():
         app = app_of(echo, background=True)
         session = app.session()
@@ -902,7 +902,7 @@ def test_a_model_that_does_not_fit_is_refused_and_changes_nothing():
     assert app.catalog is before
 
 
-def test_a_tool_of_the_host_that_no_longer_fits_its_model_is_told_of():
+def test_a_tool_of_the_host_that_no_longer_fits_its_model_is_reported():
     app = app_of(open_ended)
     app.set_extended_model("open_ended", More)
     app.register_tool(echo, name="open_ended", on_conflict="override")
@@ -953,7 +953,7 @@ def test_a_tool_that_was_only_read_is_not_called_and_not_offered_as_itself(tmp_p
     assert "Did you mean" not in result.text
 
 
-def test_a_registration_that_names_what_is_taken_says_how_to_go_on():
+def test_a_registration_that_names_what_is_taken_says_how_to_continue():
     app = app_of(echo)
     with pytest.raises(ConflictError, match="on_conflict="):
         app.register_tool(echo)

@@ -238,7 +238,7 @@ def test_a_step_holds_its_calls_to_what_it_began_with():
     in_time(main())
 
 
-def test_a_tool_that_goes_meanwhile_is_told_for_its_calls():
+def test_a_tool_that_goes_meanwhile_is_reported_for_its_calls():
     async def main():
         talk = Talk(state_effects=(appends(),))
         results = await run_meanwhile(talk, lambda: talk.app.remove_tool("say"), PLAN)
@@ -304,7 +304,7 @@ def test_a_plugin_that_is_edited_while_an_earlier_call_runs(tmp_path, write_plug
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_layers_see_the_corrected_call_and_its_settled_configuration(way):
+def test_middleware_sees_the_corrected_call_and_its_settled_configuration(way):
     seen = []
 
     async def look(call, inner):
@@ -337,7 +337,7 @@ def sending(app, source: str, target: str, **arguments) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("held", [True, False])
-def test_a_call_that_a_layer_sends_to_another_tool_is_held_to_that_tools_contract(way, held):
+def test_a_call_that_a_middleware_sends_to_another_tool_is_held_to_that_tools_contract(way, held):
     app = Satchel()
     if held:
         hold(app, lambda word: "never", {"word": "str - w"}, options={"name": "ask"})
@@ -391,7 +391,7 @@ def test_an_answer_of_another_tool_s_contract_is_no_effect_of_the_first(way):
     assert session.state == {}
 
 
-def test_a_layer_that_changes_an_answer_changes_what_is_written():
+def test_a_middleware_that_changes_an_answer_changes_what_is_written():
     async def louder(call, inner):
         async for item in inner(call):
             yield replace(item, structured="LOUD") if isinstance(item, ToolResult) else item
@@ -403,7 +403,7 @@ def test_a_layer_that_changes_an_answer_changes_what_is_written():
     assert session.state == {"log": ["LOUD"]}
 
 
-def test_what_layers_throw_away_or_lose_is_not_written():
+def test_what_middleware_throws_away_or_loses_is_not_written():
     async def thrice(call, inner):
         for _ in range(3):
             items = [item async for item in inner(replace(call, name="say"))]
@@ -514,7 +514,7 @@ def test_a_background_call_that_a_rule_refuses_begins_nothing():
     in_time(main())
 
 
-def test_a_layer_that_sends_a_call_to_a_background_tool_keeps_its_contract():
+def test_a_middleware_that_sends_a_call_to_a_background_tool_keeps_its_contract():
     async def main():
         behind = Behind(invariants=(always("x", "x"),))
         app = behind.app
@@ -628,7 +628,7 @@ def test_a_turn_clears_also_what_tools_out_of_sight_wrote():
     assert session.state == {}
 
 
-def test_a_template_of_the_host_is_filled_and_what_is_unknown_is_told():
+def test_a_template_of_the_host_is_filled_and_what_is_unknown_is_reported():
     session = remembering().session()
     session.state["docs"] = ["a"]
     text, problems = session.fill("{{DOCS}} {{OTHER}} {{ DOCS }} {{other}}")
@@ -680,7 +680,7 @@ def test_sections_of_plugins_are_filled(tmp_path, write_plugin):
     assert codes(app) == ["prompt-variable-unknown"]
 
 
-def test_a_variable_in_notes_that_nobody_fills_is_told_in_the_catalog():
+def test_a_variable_in_notes_that_is_not_filled_is_reported_in_the_catalog():
     app = remembering(notes="{{DOCS}} {{NOBODY}}")
     assert codes(app) == ["prompt-variable-unknown"]
     session = app.session()
@@ -690,7 +690,7 @@ def test_a_variable_in_notes_that_nobody_fills_is_told_in_the_catalog():
     assert codes(app) == ["prompt-variable-unknown"] * 2
 
 
-def test_one_variable_of_two_keys_is_told_and_the_first_counts():
+def test_one_variable_of_two_keys_is_reported_and_the_first_counts():
     app = remembering()
     hold(
         app,

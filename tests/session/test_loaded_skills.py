@@ -22,7 +22,7 @@ def a_skill(name="pdf", files=("SKILL.md",), allowed=()):
     )
 
 
-def test_a_skill_that_is_loaded_anew_takes_the_place_of_itself():
+def test_a_skill_that_is_loaded_again_takes_the_place_of_itself():
     loaded = LoadedSkills()
     assert list(loaded) == []
     loaded.add(a_skill("pdf"))

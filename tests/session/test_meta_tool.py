@@ -204,7 +204,7 @@ def test_one_bad_switch_among_good_ones_and_nothing_changes(bad, told):
     assert session.active_groups == ("basic", "web")
 
 
-def test_all_that_is_wrong_is_told_at_once():
+def test_all_that_is_wrong_is_reported_at_once():
     text = refused(locked().session(), META, mapz=True, vault=True)
     assert "'mapz'" in text
     assert "'vault'" in text
@@ -322,7 +322,7 @@ def test_any_strange_name_is_answered_in_one_short_line(name):
 
 
 @pytest.mark.parametrize("name", [None, 5, b"echo", ["echo"], {"name": "echo"}, object()])
-def test_a_name_that_is_no_text_is_told(name):
+def test_a_name_that_is_no_text_is_reported(name):
     result = answer(maps_and_web().session(), name)
     assert (result.error_code, result.text) == (
         "tool_not_found",

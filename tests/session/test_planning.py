@@ -136,7 +136,7 @@ def test_effects_are_written_in_the_order_of_the_calls(executor):
     assert session.state == {"said": ["a", "b", "c"]}
 
 
-def test_each_call_is_told_once(executor):
+def test_each_call_is_reported_once(executor):
     async def main():
         plan = words("a", "fail", "b")
         session = saying().session()
@@ -292,7 +292,7 @@ def calls(names: str) -> list[ToolCall]:
 
 @pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
 @pytest.mark.parametrize("make", [Concurrent, limited, breaking])
-def test_effects_do_not_tell_in_which_order_tools_ended(order, make):
+def test_effects_do_not_depend_on_the_order_in_which_tools_ended(order, make):
     async def main():
         doors = Doors(*"abc")
         session = doors.app.session()
@@ -304,7 +304,7 @@ def test_effects_do_not_tell_in_which_order_tools_ended(order, make):
     assert in_time(main()) == ({"log": ["a", "b", "c"]}, ["a", "b", "c"])
 
 
-def test_a_result_is_told_only_once_its_effects_are_final():
+def test_a_result_is_reported_only_once_its_effects_are_final():
     async def main():
         doors = Doors(*"ab")
         doors.app.register_tool(lambda: "plain", name="plain", description="Plain.")
@@ -326,7 +326,7 @@ def test_a_result_is_told_only_once_its_effects_are_final():
     in_time(main())
 
 
-def test_a_call_that_failed_does_not_wait_to_be_told():
+def test_a_call_that_failed_does_not_wait_to_be_reported():
     async def main():
         doors = Doors("a")
         hold(doors.app, say, {"word": "str - w"}, state_effects=(appends("log"),))
@@ -370,7 +370,7 @@ def test_a_call_that_is_ended_before_it_begins_writes_nothing():
     in_time(main())
 
 
-def test_an_effect_that_cannot_be_written_is_told_for_its_call_alone():
+def test_an_effect_that_cannot_be_written_is_reported_for_its_call_alone():
     async def main():
         doors = Doors(*"ac")
 
@@ -428,7 +428,7 @@ async def cancelled(answers):
 
 @pytest.mark.parametrize("leave", [broken_off, closed, raised_out, cancelled])
 @pytest.mark.parametrize("make", [Concurrent, limited, breaking])
-def test_whoever_stops_reading_a_plan_ends_what_still_runs(leave, make):
+def test_a_caller_that_stops_reading_a_plan_ends_what_still_runs(leave, make):
     async def main():
         doors = Doors(*"ab")
         session = doors.app.session()
@@ -460,7 +460,7 @@ def test_a_plan_that_is_cancelled_ends_its_calls_and_keeps_what_was_written():
 
 
 @pytest.mark.parametrize("is_begun", [True, False])
-def test_a_plan_that_was_left_tells_nothing_more(is_begun):
+def test_a_plan_that_was_left_reports_nothing_more(is_begun):
     async def main():
         session = saying().session()
         answers = session.execute_streaming(words("a", "b", "c"), executor=Sequential())
@@ -532,7 +532,7 @@ def test_leaving_the_stream_of_one_call_ends_its_tool():
     in_time(main())
 
 
-def test_a_stream_tells_chunks_as_they_come_and_writes_before_the_result_is_told():
+def test_a_stream_reports_chunks_as_they_come_and_writes_before_the_result_is_reported():
     async def main():
         async def talk():
             yield "a"

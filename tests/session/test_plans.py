@@ -171,7 +171,7 @@ def test_a_value_is_normalised_once_for_each_call(way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_value_that_is_refused_is_told_without_what_was_raised(way, caplog):
+def test_a_value_that_is_refused_is_reported_without_what_was_raised(way, caplog):
     session = searching().session()
     session.state["config"] = {"limit": "/etc/passwd"}
     result = in_time(way(session, "find", {"query": "x"}, call_id="c"))
@@ -205,7 +205,7 @@ def test_a_call_that_failed_writes_nothing(way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_effect_that_cannot_be_written_is_told_and_leaves_the_state(way):
+def test_an_effect_that_cannot_be_written_is_reported_and_leaves_the_state(way):
     def note() -> dict:
         return {"first": [1], "log": "x"}
 
@@ -232,7 +232,7 @@ def test_an_effect_without_an_end_is_an_answer_and_no_error(way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_effect_may_be_more_than_the_model_is_told(way):
+def test_an_effect_may_be_more_than_the_model_sees(way):
     def note() -> ToolResult:
         return ToolResult(metadata={"effects": {"log": ["a", "b"]}})
 
@@ -459,7 +459,7 @@ def test_a_policy_that_answers_nonsense_refuses(answer, caplog):
     assert "the plan policy failed" in caplog.text
 
 
-def test_a_policy_that_raises_refuses_and_tells_the_model_nothing_of_it(caplog):
+def test_a_policy_that_raises_refuses_and_says_nothing_of_it_to_the_model(caplog):
     def policy(plan, state):
         raise RuntimeError("/home/secret")
 

@@ -93,7 +93,7 @@ def test_the_prompt_stays_within_its_budget_and_says_what_it_left_out(crowd):
     assert "call search_skills first" in prompt.splitlines()[0]
 
 
-def test_without_a_search_the_prompt_sends_to_nobody_who_is_not_there(crowd):
+def test_without_a_search_the_prompt_sends_to_no_one_who_is_not_there(crowd):
     session = Session(crowd, SessionOptions(search=False))
     assert "search_skills" not in session.prompt()
     assert " more\n" in session.prompt()

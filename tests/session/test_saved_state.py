@@ -117,7 +117,7 @@ def test_a_saved_state_is_a_copy_on_its_way_out_and_in(app):
     assert other.state_dict() == before
 
 
-def test_there_are_no_changes_to_tell_after_it_was_taken_up(app):
+def test_there_are_no_changes_to_report_after_it_was_taken_up(app):
     session = app.session()
     session.step()
     session.load_state_dict(grown(app).state_dict())
@@ -125,7 +125,7 @@ def test_there_are_no_changes_to_tell_after_it_was_taken_up(app):
     assert session.step().changes == ()
 
 
-def test_a_changed_skill_or_file_is_given_anew_afterwards(app, root):
+def test_a_changed_skill_or_file_is_given_again_afterwards(app, root):
     saved = through_json(grown(app).state_dict())
     (root / "pdf/guide.md").write_text("another guide")
     app.refresh()

@@ -92,7 +92,7 @@ def test_many_skills_out_of_sight_bring_the_search(tmp_path, write_skill, count,
 # ---- what they answer --------------------------------------------------------------------------
 
 
-def test_what_is_active_is_to_be_called():
+def test_what_is_active_must_be_called():
     app = maps_and_web()
     session = app.session(search=True)
     assert say(session, "search_tools", words="say again") == (
@@ -112,7 +112,7 @@ def test_what_is_inactive_says_how_to_get_it_and_doing_so_helps():
     assert say(session, "route", start="a", end="b") == "a to b"
 
 
-def test_where_the_model_cannot_choose_the_user_is_to_be_asked():
+def test_where_the_model_cannot_choose_the_user_must_be_asked():
     told = searched(maps_and_web(), "way between places", meta_tool=False)
     assert "(in tool group 'maps', which is not active. Ask the user to activate it.)" in told
 
@@ -196,7 +196,7 @@ def test_descriptions_are_short_and_on_one_line_and_ten_are_enough():
     assert "\u202e" not in told
 
 
-def test_their_schema_has_words_and_nothing_of_ours():
+def test_their_schema_has_text_and_no_internal_names():
     session = maps_and_web().session(search=True)
     shown = parameters(session, "search_tools")
     assert list(shown["properties"]) == ["words"]

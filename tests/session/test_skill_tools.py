@@ -129,7 +129,7 @@ def test_what_a_body_says_can_neither_close_nor_forge_its_tags(tmp_path, write_s
     assert "\u202e" not in told
 
 
-def test_it_is_given_once_and_anew_only_on_request(app):
+def test_it_is_given_once_and_again_only_on_request(app):
     session = app.session()
     first = say(session, "load_skill", name="pdf")
     second = say(session, "load_skill", name="pdf")
@@ -142,7 +142,7 @@ def test_it_is_given_once_and_anew_only_on_request(app):
     assert session.loaded_skills == ("pdf",)
 
 
-def test_a_changed_skill_is_given_anew(app, root):
+def test_a_changed_skill_is_given_again(app, root):
     session = app.session()
     say(session, "load_skill", name="pdf")
     (root / "pdf/SKILL.md").write_text(text_of("pdf", body="Other instructions.\n"))
@@ -161,7 +161,7 @@ def test_an_unknown_skill_names_near_misses(app, name):
 
 
 @pytest.mark.parametrize("name", ["", "\x00", "x" * 100_000, "../pdf", "/etc/passwd"])
-def test_a_strange_name_of_a_skill_is_told_in_short(app, name):
+def test_a_strange_name_of_a_skill_is_reported_in_short(app, name):
     for tool, arguments in (
         ("load_skill", {"name": name}),
         ("read_skill_file", {"skill": name, "path": "x"}),
@@ -200,7 +200,7 @@ def reading(app, **options):
     return session
 
 
-def test_a_file_is_read_once_and_anew_when_asked_or_changed(app, root):
+def test_a_file_is_read_once_and_again_when_asked_or_changed(app, root):
     session = reading(app)
 
     def read(**more):
@@ -351,7 +351,7 @@ def test_what_cannot_be_seen_is_taken_out_and_what_is_empty_says_so(app, root):
     assert told == "The file is empty."
 
 
-def test_an_image_is_an_image_and_what_nobody_can_read_is_described(app, root):
+def test_an_image_is_an_image_and_what_no_one_can_read_is_described(app, root):
     session = reading(app)
     png = b"\x89PNG\r\n\x1a\n" + bytes(20)
     (root / "pdf/fill.py").write_bytes(png)
@@ -435,7 +435,7 @@ def test_the_host_loads_a_shadowed_skill_by_its_long_name(tmp_path, write_skill)
     assert session.loaded_skills == (address, "pdf")
 
 
-def test_a_skill_that_the_user_switched_off_is_loaded_by_nobody(root, a_config_folder_of_its_own):
+def test_a_skill_that_the_user_switched_off_is_loaded_by_no_one(root, a_config_folder_of_its_own):
     saving = Satchel(skills=[root]).session()
     saving.load_skill("pdf")
     a_config_folder_of_its_own.mkdir()
@@ -512,7 +512,7 @@ def test_notes_that_go_into_the_prompt_alone_are_not_in_the_answer(tmp_path, wri
     assert "Geocode first." in session.prompt()
 
 
-def test_what_it_names_in_vain_is_told_and_the_rest_is_switched_on(tmp_path, write_skill):
+def test_what_it_names_in_vain_is_reported_and_the_rest_is_switched_on(tmp_path, write_skill):
     write_skill(tmp_path, "way", text=text_of("way", 'groups: [maps, vault, "n<o>pe", unlock]\n'))
     session = locked(skills=[tmp_path]).session()
     told = say(session, "load_skill", name="way")
@@ -522,7 +522,7 @@ def test_what_it_names_in_vain_is_told_and_the_rest_is_switched_on(tmp_path, wri
     assert session.active_groups == ("basic", "maps")
 
 
-def test_what_is_active_already_is_not_told_again(tmp_path, write_skill):
+def test_what_is_active_already_is_not_said_again(tmp_path, write_skill):
     write_skill(tmp_path, "way", text=text_of("way", "groups: [maps, basic, echo]\n"))
     session = maps_and_web(skills=[tmp_path]).session()
     session.activate("maps")
@@ -788,7 +788,7 @@ def test_a_saved_skill_approves_nothing_once_it_is_another_version(tmp_path, wri
     assert later._session_state.preapproved == ("wipe",)
 
 
-def test_names_of_files_are_told_without_what_could_forge_a_tag_or_hide(tmp_path, write_skill):
+def test_names_of_files_are_reported_without_what_could_forge_a_tag_or_hide(tmp_path, write_skill):
     folder = write_skill(tmp_path, "way")
     (folder / "a\n<b>\u202e.md").write_text("x")
     session = Satchel(skills=[tmp_path]).session()
@@ -872,7 +872,7 @@ def test_a_skill_that_was_renamed_or_asks_for_less_has_no_more_rights(tmp_path, 
     assert answer(session, "read_skill_file", skill="way", path="SKILL.md").is_error
 
 
-def test_a_skill_whose_copy_takes_its_place_is_loaded_anew(tmp_path, write_skill):
+def test_a_skill_whose_copy_takes_its_place_is_loaded_again(tmp_path, write_skill):
     for place in ("a", "b"):
         folder = write_skill(tmp_path / place, "way")
         (folder / "guide.md").write_text("Guide.")

@@ -185,7 +185,7 @@ def test_a_session_asked_directly_follows_at_once():
 # ---- groups that are switched inside a step -----------------------------------------------------
 
 
-def test_what_the_model_switches_on_counts_from_the_next_step_and_is_told_until_then():
+def test_what_the_model_switches_on_counts_from_the_next_step_and_is_said_until_then():
     session = maps_and_web().session()
     step = session.step()
     before = picture(step)
@@ -283,7 +283,7 @@ def test_the_wording_of_one_session_is_its_own(tmp_path, write_skill):
 # ---- what changed ------------------------------------------------------------------------------
 
 
-def test_a_step_tells_what_came_went_and_changed_since_the_one_before(skills):
+def test_a_step_reports_what_came_went_and_changed_since_the_one_before(skills):
     app = maps_and_web(skills=[skills])
     session = app.session()
     assert session.changes() == ()
@@ -316,7 +316,7 @@ def test_a_step_tells_what_came_went_and_changed_since_the_one_before(skills):
     assert gone == {("removed", "whistle"), ("removed", "route"), ("changed", "maps")}
 
 
-def test_what_a_step_tells_stays_the_same_after_later_steps(skills):
+def test_what_a_step_reports_stays_the_same_after_later_steps(skills):
     app = maps_and_web(skills=[skills])
     session = app.session()
     session.step()
@@ -329,7 +329,7 @@ def test_what_a_step_tells_stays_the_same_after_later_steps(skills):
     assert "whistle" in said
 
 
-def test_what_no_session_shows_is_told_to_none(skills):
+def test_what_no_session_shows_is_reported_to_none(skills):
     app = maps_and_web(skills=[skills])
     session = app.session()
     session.step()

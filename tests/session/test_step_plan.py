@@ -343,7 +343,7 @@ def test_a_host_asks_before_the_call_and_says_that_it_was_approved(guarded):
     assert asked == []
 
 
-def test_without_somebody_to_ask_a_call_is_denied_unless_it_was_approved(guarded):
+def test_without_a_person_to_ask_a_call_is_denied_unless_it_was_approved(guarded):
     guarded.register_middleware(approve())
     step = guarded.session().step()
     call = ToolCall(name="delete")

@@ -101,7 +101,7 @@ def test_chunks_come_as_they_are_made(app):
     assert rest[-1].text == "onetwo"
 
 
-def test_a_stream_that_nobody_reads_starts_nothing(app):
+def test_a_stream_that_is_not_read_starts_nothing(app):
     started = []
 
     @app.register_tool

@@ -211,7 +211,7 @@ def test_a_bomb_of_names_is_stopped(world):
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"\x1f\x8b\x08", b"BZh9", b"no archive" * 99])
-def test_what_is_no_archive_is_told(world, data):
+def test_what_is_no_archive_is_reported(world, data):
     (world / "m").write_bytes(data)
     assert_refused(world / "m", world, "cannot extract")
 
@@ -295,7 +295,7 @@ def test_folders_in_folders_have_a_bound(world):
     assert_refused(tar(world / "o.tar", symlink("a/" * 1500, "x")), world, "folders deep")
 
 
-def test_an_archive_with_a_password_is_told(world):
+def test_an_archive_with_a_password_is_reported(world):
     archive = zipped(world / "m.zip", ("a", b"x", 0))
     data = bytearray(archive.read_bytes())
     for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):

@@ -57,7 +57,7 @@ def left(target):
     return sorted(os.listdir(target.parent)) if target.parent.exists() else []
 
 
-def test_a_file_is_fetched_and_its_progress_told(fetch, target):
+def test_a_file_is_fetched_and_its_progress_reported(fetch, target):
     told = fetch(sha256=DIGEST.upper())
     assert target.read_bytes() == BODY
     assert left(target) == ["model.bin"]
@@ -193,7 +193,7 @@ def test_only_addresses_of_the_web_are_taken(fetch, url):
 
 
 @pytest.mark.parametrize("user", ["bob:hunter2", "hunter2", "bob:p@hunter2", ":"])
-def test_a_name_or_password_in_an_address_is_refused_and_never_told(fetch, server, user):
+def test_a_name_or_password_in_an_address_is_refused_and_never_shown(fetch, server, user):
     url = server.url.replace("//", f"//{user}@")
     for asked, address in enumerate((url, server.url)):
         server.script = [f"to {url}"]
@@ -213,7 +213,7 @@ def test_a_name_or_password_in_an_address_is_refused_and_never_told(fetch, serve
         "http://u:hunter2@x:y/",
     ],
 )
-def test_a_redirect_to_nowhere_is_told_at_once_and_without_its_address(fetch, server, place):
+def test_a_redirect_to_nowhere_is_reported_at_once_and_without_its_address(fetch, server, place):
     server.script = [f"to {place}"] * 3
     with pytest.raises(SatchelError) as caught:
         fetch()
@@ -221,7 +221,7 @@ def test_a_redirect_to_nowhere_is_told_at_once_and_without_its_address(fetch, se
     assert len(server.requests) == 1
 
 
-def test_a_password_of_a_proxy_is_never_told(fetch, monkeypatch):
+def test_a_password_of_a_proxy_is_never_shown(fetch, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://bob:hunter2@127.0.0.1:x")
     with pytest.raises(SatchelError) as caught:
         fetch("http://nowhere.invalid/x")
@@ -238,24 +238,24 @@ def test_what_a_server_says_is_one_short_line(fetch, server, line):
 
 
 @pytest.mark.parametrize("sha256", ["abc", "g" * 64, DIGEST + "0", DIGEST + "\n"])
-def test_what_is_no_checksum_is_told_before_anything_is_asked(fetch, server, sha256):
+def test_what_is_no_checksum_is_reported_before_anything_is_asked(fetch, server, sha256):
     with pytest.raises(DefinitionError, match="64 hexadecimal digits"):
         fetch(sha256=sha256)
     assert server.requests == []
 
 
-def test_a_server_that_is_not_there_is_told_after_some_tries(fetch, server, target):
+def test_a_server_that_is_not_there_is_reported_after_some_tries(fetch, server, target):
     unused = server.url.replace(f":{server.server_port}", ":1")
     with pytest.raises(SatchelError, match="cannot be reached") as caught:
         fetch(unused)
     assert "refused" in str(caught.value)
 
 
-def test_a_target_that_cannot_be_written_is_told(fetch, target):
+def test_a_target_that_cannot_be_written_is_reported(fetch, target):
     target.parent.write_text("a file")
     with pytest.raises(SatchelError, match="cannot write"):
         fetch()
 
 
-def test_an_address_is_told_without_its_secrets():
+def test_an_address_is_reported_without_its_secrets():
     assert shown_url("https://me:pw@x.org:1/a/b?token=s#f") == "https://x.org:1/a/b"

@@ -129,14 +129,14 @@ def test_removing_a_link_leaves_what_it_leads_to(source, home):
     assert names(source) == ["code", "toolkit.yaml"]
 
 
-def test_a_folder_that_cannot_be_made_is_told(source, home):
+def test_a_folder_that_cannot_be_made_is_reported(source, home):
     home.write_text("a file")
     for stage in (staged_copy, staged_link):
         with pytest.raises(SatchelError, match="cannot change"):
             stage(str(source), str(home / "demo"))
 
 
-def test_what_somebody_else_put_there_meanwhile_stays(source, home):
+def test_what_another_process_put_there_meanwhile_stays(source, home):
     (home / "demo").mkdir(parents=True)
     with Placement(staged_copy(str(source), str(home / "demo")), str(home / "demo")):
         (home / "other").mkdir()
@@ -189,7 +189,7 @@ def test_folders_in_folders_are_copied_and_removed_however_deep_they_are(source,
     assert not source.exists()
 
 
-def test_a_folder_that_nobody_may_change_is_removed_all_the_same(home):
+def test_a_folder_that_no_one_may_change_is_removed_all_the_same(home):
     (home / "demo/a/b").mkdir(parents=True)
     (home / "demo/a/b/c").touch()
     for folder in ("demo/a/b", "demo/a", "demo"):
@@ -198,7 +198,7 @@ def test_a_folder_that_nobody_may_change_is_removed_all_the_same(home):
     assert names(home) == []
 
 
-def test_a_file_that_cannot_be_read_is_told_as_that(source, home, monkeypatch):
+def test_a_file_that_cannot_be_read_is_reported_as_that(source, home, monkeypatch):
     import builtins
 
     real = open

@@ -83,7 +83,7 @@ def test_the_lock_counts_between_processes(home, source):
     assert (done[1].returncode, done[1].stderr) == (0, "")
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "home").write_text("a file")
     with (
         pytest.raises(SatchelError, match="cannot change"),
@@ -126,7 +126,7 @@ def test_a_second_signal_does_not_interrupt_the_taking_back():
 
 
 @pytest.mark.usefixtures("default_handlers")
-def test_a_signal_that_somebody_handles_is_left_to_them():
+def test_a_signal_that_the_host_handles_is_left_to_them():
     seen = []
     before = signal.signal(signal.SIGTERM, lambda *_: seen.append("theirs"))
     try:
@@ -176,7 +176,7 @@ def test_what_one_that_was_killed_put_aside_is_back_with_the_next(home, source):
 
 
 @pytest.mark.parametrize("what", ["new", "gone"])
-def test_what_nobody_needs_any_more_is_removed_with_the_next(home, what):
+def test_what_no_one_needs_any_more_is_removed_with_the_next(home, what):
     for name in ("demo", "demo.x", "dem"):
         os.mkdir(hidden_beside(str(home / name), what))
     told = []

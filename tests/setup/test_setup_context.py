@@ -59,7 +59,7 @@ def test_yes_and_no_are_understood(ctx, someone):
     assert ctx.confirm("Sure?", default=True) is True
 
 
-def test_where_nobody_is_the_default_is_the_answer(ctx, person):
+def test_where_no_one_is_the_default_is_the_answer(ctx, person):
     assert not ctx.interactive
     assert ctx.ask("Town?", default="Oslo") == "Oslo"
     assert ctx.confirm("Sure?", default=True) is True
@@ -69,7 +69,7 @@ def test_where_nobody_is_the_default_is_the_answer(ctx, person):
     assert person.asked == []
 
 
-def test_what_is_said_is_told(ctx, person):
+def test_what_is_said_is_printed(ctx, person):
     ctx.say("hello")
     ctx.say(Path("x"))
     assert person.told == ["hello", "x"]
@@ -183,13 +183,13 @@ def test_an_address_without_a_name_asks_for_one(ctx, path):
 
 
 @pytest.mark.parametrize("url", ["http://[::1/x", "ftp://x/y", "http://me:pw@x/y"])
-def test_an_address_that_is_not_asked_is_told(ctx, url):
+def test_an_address_that_is_not_asked_is_reported(ctx, url):
     with pytest.raises(DefinitionError, match=r"must not contain|must begin with http") as caught:
         ctx.download(url)
     assert "pw" not in str(caught.value)
 
 
-def test_a_context_cannot_be_changed_and_tells_no_person(ctx):
+def test_a_context_cannot_be_changed_and_names_no_person(ctx):
     with pytest.raises(AttributeError):
         ctx.plugin = "other"
     assert "person" not in repr(ctx)

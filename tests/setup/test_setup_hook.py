@@ -84,7 +84,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("line", "told"), BAD.values(), ids=BAD)
-def test_whatever_it_raises_is_told_with_file_and_line(hook, run, line, told, tmp_path):
+def test_whatever_it_raises_is_reported_with_file_and_line(hook, run, line, told, tmp_path):
     body = line.replace("\n", "\n    ")
     with pytest.raises(SatchelError, match=told) as caught:
         run(hook(f"def setup(ctx):\n    {body}\n"))
@@ -92,7 +92,7 @@ def test_whatever_it_raises_is_told_with_file_and_line(hook, run, line, told, tm
     assert "_satchel_plugin" not in str(caught.value)
 
 
-def test_a_secret_is_never_told(hook, run, person, someone, monkeypatch):
+def test_a_secret_is_never_shown(hook, run, person, someone, monkeypatch):
     manifest = "config:\n  token: {type: secret}\n  region: {default: west}\n"
     monkeypatch.setenv("SATCHEL_DEMO_TOKEN", "canary1")
     monkeypatch.setenv("SATCHEL_DEMO_OTHER", "canary2")
@@ -120,7 +120,7 @@ def test_a_secret_is_never_told(hook, run, person, someone, monkeypatch):
     assert str(caught.value).endswith("Ada Lovelace")
 
 
-def test_what_nobody_declared_is_kept_secret_too(hook, run, monkeypatch):
+def test_what_is_not_declared_is_kept_secret_too(hook, run, monkeypatch):
     monkeypatch.setenv("SATCHEL_DEMO_PIN", "canary")
     with pytest.raises(SatchelError, match=r"ValueError: \[redacted\]") as caught:
         run(hook("def setup(ctx):\n    raise ValueError(ctx.get('pin'))\n"))
@@ -128,7 +128,7 @@ def test_what_nobody_declared_is_kept_secret_too(hook, run, monkeypatch):
 
 
 @pytest.mark.parametrize("line", ["setup = 1", "del setup"])
-def test_a_setup_that_is_no_function_in_the_end_is_told(hook, run, line):
+def test_a_setup_that_is_no_function_in_the_end_is_reported(hook, run, line):
     with pytest.raises(
         SatchelError, match=r"setup\.py: its 'setup' is not a function setup\(ctx\)"
     ):
@@ -136,7 +136,7 @@ def test_a_setup_that_is_no_function_in_the_end_is_told(hook, run, line):
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])
-def test_who_interrupts_a_setup_is_told_so(hook, run, kind):
+def test_who_interrupts_a_setup_is_informed(hook, run, kind):
     with pytest.raises(SatchelError, match=r"setup\.py: was interrupted"):
         run(hook(f"{kind} setup(ctx):\n    raise KeyboardInterrupt\n"))
 

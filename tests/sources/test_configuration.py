@@ -191,7 +191,7 @@ def declared(tmp_path, *fields, project=None, **given):
     return read_configuration("acme", given, str(tmp_path), fields, layer)
 
 
-def test_each_layer_wins_over_the_next_and_the_default_comes_last(tmp_path, write, monkeypatch):
+def test_each_source_wins_over_the_next_and_the_default_comes_last(tmp_path, write, monkeypatch):
     def found(**given):
         config = declared(tmp_path, RETRIES, project={"RETRIES": 3}, **given)
         assert config.diagnostics == ()

@@ -59,7 +59,7 @@ def test_an_entry_point_is_found_behind_very_many_others(install, site):
     assert [item.name for item in scan_distributions([str(site)]).findings] == ["acme"]
 
 
-def test_a_group_that_only_begins_like_ours_is_not_ours(install, site):
+def test_a_group_that_only_begins_like_that_of_satchel_is_not_its_own(install, site):
     install(site, points="[satchel.plugins.more]\nrun = x:y\n")
     assert scan_distributions([str(site)]).findings == ()
 

@@ -42,7 +42,7 @@ def route(package, name="fresh_one"):
     return PathEntry("fresh", LocatedModule(name, str(package)))
 
 
-def test_an_edit_that_no_date_and_no_size_tells_runs_new(package):
+def test_an_edit_that_changes_neither_date_nor_size_runs_the_new_code(package):
     assert value(package, "one") == "one"
     assert value(package, "two") == "one", "the fault is there without us"
     install_entries(route(package))

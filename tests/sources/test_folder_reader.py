@@ -125,7 +125,7 @@ def test_a_large_file_is_not_read_but_a_change_of_it_is_seen(unit, reader, reads
     assert (first.get("big").size, first.digest != second.digest) == (2_000, True)
 
 
-def test_a_large_file_that_is_to_be_kept_is_read_past_its_limit_and_no_further(unit, reader):
+def test_a_large_file_that_must_be_kept_is_read_past_its_limit_and_no_further(unit, reader):
     (unit / "big").write_bytes(b"x" * 2_000)
     assert reader(keep=lambda _: True).read(str(unit)).get("big").size == 1_001
 

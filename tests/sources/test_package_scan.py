@@ -88,7 +88,7 @@ def test_the_innermost_package_with_a_manifest_counts(request, way, site, tmp_pa
     assert make(at="acme/weather").home == "acme.weather"
 
 
-def test_the_manifest_of_another_distribution_in_the_namespace_is_not_ours(install, site, write):
+def test_the_manifest_of_another_distribution_in_the_namespace_is_not_taken(install, site, write):
     files = write(site, at="acme")
     install(site, points=POINTS, files=tuple(f for f in files if not f.endswith(".yaml")))
     assert look(site).part is None
@@ -176,7 +176,7 @@ def test_the_code_of_unused_packages_is_not_read(editable, site, reads):
     assert look(site, found, dirty=[], used=True).code is not None
 
 
-def test_the_package_that_is_edited_is_the_largest_that_is_ours(editable, tmp_path):
+def test_the_package_that_is_edited_is_the_largest_that_is_its_own(editable, tmp_path):
     root = tmp_path / "work" / "acme"
     assert editable().roots == (str(root),)
     (root / "__init__.py").unlink()

@@ -24,7 +24,7 @@ def before(monkeypatch):
     return ProcessState.now()
 
 
-def test_nothing_changed_is_nothing_to_tell(before):
+def test_without_a_change_there_is_nothing_to_report(before):
     assert before.put_back("/plugin") == ()
 
 
@@ -174,7 +174,7 @@ def test_beside_others_what_the_host_may_have_set_stays(monkeypatch):
         gc.enable()
 
 
-def test_a_recursion_limit_too_low_to_go_on_is_put_back_even_beside_others():
+def test_a_recursion_limit_too_low_to_continue_is_put_back_even_beside_others():
     limit = sys.getrecursionlimit()
     before = ProcessState.now()
     try:

@@ -191,7 +191,7 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("later")
-def test_a_damaged_cache_is_as_good_as_none_and_is_made_anew(root, kind, monkeypatch):
+def test_a_damaged_cache_is_as_good_as_none_and_is_made_again(root, kind, monkeypatch):
     assert same_as_cold(root)
     path = Path(cache_path("skills.sqlite3"))
     held = damage(kind, path)

@@ -230,7 +230,7 @@ def test_a_link_to_nothing_is_reported_with_what_it_says(tmp_path, scan):
     assert problem.message == "is a link to '/nowhere/at all', which does not exist"
 
 
-def test_a_link_to_itself_is_told_as_that(tmp_path, scan):
+def test_a_link_to_itself_is_reported_as_that(tmp_path, scan):
     (tmp_path / "x").symlink_to("x")
     ((problem,),) = scan(tmp_path).diagnostics_by_key.values()
     assert problem.message == "is a link to 'x', which leads back to itself"
@@ -243,7 +243,7 @@ def test_a_link_to_itself_is_told_as_that(tmp_path, scan):
         (["parts/b", "parts/c"], ("has 2 skills inside; the model reads them only", "a/parts")),
     ],
 )
-def test_skills_inside_a_skill_are_told_once_with_the_folder_to_name(
+def test_skills_inside_a_skill_are_reported_once_with_the_folder_to_name(
     tmp_path, scan, write_skill, inner, told
 ):
     what, holder = told

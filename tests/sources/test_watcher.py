@@ -104,7 +104,7 @@ def codes(hint):
     return [item.code for item in hint.diagnostics]
 
 
-def test_once_the_watches_stand_everything_is_to_be_looked_at(watch, tmp_path):
+def test_once_the_watches_stand_everything_must_be_looked_at(watch, tmp_path):
     watched = watch()
     hint = watched.next()
     assert (hint.paths, hint.diagnostics) == (None, ())
@@ -406,7 +406,7 @@ def test_stopping_wakes_the_native_notifier(tmp_path):
     assert not thread.is_alive()
 
 
-def test_the_native_notifier_tells_of_a_file_that_is_written(tmp_path):
+def test_the_native_notifier_reports_a_file_that_is_written(tmp_path):
     stop = threading.Event()
     found = change_events(lambda: WatchTargets(roots=(str(tmp_path),)), stop, CALM)
     assert next(found).paths is None

@@ -2,7 +2,7 @@ from satchel.errors import SatchelError
 from satchel.tools import ArgumentError, ArgumentFault
 
 
-def test_a_fault_is_told_with_the_place_of_the_argument():
+def test_a_fault_is_reported_with_the_place_of_the_argument():
     assert str(ArgumentFault("stops[0].city", "is required")) == "stops[0].city: is required"
 
 

@@ -275,7 +275,7 @@ def test_a_field_as_default_describes_and_fills_in():
         taking(Annotated[list, Field(default_factory=list)]),
     ],
 )
-def test_a_default_that_pydantic_makes_is_filled_in_anew_each_time(fn):
+def test_a_default_that_pydantic_makes_is_filled_in_again_each_time(fn):
     arguments = arguments_of(fn)
     assert "required" not in arguments.schema
     assert arguments.check("t", {}) == {"x": []}
@@ -409,7 +409,7 @@ def test_arguments_are_coerced_to_the_types_of_the_parameters():
     }
 
 
-def test_arguments_that_do_not_fit_are_all_told_without_their_values():
+def test_arguments_that_do_not_fit_are_all_reported_without_their_values():
     def fn(days: int, stops: list[Stop], city: str): ...
 
     with pytest.raises(ArgumentError) as caught:
@@ -452,7 +452,7 @@ def test_a_null_for_a_parameter_that_may_be_left_out_means_left_out():
     assert sent["stop"] == {"title": "t", "km": None}
 
 
-def test_a_null_for_a_parameter_that_is_required_is_told_as_it_was_sent():
+def test_a_null_for_a_parameter_that_is_required_is_reported_as_it_was_sent():
     def fn(city: str, days: int = 3): ...
 
     with pytest.raises(ArgumentError) as caught:
@@ -548,7 +548,7 @@ def test_the_fields_of_an_added_model_are_coerced_filled_in_and_handed_over_by_t
     }
 
 
-def test_the_faults_of_both_are_told():
+def test_the_faults_of_both_are_reported():
     with pytest.raises(ArgumentError) as caught:
         extended(More).check("t", {"count": 0, "days": 3})
     assert [fault.argument for fault in caught.value.faults] == ["x", "days", "count"]

@@ -308,7 +308,7 @@ def test_a_generator_is_never_further_ahead_than_it_may_be():
     join(watched.threads)
 
 
-def test_a_generator_that_waits_for_room_is_closed_when_nobody_takes_items_any_more():
+def test_a_generator_that_waits_for_room_is_closed_when_no_one_takes_items_any_more():
     watched = Watched()
 
     async def main():
@@ -369,7 +369,7 @@ def test_a_generator_that_outlives_the_loop_ends_quietly():
     join(watched.threads)
 
 
-def test_a_generator_that_nobody_reads_is_not_begun():
+def test_a_generator_that_is_not_read_is_not_begun():
     watched = Watched()
 
     async def main():

@@ -20,7 +20,7 @@ def test_it_has_no_values():
         NOTHING["key"]
 
 
-def test_nobody_can_put_something_in():
+def test_no_one_can_put_something_in():
     with pytest.raises(TypeError):
         NOTHING["key"] = 1
 

@@ -63,7 +63,7 @@ def test_name_description_and_parameters_come_from_the_function():
     assert (made.group, made.timeout) == (None, None)
 
 
-def test_what_the_decorator_was_told_wins_over_the_function():
+def test_what_the_decorator_got_wins_over_the_function():
     @tool(name="weather", description="Rain?", group="maps", timeout=2)
     def fn(): ...
 
@@ -850,7 +850,7 @@ def test_a_tool_can_be_supplied_with_values_that_each_call_has_of_its_own():
     assert asyncio.run(main()) == [("a", 2, [1]), ("a", 2, [2])]
 
 
-def test_what_is_supplied_is_hidden_and_the_tool_is_described_anew():
+def test_what_is_supplied_is_hidden_and_the_tool_is_described_again():
     tool = FunctionTool(found)
     made = supplied(tool, "limit", "seen")
     assert (made.description, made.parameters) == ("Anew.", ANEW)

@@ -15,7 +15,7 @@ def entry(day: str, part: str = "") -> str:
     return day + part
 
 
-def test_a_prompt_is_called_as_its_function_or_as_somebody_says():
+def test_a_prompt_is_called_as_its_function_or_as_its_author_says():
     assert McpPrompt(review).name == "review"
     assert McpPrompt(review, name="check").name == "check"
     assert McpPrompt(FunctionTool(review, name="look")).name == "look"

@@ -49,7 +49,9 @@ def prop(schema):
         (prop({"items": {"type": "string"}}), {"a": [1]}, [("a[0]", 'it is not of type "string"')]),
     ],
 )
-def test_what_does_not_fit_is_told_by_its_place_and_without_its_value(schema, arguments, expected):
+def test_what_does_not_fit_is_reported_by_its_place_and_without_its_value(
+    schema, arguments, expected
+):
     assert faults(schema, arguments) == [ArgumentFault(*fault) for fault in expected]
 
 
@@ -162,7 +164,7 @@ def test_arguments_that_fit_are_handed_over_as_a_copy():
     assert checked is not sent
 
 
-def test_arguments_that_do_not_fit_are_all_told():
+def test_arguments_that_do_not_fit_are_all_reported():
     with pytest.raises(ArgumentError) as caught:
         SchemaValidator(SCHEMA, "here").check("forecast", {"days": "x", "stop": None})
     assert caught.value.tool == "forecast"

@@ -88,7 +88,7 @@ def test_a_default_that_only_pydantic_knows_is_made_by_it(fn):
     assert field.made_default() == "k"
 
 
-def test_a_default_that_can_be_changed_is_made_anew():
+def test_a_default_that_can_be_changed_is_made_again():
     (field,) = fields_of(taking(list, Field(default_factory=list)))
     assert field.made_default() is not field.made_default()
 
@@ -167,7 +167,7 @@ def test_a_type_that_pydantic_cannot_judge_is_not_judged():
     assert isinstance(value, Holder)
 
 
-def test_a_value_is_copied_so_that_nobody_shares_it():
+def test_a_value_is_copied_so_that_no_one_shares_it():
     given = [1]
     (value,) = bound(taking(list), {"key": given}).values()
     given.append(2)

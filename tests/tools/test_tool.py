@@ -128,7 +128,7 @@ def test_a_tool_must_say_what_it_does():
         Idle()
 
 
-def test_the_parameters_are_made_of_execute_if_nobody_wrote_them():
+def test_the_parameters_are_made_of_execute_if_none_were_written():
     assert Forecast().parameters == {
         "type": "object",
         "properties": {

@@ -5,7 +5,7 @@ import pytest
 from satchel.tools import ToolContext
 
 
-def test_a_context_tells_nothing_unless_the_host_does():
+def test_a_context_is_empty_unless_the_host_fills_it():
     context = ToolContext()
     assert (context.metadata, context.config, context.messages, context.state) == ({}, {}, (), {})
     assert (context.call_id, context.tool) == ("", "")

@@ -198,7 +198,7 @@ def test_a_result_that_the_tool_made_itself_is_kept():
     assert result.text == "a\nb"
 
 
-def test_a_result_is_told_whose_call_it_answers():
+def test_a_result_knows_whose_call_it_answers():
     result = ToolResult(content=(Text("a"),))
     assert to_result(result, "1") == ToolResult(content=(Text("a"),), call_id="1")
     assert to_result(ToolResult(content=(Text("a"),), call_id="0"), "1").call_id == "1"
@@ -212,7 +212,7 @@ def test_blocks_of_a_result_may_be_given_as_any_iterable():
 
 
 @pytest.mark.parametrize("kind", [ToolResult, ToolChunk])
-def test_the_structured_value_of_a_result_becomes_json_that_is_shared_with_nobody(kind):
+def test_the_structured_value_of_a_result_becomes_json_that_is_shared_with_no_one(kind):
     flat, nested = {"a": 1}, {"a": [1]}
     assert to_result(kind(structured=flat)).structured == flat
     assert to_result(kind(structured=flat)).structured is not flat

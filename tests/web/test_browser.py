@@ -113,7 +113,7 @@ def test_the_page_finds_the_server_again_after_a_restart(
     wait_for_text(page, "#results", "meanwhile")
 
 
-def test_what_somebody_types_survives_a_change(start_server, open_page, folders, write_skill):
+def test_what_a_person_types_survives_a_change(start_server, open_page, folders, write_skill):
     page = open_page(start_server(), "/skills/pdf")
     page.fill("#text", page.input_value("#text") + "unsaved")
     write_skill(folders / "skills", "pdf", body="# From elsewhere\n")

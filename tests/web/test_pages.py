@@ -643,7 +643,7 @@ def test_a_request_shows_the_rank_and_the_terms_that_made_it(pages):
     assert record(pages, "/skills/mail.json?q=fill forms")["search"]["rank"] is None
 
 
-def test_only_terms_that_somebody_typed_are_shown(folders, bench, visit, write_skill):
+def test_only_terms_that_a_person_typed_are_shown(folders, bench, visit, write_skill):
     write_skill(folders / "skills", "write-a-skill")
     bench.app.refresh()
     found = record(visit(), "/skills/write-a-skill.json?q=write a <b>skill</b>")["search"]

@@ -55,7 +55,7 @@ def test_a_process_that_is_silent_is_not_waited_for(monkeypatch):
     assert member.answer.cancelled()
 
 
-def test_why_it_does_not_run_is_told_without_the_values_it_was_given():
+def test_why_it_does_not_run_is_reported_without_the_values_it_was_given():
     member = Member(
         trouble=make_diagnostic("plugin-worker-down", Where("x"), "key s3cr3t-canary is bad")
     )

@@ -249,7 +249,7 @@ def test_one_that_dies_comes_back_by_itself(plugin, carried):
     until(app, lambda: codes(app) == [])
 
 
-def test_while_it_is_down_that_is_told_and_its_calls_wait(plugin, carried, tmp_path):
+def test_while_it_is_down_that_is_reported_and_its_calls_wait(plugin, carried, tmp_path):
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     first = tmp_path / "first"
@@ -342,7 +342,7 @@ def test_a_call_that_is_interrupted_ends_there_too(plugin, carried, tmp_path):
     assert called(app, "version").structured == 1
 
 
-def test_a_watch_swaps_it_while_everything_goes_on(plugin, carried):
+def test_a_watch_swaps_it_while_everything_continues(plugin, carried):
     plugin()
     app = carried()
 
@@ -379,7 +379,7 @@ def test_a_broken_edit_leaves_the_old_process_even_when_that_dies(plugin, carrie
 
 
 @pytest.mark.slow
-def test_a_broken_edit_that_ends_its_process_is_told_with_its_reason(plugin, carried):
+def test_a_broken_edit_that_ends_its_process_is_reported_with_its_reason(plugin, carried):
     plugin()
     app = carried()
     old = called(app, "pid").structured
@@ -398,7 +398,7 @@ def test_a_broken_edit_that_ends_its_process_is_told_with_its_reason(plugin, car
     assert codes(app) == []
 
 
-def test_one_that_cannot_run_at_all_is_told(plugin, carried):
+def test_one_that_cannot_run_at_all_is_reported(plugin, carried):
     plugin("import os\nos._exit(3)\n")
     app = carried()
     assert codes(app) == ["plugin-worker-down"]
@@ -406,7 +406,7 @@ def test_one_that_cannot_run_at_all_is_told(plugin, carried):
     assert states["demo"] is Status.FAILED
 
 
-def test_what_it_takes_more_than_its_memory_harms_nobody(plugin, carried):
+def test_what_it_takes_more_than_its_memory_harms_nothing_else(plugin, carried):
     plugin(
         TOOLS
         + '\n@tool\ndef fill(size: int) -> int:\n    """Fill."""\n    return len(bytearray(size))\n'
@@ -555,7 +555,7 @@ async def told(app):
     return items, dict(session.state)
 
 
-def test_all_that_its_tools_tell_is_what_they_would_tell_in_this_process(plugin, carried):
+def test_all_that_its_tools_answer_is_what_they_would_answer_in_this_process(plugin, carried):
     plugin(MANY)
     apart = carried()
     process = apart.catalog.plugins["demo"].contribution.code
@@ -569,7 +569,7 @@ def test_all_that_its_tools_tell_is_what_they_would_tell_in_this_process(plugin,
     assert process.outage is None
 
 
-def test_chunks_come_while_the_tool_goes_on(plugin, carried, tmp_path):
+def test_chunks_come_while_the_tool_continues(plugin, carried, tmp_path):
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     plugin(
@@ -972,7 +972,7 @@ def test_a_result_that_is_too_large_is_an_error_and_ends_nothing(plugin, carried
     assert called(app, "pid").structured == process
 
 
-def test_a_state_that_is_too_large_to_tell_is_an_error_and_ends_nothing(plugin, carried):
+def test_a_state_that_is_too_large_to_send_is_an_error_and_ends_nothing(plugin, carried):
     plugin(
         TOOLS + "\nfrom satchel import ToolContext\n\n@tool\n"
         "def fill(context: ToolContext) -> str:\n    'Keep much.'\n"
@@ -1063,7 +1063,7 @@ with Satchel(plugins=[folder], settings=Settings(config_folder=sys.argv[2])) as 
 """
 
 
-def test_a_host_that_forks_is_told_so_at_once_and_goes_on(plugin, tmp_path):
+def test_a_host_that_forks_gets_an_error_at_once_and_continues(plugin, tmp_path):
     plugin()
     command = [sys.executable, "-c", FORKING, tmp_path / "plugins", tmp_path / "config"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=ENOUGH, check=True)
@@ -1075,7 +1075,7 @@ def test_a_host_that_forks_is_told_so_at_once_and_goes_on(plugin, tmp_path):
 
 
 @pytest.mark.slow
-def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
+def test_one_that_leaks_is_reported_and_replaced(plugin, carried):
     plugin(
         TOOLS
         + "\nleaked = []\n\n@tool\ndef leak() -> None:\n    'Leak.'\n"
@@ -1106,7 +1106,7 @@ def test_one_whose_memory_is_almost_full_outlives_what_its_tools_refuse(plugin, 
     assert not ended(process, within=2)
 
 
-def test_what_of_the_state_cannot_be_sent_is_told(plugin, carried, caplog):
+def test_what_of_the_state_cannot_be_sent_is_reported(plugin, carried, caplog):
     plugin(
         TOOLS + "\nfrom satchel import ToolContext\n\n@tool\n"
         "def keep(context: ToolContext) -> str:\n    'Keep.'\n"
@@ -1157,7 +1157,7 @@ def test_what_it_depends_on_is_installed_for_it_alone_and_once(plugin, carried, 
     assert called(carried(), "word").text == "helped"
 
 
-def test_what_cannot_be_installed_is_told_and_tried_again(plugin, carried, index):
+def test_what_cannot_be_installed_is_reported_and_tried_again(plugin, carried, index):
     (index / WHEEL).rename(index / "away")
     plugin(HELPED, MANIFEST + "dependencies: [helper>=1]\n")
     app = carried()

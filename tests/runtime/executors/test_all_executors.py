@@ -64,7 +64,7 @@ def test_results_are_in_the_order_of_the_calls(executor, calls):
 
 
 @given(executors, several, st.integers(0, 6))
-def test_whoever_leaves_after_some_answers_leaves_nothing_behind(executor, calls, enough):
+def test_a_caller_that_leaves_after_some_answers_leaves_nothing_behind(executor, calls, enough):
     async def main():
         stage, answers = Stage(), []
         async with aclosing(executor.stream(calls, stage.run)) as stream:
@@ -82,7 +82,7 @@ def test_whoever_leaves_after_some_answers_leaves_nothing_behind(executor, calls
 
 
 @given(executors, several, st.lists(st.integers(0, 5), min_size=1, max_size=3))
-def test_whoever_is_cancelled_at_any_moment_leaves_nothing_behind(executor, calls, waits):
+def test_a_caller_that_is_cancelled_at_any_moment_leaves_nothing_behind(executor, calls, waits):
     async def main():
         stage = Stage()
         reader = asyncio.create_task(in_order(executor, calls, stage.run))

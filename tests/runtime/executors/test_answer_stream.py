@@ -67,7 +67,7 @@ def test_nothing_begins_before_the_first_answer_is_asked_for():
     play(main())
 
 
-def test_whoever_stops_asking_starts_nothing_more():
+def test_a_caller_that_stops_asking_starts_nothing_more():
     async def main():
         stage = Stage()
         async with aclosing(Sequential().stream(some_calls(1, 1, 1), stage.run)) as stream:
@@ -132,7 +132,7 @@ def test_more_than_an_exception_passes_through_and_ends_the_others():
     assert sorted(stage.ended) == list("012")
 
 
-def test_a_call_that_somebody_else_cancels_is_interrupted_alone():
+def test_a_call_that_another_task_cancels_is_interrupted_alone():
     async def run(call):
         if call.id == "1":
             asyncio.current_task().cancel()
@@ -188,7 +188,7 @@ LEAVING = [
 
 
 @pytest.mark.parametrize("leave", LEAVING)
-def test_whoever_leaves_early_finds_that_every_call_has_ended(leave):
+def test_a_caller_that_leaves_early_finds_that_every_call_has_ended(leave):
     async def main():
         stage = Stage()
         slow = {"seconds": FOR_EVER, "cleanup": 7}
@@ -280,7 +280,7 @@ def test_a_loop_that_is_left_without_closing_ends_its_calls_all_the_same():
     play(main())
 
 
-def test_an_error_in_a_loop_that_nobody_closes_ends_its_calls_all_the_same():
+def test_an_error_in_a_loop_that_is_not_closed_ends_its_calls_all_the_same():
     async def main():
         stage = Stage()
         with pytest.raises(ValueError, match="enough"):

@@ -43,7 +43,7 @@ def test_a_tool_that_fails_again_and_again_is_left_in_peace():
     assert stage.begun == list("012")
 
 
-def test_the_model_is_told_how_long_and_what_else_to_do():
+def test_the_model_learns_how_long_and_what_else_to_do():
     async def main():
         executor = breaker(failures=1, rest=30)
         await codes(executor, FAILED)
@@ -58,7 +58,7 @@ def test_the_model_is_told_how_long_and_what_else_to_do():
     play(main())
 
 
-def test_a_success_in_between_begins_the_count_anew():
+def test_a_success_in_between_begins_the_count_again():
     told = play(codes(breaker(), FAILED, SLOW, FINE, FAILED, SLOW, FINE))
     assert OPEN not in told
 
@@ -156,7 +156,7 @@ def test_a_trial_that_is_cancelled_lets_the_next_one_try():
     play(main())
 
 
-def test_a_call_that_began_before_the_rest_tells_nothing_when_it_ends():
+def test_a_call_that_began_before_the_rest_reports_nothing_when_it_ends():
     async def main():
         executor = breaker(Concurrent(), failures=1)
         late = [
@@ -226,7 +226,7 @@ def test_a_number_of_failures_that_cannot_be_is_refused():
 
 
 @pytest.mark.parametrize("rest", [0, -1, float("nan")])
-def test_a_rest_that_is_none_is_refused(rest):
+def test_an_invalid_rest_is_refused(rest):
     with pytest.raises(DefinitionError, match="must be positive"):
         CircuitBreaker(Concurrent(), rest=rest)
 

@@ -59,7 +59,7 @@ def test_a_burst_in_which_nothing_goes_is_refused():
         RateLimiter(1, burst=0)
 
 
-def test_a_turn_is_taken_at_once_only_if_nobody_waits():
+def test_a_turn_is_taken_at_once_only_if_no_one_waits():
     async def main():
         turns = turns_of(1)
         assert turns.take("a")
@@ -76,7 +76,7 @@ def test_a_turn_is_taken_at_once_only_if_nobody_waits():
 
 
 @pytest.mark.parametrize("leaving", [0, 1, 2, 3])
-def test_whoever_stops_waiting_leaves_no_gap(leaving):
+def test_a_caller_that_stops_waiting_leaves_no_gap(leaving):
     async def main():
         turns, had = turns_of(1), []
 
@@ -95,7 +95,7 @@ def test_whoever_stops_waiting_leaves_no_gap(leaving):
     play(main())
 
 
-def test_whoever_stops_waiting_behind_one_that_was_woken_changes_nothing():
+def test_a_caller_that_stops_waiting_behind_one_that_was_woken_changes_nothing():
     async def main():
         turns = turns_of(1)
         assert turns.take("a")
@@ -108,7 +108,7 @@ def test_whoever_stops_waiting_behind_one_that_was_woken_changes_nothing():
     play(main())
 
 
-def test_whoever_is_cancelled_when_it_is_woken_wakes_the_next():
+def test_a_caller_that_is_cancelled_when_it_is_woken_wakes_the_next():
     async def main():
         turns = turns_of(1)
         assert turns.take("a")

@@ -73,7 +73,7 @@ def test_an_exception_of_the_inside_comes_through(layer):
 
 
 @every_layer
-def test_cancellation_reaches_the_inside_and_whoever_waits(layer):
+def test_cancellation_reaches_the_inside_and_all_that_wait(layer):
     begun = asyncio.Event()
     inside = Inside([CHUNK, begun.set, forever, OK])
 
@@ -90,7 +90,7 @@ def test_cancellation_reaches_the_inside_and_whoever_waits(layer):
 
 
 @every_layer
-def test_a_cancellation_that_nobody_asked_the_task_for_comes_through(layer):
+def test_a_cancellation_that_no_one_asked_the_task_for_comes_through(layer):
     # An interrupted call is ended this way.
     inside = Inside([asyncio.CancelledError("interrupted")])
 
@@ -125,7 +125,7 @@ def test_an_inside_without_a_result_ends_without_one(layer):
 
 
 @every_layer
-def test_one_layer_serves_several_event_loops_one_after_another(layer):
+def test_one_middleware_serves_several_event_loops_one_after_another(layer):
     async def main():
         inside = Inside([lambda: asyncio.sleep(0), OK])
         calls = [a_call(arguments={"n": n}) for n in range(3)]
@@ -157,7 +157,7 @@ def test_a_call_of_no_known_tool_comes_through(layer):
     assert len(asyncio.run(read(layer, Inside([OK]), unknown))) == 1
 
 
-def test_all_layers_together_pass_a_call_through_and_close():
+def test_all_middleware_together_pass_a_call_through_and_close():
     async def main():
         inside = Inside([CHUNK, OK])
         handler = wrap(inside, [make() for make in LAYERS.values()])

@@ -179,7 +179,7 @@ def test_an_error_while_deciding_approves_nothing(caplog):
     assert (result.error_code, calls) == ("denied", [])
 
 
-def test_cancellation_while_somebody_is_asked_runs_nothing():
+def test_cancellation_while_a_person_is_asked_runs_nothing():
     inside = Inside()
 
     async def never(call):

@@ -148,7 +148,7 @@ def test_beyond_the_size_the_oldest_goes():
     assert runs([ask(1), ask(2), ask(3), ask(1)], size=2) == 4
 
 
-def test_nobody_can_change_what_is_remembered():
+def test_no_one_can_change_what_is_remembered():
     layer, inside = cache(), Inside([ToolResult(structured={"a": [1]}, metadata={"b": 2})])
 
     async def main():
@@ -310,7 +310,7 @@ def test_memory_lasts_from_one_event_loop_to_the_next():
     assert len(inside.calls) == 1
 
 
-def test_an_event_loop_that_ended_in_the_middle_leaves_nobody_waiting():
+def test_an_event_loop_that_ended_in_the_middle_leaves_no_caller_waiting():
     layer, inside = cache(), Inside([forever], [OK])
 
     async def main():

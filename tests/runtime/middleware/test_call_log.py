@@ -65,7 +65,7 @@ def test_cancelled_and_left_are_interrupted():
     assert ["ends: interrupted" in line for line in log.lines] == [False, True, False, True]
 
 
-def test_whoever_stops_at_the_result_has_had_it():
+def test_a_caller_that_stops_at_the_result_has_had_it():
     log = Log()
     asyncio.run(first(log_calls(log), Inside([OK])))
     assert "ends: ok" in log.lines[-1]

@@ -36,7 +36,7 @@ def test_allowed_is_what_a_pattern_names(name, allow, allowed):
     assert is_allowed(name, "maps", allow=allow) == allowed
 
 
-def test_everything_is_allowed_that_nobody_denies():
+def test_everything_is_allowed_that_is_not_denied():
     assert is_allowed("rm")
     assert not is_allowed("rm", deny=["rm"])
     assert not is_allowed("rm", "shell", deny=["group:shell"])
@@ -70,7 +70,7 @@ def test_a_name_that_is_no_tool_is_judged_by_that_name():
     assert result.error_code == "not_allowed"
 
 
-def test_the_model_is_told_in_one_sentence_and_the_inside_never_runs():
+def test_the_model_gets_one_sentence_and_the_inside_never_runs():
     inside = Inside()
     call = a_call(name="rm\n\x1b" + "x" * 100)
     result = asyncio.run(answer(authorize(deny=["*"]), inside, call))

@@ -124,7 +124,7 @@ def test_the_place_of_a_reader_that_leaves_was_used():
     assert clock.slept == [1]
 
 
-def test_the_limit_goes_on_in_the_next_event_loop():
+def test_the_limit_continues_in_the_next_event_loop():
     clock = Clock()
     layer, inside = limit_rate(1, clock=clock, sleep=clock.sleep), Notes(clock)
 

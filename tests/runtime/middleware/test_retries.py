@@ -62,13 +62,13 @@ def test_the_promise_of_one_tool_is_not_that_of_another_which_the_call_was_sent_
     assert calls == 1
 
 
-def test_what_was_told_cannot_be_unsaid():
+def test_what_was_sent_cannot_be_taken_back():
     items, calls, _ = tried([CHUNK, FAILED], [OK])
     assert items == [CHUNK, replace(FAILED, metadata={"attempts": 1})]
     assert calls == 1
 
 
-def test_an_attempt_that_told_nothing_is_followed_by_one_that_tells():
+def test_an_attempt_without_a_chunk_is_followed_by_one_with_chunks():
     items, _, _ = tried([FAILED], [CHUNK, OK])
     assert items == [CHUNK, replace(OK, metadata={"attempts": 2})]
 

@@ -41,7 +41,7 @@ def test_what_takes_longer_is_cancelled_closed_and_answered():
     assert inside.noted == [asyncio.CancelledError]
 
 
-def test_other_layers_inside_are_bounded_too():
+def test_other_middleware_inside_are_bounded_too():
     async def slow(call, inner):
         await forever()
         yield OK
@@ -74,7 +74,7 @@ def test_the_time_that_the_reader_takes_is_not_counted():
     with_clock(main)
 
 
-def test_an_inside_that_catches_the_cancellation_and_goes_on_is_too_late_all_the_same():
+def test_an_inside_that_catches_the_cancellation_and_continues_is_too_late_all_the_same():
     closed = []
 
     async def stubborn(call):
@@ -126,7 +126,7 @@ def test_a_cancellation_by_the_host_counts_also_when_the_time_is_up(is_stubborn)
     asyncio.run(main())
 
 
-def test_a_timeout_error_of_the_inside_is_not_mistaken_for_ours():
+def test_a_timeout_error_of_the_inside_is_not_mistaken_for_the_time_limit():
     with pytest.raises(TimeoutError, match="theirs"):
         asyncio.run(read(limit_time(3600), Inside([TimeoutError("theirs")])))
 

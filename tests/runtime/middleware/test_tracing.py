@@ -133,7 +133,7 @@ def test_text_is_recorded_as_text_that_can_be_sent(api):
         ([CHUNK], "no_result"),
     ],
 )
-def test_an_error_is_told_by_its_code_and_never_by_its_text(api, script, kind, content):
+def test_an_error_is_reported_by_its_code_and_never_by_its_text(api, script, kind, content):
     asyncio.run(read(trace(content=content), Inside(script)))
     (span,) = api.tracer.spans
     assert (span.attributes["error.type"], span.status, span.ended) == (kind, "error", 1)
@@ -141,7 +141,7 @@ def test_an_error_is_told_by_its_code_and_never_by_its_text(api, script, kind, c
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_an_exception_is_told_by_its_class(api, is_late):
+def test_an_exception_is_reported_by_its_class(api, is_late):
     def inside(call):
         raise RuntimeError("secret")
 

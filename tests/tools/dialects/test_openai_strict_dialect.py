@@ -256,7 +256,7 @@ def test_what_cannot_be_said_strictly_is_said_plainly(item):
     assert function["parameters"] == schema
 
 
-def test_definitions_that_cannot_be_told_apart_are_said_plainly():
+def test_definitions_that_cannot_be_distinguished_are_said_plainly():
     schema = {"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": STRING}}
     assert described({**schema, "definitions": {"A": STRING}})["strict"] is True
     assert described({**schema, "definitions": {"A": NULL}})["strict"] is False
