@@ -314,3 +314,21 @@ def test_an_edit_of_skills_is_a_short_pass_only_without_a_lock(given):
     assert reconcile_pass._edit(quiet, ScanCache()).ranked == ()
     locked = replace(quiet, config=replace(quiet.config, lock="a lock"))
     assert reconcile_pass._edit(locked, ScanCache()) is None
+
+
+def test_a_refused_link_is_reported_unless_its_target_is_served_anyway(
+    given, write_skill, tmp_path
+):
+    write_skill(tmp_path / "one", "own")
+    write_skill(tmp_path / "two", "other")
+    write_skill(tmp_path / "three", "lost")
+    links = {"deep/skill": "two/other", "all": "two", "rest": "three", "deep/lost": "three/lost"}
+    for name, target in links.items():
+        (tmp_path / "one" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "one" / name).symlink_to(tmp_path / target)
+    roots = tuple(search_root(tmp_path / name, RootKind.SKILLS) for name in ("one", "two"))
+    wanted = replace(given(run_code=False, roots=roots).config)
+    _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    refused = {item.where.path: item for item in catalog.source_diagnostics}
+    assert refused.keys() == {str(tmp_path / "one/rest"), str(tmp_path / "one/deep/lost")}
+    assert "only to the folder of one skill" in refused[str(tmp_path / "one/rest")].message

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satchel.settings import Limits
 from satchel.sources.open_folder import OpenFolder
 from satchel.sources.skill_scan import scan_skills
+from satchel.sources.skill_walk import SkillWalk
 
 GOOD = "---\nname: {}\ndescription: Does a thing.\n---\nDo it.\n"
 
@@ -659,3 +661,35 @@ def test_any_change_of_a_settled_skill_is_seen(tmp_path, scan, write_skill, late
     change(folder)
     second = scan(tmp_path, first)
     assert second.findings == scan(tmp_path).findings != first.findings
+
+
+# ---- skills that are gone for a moment ------------------------------------------------------
+
+
+def test_a_skill_that_returns_while_others_are_scanned_is_never_missing(
+    tmp_path, scan, write_skill, monkeypatch
+):
+    folder = write_skill(tmp_path / "root", "a")
+    write_skill(tmp_path / "root", "b")
+    first = scan(tmp_path / "root")
+    folder.rename(tmp_path / "away")
+    walk = SkillWalk.everything
+
+    def returns_after(self):
+        found = walk(self)
+        (tmp_path / "away").rename(folder)
+        return found
+
+    monkeypatch.setattr(SkillWalk, "everything", returns_after)
+    second = scan_skills(first.place, Limits(), first, None, 1000.0)
+    assert second.findings["a"] is first.findings["a"]
+    assert second.missing.keys() == {"a"}
+
+
+def test_a_refused_skill_is_not_waited_for(tmp_path, scan, write_skill):
+    folder = write_skill(tmp_path / "root/deep", "a")
+    first = scan(tmp_path / "root")
+    folder.rename(tmp_path / "away")
+    folder.symlink_to(tmp_path / "away")
+    second = scan_skills(first.place, Limits(), first, None, 1000.0)
+    assert (dict(second.findings), odd(second)) == ({}, ["source-link-outside"])

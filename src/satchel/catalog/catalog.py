@@ -192,8 +192,8 @@ def places_of(name: str, entries: Sequence[Entry]) -> slice:
 def _served(entries: Iterable[E]) -> Mapping[str, E]:
     # No loop in Python: there may be very many skills.
     entries = tuple(entries)
-    served = compress(entries, map(SERVED.__contains__, map(_STATE, entries)))
-    return MappingProxyType({entry.name: entry for entry in served})
+    served = tuple(compress(entries, map(SERVED.__contains__, map(_STATE, entries))))
+    return MappingProxyType(dict(zip(map(_NAME, served), served, strict=True)))
 
 
 def _find(kind: str, name: str, entries: tuple[E, ...]) -> E:

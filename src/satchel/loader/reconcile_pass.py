@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
@@ -24,6 +25,7 @@ from satchel.loader.plugin_loader import import_plugins
 from satchel.loader.scan_cache import PassInputs, ScanCache
 from satchel.loader.trust_gate import open_gate
 from satchel.loader.wanted_servers import declared_servers
+from satchel.sources.file_reader import real_path
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
@@ -203,8 +205,10 @@ def _changed_or_suspect(before: SkillScan, now: SkillScan) -> Iterable[SkillFind
 
 
 def _gone(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:
-    keys = before.findings.keys() - now.findings.keys() if now is not before else ()
-    return (before.findings[key] for key in keys)
+    if now is before:
+        return ()
+    edited = before.findings if now.edited is None else now.edited & before.findings.keys()
+    return (before.findings[key] for key in edited if key not in now.findings)
 
 
 def _are_same(plugins: Sequence[PluginEntry], before: Sequence[PluginEntry]) -> bool:
@@ -269,8 +273,21 @@ def _source_diagnostics(inputs: PassInputs, now: ScanCache) -> Iterable[Diagnost
     for answer in now.answers.values():
         yield from answer.diagnostics
     for scan in now.skills.values():
-        yield from problems_of(scan)
+        yield from (item for item in problems_of(scan) if not _is_served_anyway(item, now))
     yield from inputs.selection.diagnostics
     yield from inputs.gate.diagnostics
     # The host is not listed as a plugin, so its diagnostics are reported here.
     yield from now.bound.plugins[unit_of(inputs.config.host)].diagnostics
+
+
+def _is_served_anyway(item: Diagnostic, now: ScanCache) -> bool:
+    """Return whether a refused link leads to a search root, or to a skill in one."""
+    if item.code != "source-link-outside":
+        return False
+    target = real_path(item.where.path)
+    return any(
+        key == "." or key.replace(os.sep, "/") in scan.findings
+        for root, scan in now.skills.items()
+        if root.is_folder
+        for key in [os.path.relpath(target, real_path(root.path))]
+    )

@@ -52,6 +52,17 @@ def link_outside(path: str) -> Diagnostic:
     )
 
 
+def link_to_no_skill(path: str) -> Diagnostic:
+    """Return the diagnostic of a link of the user's own that leads out, and not to one skill."""
+    return make_diagnostic(
+        "source-link-outside",
+        Where(path),
+        f"is a link to {_target_of(path)}, outside of this folder; such a link is followed only "
+        "to the folder of one skill",
+        "link to each skill's folder, or name its target as a folder of its own",
+    )
+
+
 def unfollowed(path: str, error: OSError) -> Diagnostic:
     """Return the diagnostic of a link that cannot be followed."""
     if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from satchel.sources.file_reader import is_inside
 from satchel.sources.lost_mounts import lost_below, lost_mount
 from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan
 
@@ -46,7 +47,8 @@ class KeptSkills:
             if problem is not None:
                 return self._all_lost(before, problem)
         keys = before.findings.keys()
-        absent = (keys if scan.edited is None else keys & scan.edited) - scan.findings.keys()
+        edited = keys if scan.edited is None else keys & scan.edited
+        absent = [key for key in edited if key not in scan.findings]
         if not absent:
             return scan
         now = time.monotonic()
@@ -55,7 +57,7 @@ class KeptSkills:
             finding, missed_at = before.findings[key], before.missing.get(key, now)
             if problem := lost_below(before, finding):
                 kept[key] = _unreadable(finding, problem)
-            elif now - missed_at < self._settle and not _exists(finding):
+            elif now - missed_at < self._settle and not _is_refused(finding, scan):
                 kept[key], missing[key] = finding, missed_at
         if not kept:
             return scan
@@ -79,8 +81,10 @@ class KeptSkills:
         )
 
 
-def _exists(finding: SkillFinding) -> bool:
-    return os.path.exists(os.path.join(finding.path, SKILL_FILE))
+def _is_refused(finding: SkillFinding, scan: SkillScan) -> bool:
+    """Return whether a skill was left out on purpose; it may also have returned just now."""
+    is_reported = any(not key or is_inside(finding.key, key) for key in scan.diagnostics_by_key)
+    return is_reported and os.path.exists(os.path.join(finding.path, SKILL_FILE))
 
 
 def _unreadable(finding: SkillFinding, problem: Diagnostic) -> SkillFinding:

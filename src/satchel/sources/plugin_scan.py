@@ -127,10 +127,16 @@ def _with_kept(scan: PluginScan, before: PluginScan, settle: float) -> PluginSca
             findings[key] = _broken(cached, (problem,))
         elif problem := lost_below(before, cached):
             findings[key] = _broken(cached, (problem,))
-        elif now - missed_at < settle and format_of(cached.path) is None:
+        elif now - missed_at < settle and not _is_refused(cached, scan):
             findings[key], missing_since[key] = cached, missed_at
     links = (finding.folder.links for finding in findings.values())
     return replace(scan, findings=findings, links=scan.links.union(*links), missing=missing_since)
+
+
+def _is_refused(cached: PluginFinding, scan: PluginScan) -> bool:
+    """Return whether a plugin was left out on purpose; it may also have returned just now."""
+    is_reported = any(is_inside(cached.path, item.where.path) for item in scan.diagnostics)
+    return is_reported and format_of(cached.path) is not None
 
 
 class _Search:

@@ -96,16 +96,24 @@ def _start(before: SkillScan, path: str) -> str | None:
 
 
 def _may_be_linked(before: SkillScan, dirty: Collection[str]) -> bool:
-    """Return whether changes are not all in known skills that have and are led to by no link."""
+    """Return whether a link may lead to a part that changed, other than that part itself."""
     if not before.links:
         return False
-    for start in {_start(before, path) or "" for path in dirty}:
-        if not start or (skill := before.findings.get(start)) is None:
-            return True
-        path, real = skill.path, real_path(skill.path)
-        if any(_overlap(link, path) or _overlap(target, real) for link, target in before.links):
-            return True
-    return not dirty
+    starts = {path: _start(before, path) for path in dirty}
+    if any(start not in before.findings for start in starts.values()) and any(
+        real_path(link) != target for link, target in before.links
+    ):
+        return True
+    parts = {path if key is None else _path(before, key) for path, key in starts.items()}
+    return any(
+        link != part and (_overlap(link, part) or _overlap(target, real))
+        for part, real in [(part, real_path(part)) for part in parts]
+        for link, target in before.links
+    )
+
+
+def _path(scan: SkillScan, key: str) -> str:
+    return os.path.join(scan.place.path, *key.split("/"))
 
 
 def _overlap(path: str, other: str) -> bool:
@@ -122,27 +130,28 @@ def _outermost(keys: set[str]) -> list[str]:
 
 def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
     """Replace what a scan found at `start` and below."""
-    if start in scan.walked:
+    if start in scan.walked or scan.missing:
         findings = {key: scan.findings[key] for key in _outside(scan.findings, start)}
         walked = frozenset(_outside(scan.walked, start))
-    else:  # There was at most one skill.
-        findings, walked = dict(scan.findings), scan.walked
+        gone = scan.findings.keys() - findings.keys()
+    else:  # There is at most the skill itself.
+        findings, walked, gone = dict(scan.findings), scan.walked, {start}
         if start not in part.findings:
             findings.pop(start, None)
-    edited = {start, *part.findings, *(scan.findings.keys() - findings.keys())}
+    path = _path(scan, start)
     findings.update(part.findings)
     noted = scan.diagnostics_by_key
     return replace(
         scan,
         findings=findings,
-        edited=(scan.edited or frozenset()) | edited,
+        edited=(scan.edited or frozenset()).union(gone, part.findings),
         walked=walked | part.walked if part.walked else walked,
         diagnostics_by_key={
             **{key: noted[key] for key in _outside(noted, start)},
             **part.diagnostics_by_key,
         },
         missing={key: scan.missing[key] for key in _outside(scan.missing, start)},
-        links=scan.links | part.links,
+        links=part.links.union(link for link in scan.links if not is_inside(link[0], path)),
         cut=scan.cut or part.cut,
         suspect=part.suspect.union(_outside(scan.suspect, start)),
     )

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from operator import attrgetter
@@ -14,6 +15,7 @@ from satchel.sources.folder_diagnostics import (
     in_repository,
     link_loop,
     link_outside,
+    link_to_no_skill,
     missing,
     not_utf8,
     too_deep,
@@ -34,6 +36,8 @@ from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan
 from satchel.sources.skill_folder_reader import SkillFolderReader
 
 _NAME = attrgetter("name")
+_MAY_IGNORE_CASE = sys.platform in {"darwin", "win32"}
+"""Whether a file is also found by its name in another case."""
 
 
 class _Folder(NamedTuple):
@@ -98,7 +102,7 @@ class SkillWalk:
         return self._result()
 
     def part(self, key: str) -> SkillScan:
-        """Scan the part of the search root at `key` and below; no link leads there.
+        """Scan the part of the search root at `key` and below; no link above leads there.
 
         Raises `OSError` if that cannot be looked at now.
         """
@@ -116,11 +120,11 @@ class SkillWalk:
                     opened = stack.enter_context(opened.enter(folder_name))
                     resolved.append(opened.path)
                 # Listing thousands of skills would take longer than all else after an edit.
-                is_known = key in self._reader.known
-                if is_known or any(entry.name == name for entry in opened.entries()):
-                    mode = opened.stat(name).st_mode
-                    is_link, is_dir = stat.S_ISLNK(mode), stat.S_ISDIR(mode)
-                    entry = _Entry(name, key, joined(path, name), is_link, is_dir)
+                is_exact = not _MAY_IGNORE_CASE or key in self._reader.known
+                if is_exact or any(entry.name == name for entry in opened.entries()):
+                    is_link = stat.S_ISLNK(opened.stat(name).st_mode)
+                    below = joined(path, name)
+                    entry = _Entry(name, key, below, is_link, os.path.isdir(below))
                     folder = _Folder("/".join(above), path, opened, tuple(resolved))
                     self._scan_entry(entry, folder)
             except (FileNotFoundError, NotADirectoryError):
@@ -225,7 +229,7 @@ class SkillWalk:
                     self._report_unlistable(key, path, error)
                     return
                 if is_refused:
-                    diagnostics.append(link_outside(path))
+                    diagnostics.append(link_to_no_skill(path))
                 elif place.path in folder.above:
                     diagnostics.append(link_loop(path))
                 elif repository := nested_repository(self._place, place.path):
