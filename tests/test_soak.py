@@ -42,7 +42,7 @@ def blocking(n: int) -> str:
 
 
 @tool
-async def telling(n: int):
+async def reporting(n: int):
     try:
         for number in range(n % 7):
             yield f"{number} "
@@ -79,13 +79,13 @@ async def later(n: int) -> int:
 
 
 @tool
-async def told(n: int, context: ToolContext) -> str:
+async def reported(n: int, context: ToolContext) -> str:
     context.state["n"] = n
     return context.call_id
 
 
 # The blocking ones have threads, which take longest; they are as many as time allows.
-TOOLS = [quick, slow, turns, telling, failing, unfit, same, later, told]
+TOOLS = [quick, slow, turns, reporting, failing, unfit, same, later, reported]
 KINDS = [tool.__name__ for tool in TOOLS] * 4 + ["blocking", "drawn"]
 
 

@@ -70,7 +70,10 @@ class ProviderRegistry:
         Each comes with the name of its plugin, and with the values that no message may show. A new
         version of a provider begins with the last good contribution of the old one.
         """
-        current = {(plugin, given.name): (given, values) for plugin, given, values in offered}
+        current = {
+            (plugin, offered_provider.name): (offered_provider, values)
+            for plugin, offered_provider, values in offered
+        }
         gone = [key for key in self._states if key[0] != HOST and key not in current]
         for key in gone:
             del self._states[key]

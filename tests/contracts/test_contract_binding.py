@@ -140,7 +140,7 @@ def test_a_missing_read_names_the_key():
     )
 
 
-def test_a_read_that_is_there_is_no_missing_one_also_if_it_is_none():
+def test_a_read_that_is_there_is_no_missing_one_even_if_its_value_is_none():
     bound = bind_contract(FunctionTool(search), contract())
     assert run(bound, {"query": "a"}, state={"seen": None}) == ("a", 3, None)
 

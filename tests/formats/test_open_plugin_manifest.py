@@ -38,7 +38,7 @@ def faults(data, **limits):
     return [(item.code, item.where.line) for item in reading.diagnostics]
 
 
-def told(data):
+def reported(data):
     """Return what is said of a manifest that loads."""
     reading = read(data)
     assert reading.value is not None
@@ -105,7 +105,7 @@ def test_5_2_the_manifest_must_be_an_object(text):
 
 def test_5_2_an_unknown_field_is_reported_and_ignored_and_the_plugin_loads():
     data = minimal(skills="./elsewhere", mcpServers={"x": {"type": "stdio"}}, hooks=3)
-    assert told(data) == [("plugin-field-unknown", line) for line in (4, 5, 10)]
+    assert reported(data) == [("plugin-field-unknown", line) for line in (4, 5, 10)]
     assert read(data).value == read(minimal()).value
 
 
@@ -204,7 +204,7 @@ def test_5_4_an_author_has_only_name_email_and_url_and_all_are_text(author):
 
 @pytest.mark.parametrize("author", [{}, {"name": ""}, {"email": "e"}, {"url": "u"}])
 def test_5_4_each_field_of_an_author_is_optional(author):
-    assert told(minimal(author=author)) == []
+    assert reported(minimal(author=author)) == []
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_5_4_each_field_of_an_author_is_optional(author):
     ],
 )
 def test_5_4_metadata_is_judged_by_its_type_alone(field):
-    assert told(minimal(**field)) == []
+    assert reported(minimal(**field)) == []
 
 
 # ---- 5.5 Plugin name constraints ----------------------------------------------------------
@@ -264,19 +264,19 @@ def test_5_5_an_invalid_name_is_fatal(name):
 
 @pytest.mark.parametrize("value", [None, 1, "x", [], True])
 def test_8_1_extensions_that_are_no_object_are_reported_and_ignored(value):
-    assert told(minimal(extensions=value)) == [("plugin-field-unknown", 4)]
+    assert reported(minimal(extensions=value)) == [("plugin-field-unknown", 4)]
 
 
 @pytest.mark.parametrize(
     "data", [{}, {"a": [1, {"b": None}]}, {"skills": "../../etc"}, {"name": 1, "": {}}]
 )
 def test_8_1_what_another_namespace_holds_is_not_validated(data):
-    assert told(minimal(extensions={"com.example.client": data})) == []
+    assert reported(minimal(extensions={"com.example.client": data})) == []
 
 
 def test_8_1_not_even_a_key_that_it_gives_twice():
     text = '{"$schema": "%s", "name": "demo", "extensions": {"com.x": {"a": 1, "a": 2}}}'
-    assert told(text % SCHEMA) == []
+    assert reported(text % SCHEMA) == []
 
 
 @pytest.mark.parametrize("value", [None, 1, "x", [], True])
@@ -300,12 +300,12 @@ def test_data_of_another_client_that_is_given_twice_is_only_reported():
     text = (
         f'{{"$schema": "{SCHEMA}", "name": "demo",\n"extensions": {{"a.b": {{}},\n"a.b": {{}}}}}}'
     )
-    assert told(text) == [("plugin-field-unknown", 3)]
+    assert reported(text) == [("plugin-field-unknown", 3)]
 
 
 def test_large_and_deep_data_of_another_client_rejects_nothing():
     data = {"deep": json.loads("[" * 150 + "]" * 150), "large": "x" * 900_000}
-    assert told(minimal(extensions={"com.example.client": data})) == []
+    assert reported(minimal(extensions={"com.example.client": data})) == []
 
 
 def test_a_manifest_that_is_too_large_or_too_deep_is_fatal():

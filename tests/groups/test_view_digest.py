@@ -28,7 +28,7 @@ def seen(catalog, *active, own=()):
     return digest_view(catalog, view_of(catalog, activation), own)
 
 
-def told(before, after):
+def reported(before, after):
     return [
         (str(change.event), change.kind, change.name, change.message)
         for change in changes_between(before, after)
@@ -101,12 +101,12 @@ def test_equal_sights_have_no_changes_whatever_their_generations(runnable):
 
 def test_a_group_that_is_switched_brings_its_tools_and_takes_them_along(runnable):
     off, on = seen(runnable), seen(runnable, "maps")
-    assert told(off, on) == [
+    assert reported(off, on) == [
         ("changed", "group", "maps", "active"),
         ("added", "tool", "geocode", ""),
         ("added", "tool", "route", ""),
     ]
-    assert told(on, off) == [
+    assert reported(on, off) == [
         ("changed", "group", "maps", "inactive"),
         ("removed", "tool", "geocode", ""),
         ("removed", "tool", "route", ""),
@@ -115,11 +115,11 @@ def test_a_group_that_is_switched_brings_its_tools_and_takes_them_along(runnable
 
 def test_a_group_that_comes_says_whether_it_is_active(runnable):
     nothing = replace(runnable, all_groups=(), all_tools=())
-    assert told(seen(nothing), seen(runnable, "web"))[:2] == [
+    assert reported(seen(nothing), seen(runnable, "web"))[:2] == [
         ("added", "group", "maps", ""),
         ("added", "group", "web", "active"),
     ]
-    assert told(seen(runnable, "web"), seen(nothing))[:2] == [
+    assert reported(seen(runnable, "web"), seen(nothing))[:2] == [
         ("removed", "group", "maps", ""),
         ("removed", "group", "web", ""),
     ]
@@ -167,11 +167,11 @@ def test_what_the_model_would_notice_is_a_change(runnable, kind, name, parts, wo
 )
 def test_what_the_model_would_not_notice_is_none(runnable, kind, name, parts):
     before = with_skills(runnable, skill())
-    assert told(seen(before), seen(edited(before, kind, name, **parts))) == []
+    assert reported(seen(before), seen(edited(before, kind, name, **parts))) == []
 
 
 def test_the_sessions_own_tools_come_and_go_too(runnable):
-    assert told(seen(runnable), seen(runnable, own=["load_skill"])) == [
+    assert reported(seen(runnable), seen(runnable, own=["load_skill"])) == [
         ("added", "tool", "load_skill", "")
     ]
     (change,) = changes_between(seen(runnable, own=["load_skill"]), seen(runnable))

@@ -28,7 +28,7 @@ def write(tmp_path, write_plugin):
     return write
 
 
-def told(app) -> list[tuple[str, str]]:
+def reported(app) -> list[tuple[str, str]]:
     return [
         (it.code, it.where.path)
         for it in app.catalog.diagnostics
@@ -39,36 +39,39 @@ def told(app) -> list[tuple[str, str]]:
 def test_a_variable_that_a_contract_fills_is_known_wherever_it_stands(write, tmp_path):
     write()
     write("other", notes="{{DOCS}}", tool="more", variable="MORE")
-    assert told(Satchel(plugins=[tmp_path])) == []
+    assert reported(Satchel(plugins=[tmp_path])) == []
 
 
 def test_a_variable_that_is_not_filled_is_reported_with_its_plugin(write, tmp_path):
     write(notes="{{DOCS}} {{NOBODY}} {{NOBODY}} {{ BLANKS }} {{lower}}")
     app = Satchel(plugins=[tmp_path])
-    assert told(app) == [("prompt-variable-unknown", str(tmp_path / "demo"))]
+    assert reported(app) == [("prompt-variable-unknown", str(tmp_path / "demo"))]
 
 
 def test_notes_of_the_host_are_looked_at_too():
     app = Satchel()
     app.create_group("maps", notes="{{WAY}}")
-    assert [code for code, _ in told(app)] == ["prompt-variable-unknown"]
+    assert [code for code, _ in reported(app)] == ["prompt-variable-unknown"]
     app.register_tool(lambda: "x", name="route", description="Route.")
     effect = ToolStateEffect(key="way", prompt_template_var="WAY")
     app.register_contract(
         ToolContract(name="route", schema={}, description="Route.", state_effects=(effect,))
     )
-    assert told(app) == []
+    assert reported(app) == []
     app.remove_tool("route")
-    assert [code for code, _ in told(app)] == ["contract-tool-unknown", "prompt-variable-unknown"]
+    assert [code for code, _ in reported(app)] == [
+        "contract-tool-unknown",
+        "prompt-variable-unknown",
+    ]
 
 
 def test_two_keys_for_one_variable_are_reported_and_one_key_of_two_tools_is_not(write, tmp_path):
     write()
     write("other", tool="more")
-    assert told(Satchel(plugins=[tmp_path])) == []
+    assert reported(Satchel(plugins=[tmp_path])) == []
     write("other", tool="more", key="rows")
     app = Satchel(plugins=[tmp_path])
-    assert [code for code, _ in told(app)] == ["prompt-variable-contested"]
+    assert [code for code, _ in reported(app)] == ["prompt-variable-contested"]
     session = app.session()
     session.state.update(docs=["of more is the first by name"], rows=["rows"])
     first = app.catalog.contracts.prompt_variables["DOCS"][0]
@@ -82,7 +85,7 @@ def test_two_keys_for_one_variable_are_reported_and_one_key_of_two_tools_is_not(
 
 def test_who_only_reads_does_not_hear_of_unknown_variables(write, tmp_path):
     write(notes="{{NOBODY}}")
-    assert told(Satchel(plugins=[tmp_path], run_code=False)) == []
+    assert reported(Satchel(plugins=[tmp_path], run_code=False)) == []
 
 
 def test_what_is_reported_does_not_depend_on_the_order_of_registration():
@@ -104,7 +107,7 @@ def test_what_is_reported_does_not_depend_on_the_order_of_registration():
 def test_a_tool_without_a_value_is_not_said_to_be_missing():
     app = Satchel()
     app.register_contract(ToolContract(name="route", schema={}, description="Route."))
-    assert [code for code, _ in told(app)] == ["contract-tool-unknown"]
+    assert [code for code, _ in reported(app)] == ["contract-tool-unknown"]
 
 
 def test_a_tool_that_is_left_out_is_not_said_to_be_missing(tmp_path, write_plugin):
@@ -118,12 +121,12 @@ def test_a_tool_that_is_left_out_is_not_said_to_be_missing(tmp_path, write_plugi
     write_plugin(tmp_path, "demo", tools=source)
     app = Satchel(plugins=[tmp_path])
     app.register_contract(ToolContract(name="route", schema={}, description="Route."))
-    assert [code for code, _ in told(app)] == ["tool-state-missing"]
+    assert [code for code, _ in reported(app)] == ["tool-state-missing"]
 
 
 def test_what_only_a_shadowed_tool_fills_is_not_filled(write, tmp_path):
     write(notes="{{DOCS}}")
     app = Satchel(plugins=[tmp_path])
-    assert told(app) == []
+    assert reported(app) == []
     app.register_tool(lambda text: text, name="note")
-    assert "prompt-variable-unknown" in dict(told(app))
+    assert "prompt-variable-unknown" in dict(reported(app))

@@ -157,9 +157,9 @@ def test_the_parts_of_a_stream_arrive_as_progress(steady, transport, era):
     world, address = steady
 
     async def ask():
-        async with connected(world, transport, era, address) as (client, told):
-            call = client.call_tool("counting", {"upto": 3}, progress_callback=told.step)
-            return (await call).content[0].text, told.progress
+        async with connected(world, transport, era, address) as (client, notices):
+            call = client.call_tool("counting", {"upto": 3}, progress_callback=notices.step)
+            return (await call).content[0].text, notices.progress
 
     text, progress = run(ask())
     assert text == "0 1 2 "
@@ -199,8 +199,8 @@ def edit_skill(world, number):
     (world / "skills" / "pdf" / "SKILL.md").write_text(text)
 
 
-async def edited_until_told(world, told, edit, kind):
-    """Edit until a client with a handshake is told: over HTTP, the stream for it comes later.
+async def edited_until_notified(world, notices, edit, kind):
+    """Edit until a client with a handshake is notified: over HTTP, the stream for it comes later.
 
     Each wait is twice as long as the last, so that a busy machine gets its time between two edits.
     """
@@ -208,7 +208,7 @@ async def edited_until_told(world, told, edit, kind):
         edit(world, number)
         try:
             async with asyncio.timeout(2**number):
-                return await told.until(f"notifications/{kind}/list_changed")
+                return await notices.until(f"notifications/{kind}/list_changed")
         except TimeoutError:
             continue
     return pytest.fail("it was never told")
@@ -219,19 +219,19 @@ async def edited_until_told(world, told, edit, kind):
 def test_a_client_is_notified_of_a_tool_and_of_a_skill_that_are_edited_on_disk(
     world, transport, era
 ):
-    async def hear(client, told, edit, kind):
+    async def hear(client, notices, edit, kind):
         if era == STATELESS:
             async with client.listen(**{f"{kind}_list_changed": True}) as stream:
                 edit(world, 0)
                 await anext(stream)
         else:
-            await edited_until_told(world, told, edit, kind)
+            await edited_until_notified(world, notices, edit, kind)
 
     async def ask():
-        async with connected(world, transport, era) as (client, told):
-            await hear(client, told, edit_tool, "tools")
+        async with connected(world, transport, era) as (client, notices):
+            await hear(client, notices, edit_tool, "tools")
             tools = (await client.list_tools()).tools
-            await hear(client, told, edit_skill, "resources")
+            await hear(client, notices, edit_skill, "resources")
             listed = (await client.list_resources()).resources
             read = await client.read_resource("skill://pdf/SKILL.md")
             return tools[0].description, listed[0].description, read.contents[0].text

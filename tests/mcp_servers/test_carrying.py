@@ -58,7 +58,7 @@ class Told:
 
 
 @pytest.fixture
-def told(app):
+def changes_seen(app):
     return Told(app)
 
 
@@ -229,12 +229,12 @@ def test_a_name_that_is_taken_gets_that_of_the_server_in_front(app, plain):
     assert [*app.catalog.tools] == [*names[:3], *names[4:]]
 
 
-def test_no_server_gets_the_calls_of_what_another_offers_no_more(app, told, plain):
+def test_no_server_gets_the_calls_of_what_another_offers_no_more(app, changes_seen, plain):
     app.register_mcp_server(plain("announce", "pay"), name="one", group="basic")
     app.register_mcp_server(plain("pay", name="other"), name="two", group="basic")
     plain("announce")
     called(app, "announce")
-    told.until(Event.REMOVED, "pay")
+    changes_seen.until(Event.REMOVED, "pay")
     assert [*app.catalog.tools] == ["announce", "two_pay"]
     app.remove_mcp_servers("one")
     assert [*app.catalog.tools] == ["pay"]
@@ -313,9 +313,11 @@ def test_choices_that_are_for_no_tool_are_reported(app, plain):
         disable=["put_*"],
         presets={"eco": {"key": 1}, "*": {"kye": 2}, "echo": {"kee": 3, "key": 4}},
     )
-    told = [(i.message, i.fix) for i in app.catalog.diagnostics if i.code == "mcp-choice-unknown"]
+    changes_seen = [
+        (i.message, i.fix) for i in app.catalog.diagnostics if i.code == "mcp-choice-unknown"
+    ]
     why = "which its tool 'echo' does not have"
-    assert told == [
+    assert changes_seen == [
         (
             "MCP server 'box': enable names 'ehco', which matches none of its tools",
             "did you mean echo?",
@@ -402,11 +404,11 @@ def test_a_call_that_is_interrupted_or_too_slow_ends_at_the_server(app, way, req
         os.mkfifo(pipe := tmp_path / f"pipe-{interrupts}")
         session = app.session()
         running = asyncio.create_task(session.call("wait", {"pipe": str(pipe)}, call_id="1"))
-        with await asyncio.to_thread(pipe.open) as told:
-            assert await asyncio.to_thread(told.readline) == "begun\n"
+        with await asyncio.to_thread(pipe.open) as changes_seen:
+            assert await asyncio.to_thread(changes_seen.readline) == "begun\n"
             if interrupts:
                 session.interrupt("1")
-            assert await asyncio.to_thread(told.readline) == "cancelled\n"
+            assert await asyncio.to_thread(changes_seen.readline) == "cancelled\n"
         return await running
 
     assert asyncio.run(main(interrupts=True)).is_interrupted
@@ -416,7 +418,7 @@ def test_a_call_that_is_interrupted_or_too_slow_ends_at_the_server(app, way, req
 # ---- servers that die, and come back --------------------------------------------------------
 
 
-def test_a_server_that_dies_is_withdrawn_and_comes_back_by_itself(app, told, plain):
+def test_a_server_that_dies_is_withdrawn_and_comes_back_by_itself(app, changes_seen, plain):
     app.register_mcp_server(plain("die", "pid"), name="box", group="basic")
     app.register_mcp_server(plain("echo", name="other"), name="other", group="basic")
     before = called(app, "pid").text
@@ -431,35 +433,35 @@ def test_a_server_that_dies_is_withdrawn_and_comes_back_by_itself(app, told, pla
     died, lived = asyncio.run(main())
     assert (died.error_code, lived.text) == ("tool_error", "{}")
     assert "disconnected during the call" in died.text
-    told.until(Event.REMOVED, "die")
-    told.until(Event.ADDED, "die")
+    changes_seen.until(Event.REMOVED, "die")
+    changes_seen.until(Event.ADDED, "die")
     assert called(app, "pid").text not in {before, ""}
     assert "mcp-server-down" not in codes(app)
 
 
-def test_while_a_server_is_down_its_diagnostic_says_why(app, told, plain):
+def test_while_a_server_is_down_its_diagnostic_says_why(app, changes_seen, plain):
     server = plain("die", "echo")
     app.register_mcp_server(server, name="box", group="basic")
     book = server.args[1]
     os.remove(book)
     called(app, "die")
-    told.until_true(lambda: "mcp:box" not in app.catalog.plugins)
+    changes_seen.until_true(lambda: "mcp:box" not in app.catalog.plugins)
     assert not app.catalog.tools
     entry = app.catalog.plugin("mcp:box")
     assert entry.state is Status.REVOKED
-    told.until_true(lambda: "FileNotFoundError" in str(app.catalog.diagnostics))
+    changes_seen.until_true(lambda: "FileNotFoundError" in str(app.catalog.diagnostics))
     with open(book, "w") as file:
         json.dump([described("new")], file)
-    told.until(Event.ADDED, "new")
+    changes_seen.until(Event.ADDED, "new")
 
 
 @pytest.mark.parametrize("how", [("child",), ("child", "apart")])
-def test_the_end_of_a_server_is_seen_though_its_child_continues(app, told, plain, how):
+def test_the_end_of_a_server_is_seen_though_its_child_continues(app, changes_seen, plain, how):
     server = plain("die", "pid", how=how)
     app.register_mcp_server(server, name="box", group="basic", timeout=20)
     before = called(app, "pid").text
     assert "disconnected" in called(app, "die").text
-    told.until(Event.ADDED, "die")
+    changes_seen.until(Event.ADDED, "die")
     assert called(app, "pid").text != before
 
 
@@ -473,27 +475,29 @@ def test_what_a_server_started_ends_with_it(plain, tmp_path):
     assert ended.get(timeout=ENOUGH) == "begun\n"
 
 
-def test_a_server_over_http_is_killed_and_started_again(app, told, on_http):
+def test_a_server_over_http_is_killed_and_started_again(app, changes_seen, on_http):
     process = on_http("pid", "wait")
     app.register_mcp_server(process.server, name="web", group="basic")
     before = called(app, "pid").text
     process.kill()
-    told.until(Event.REMOVED, "pid")
+    changes_seen.until(Event.REMOVED, "pid")
     assert called(app, "pid").error_code == "tool_not_found"
     process.start()
-    told.until(Event.ADDED, "pid")
+    changes_seen.until(Event.ADDED, "pid")
     assert called(app, "pid").text != before
 
 
-def test_a_server_of_the_older_era_is_killed_and_started_again(app, told, on_http, monkeypatch):
+def test_a_server_of_the_older_era_is_killed_and_started_again(
+    app, changes_seen, on_http, monkeypatch
+):
     monkeypatch.setattr(server_supervisor, "connect", older)
     process = on_http("pid")
     app.register_mcp_server(process.server, name="web", group="basic")
     before = called(app, "pid").text
     process.kill()
-    told.until(Event.REMOVED, "pid")
+    changes_seen.until(Event.REMOVED, "pid")
     process.start()
-    told.until(Event.ADDED, "pid")
+    changes_seen.until(Event.ADDED, "pid")
     assert called(app, "pid").text != before
 
 
@@ -501,27 +505,27 @@ def older(*args, **options):
     return connect(*args, **{**options, "mode": "legacy"})
 
 
-def test_a_server_over_sse_is_carried_killed_and_started_again(app, told, on_http):
+def test_a_server_over_sse_is_carried_killed_and_started_again(app, changes_seen, on_http):
     process = on_http("pid", "count", options=("--sse",))
     app.register_mcp_server(process.server, name="old", group="basic")
     before = called(app, "pid").text
     assert called(app, "count", {"to": 2}).structured == {"n": 2}
     process.kill()
-    told.until(Event.REMOVED, "pid")
+    changes_seen.until(Event.REMOVED, "pid")
     process.start()
-    told.until(Event.ADDED, "pid")
+    changes_seen.until(Event.ADDED, "pid")
     assert called(app, "pid").text != before
 
 
-def test_a_session_that_is_forgotten_is_begun_again(app, told, on_http, monkeypatch):
+def test_a_session_that_is_forgotten_is_begun_again(app, changes_seen, on_http, monkeypatch):
     monkeypatch.setattr(server_supervisor, "connect", older)
     process = on_http("pid")
     app.register_mcp_server(process.server, name="web", group="basic")
     process.kill()
     process.start()  # perhaps before anybody noticed
     called(app, "pid")
-    told.until(Event.REMOVED, "pid")
-    told.until_true(lambda: "pid" in app.catalog.tools)
+    changes_seen.until(Event.REMOVED, "pid")
+    changes_seen.until_true(lambda: "pid" in app.catalog.tools)
     assert not called(app, "pid").is_error
 
 
@@ -532,8 +536,8 @@ def test_a_call_over_http_whose_server_is_killed_is_informed(app, on_http, tmp_p
 
     async def main():
         call = asyncio.create_task(app.session().call("wait", {"pipe": str(pipe)}))
-        with await asyncio.to_thread(pipe.open) as told:
-            await asyncio.to_thread(told.readline)
+        with await asyncio.to_thread(pipe.open) as changes_seen:
+            await asyncio.to_thread(changes_seen.readline)
             process.kill()
             return await call
 
@@ -541,13 +545,13 @@ def test_a_call_over_http_whose_server_is_killed_is_informed(app, on_http, tmp_p
     assert (result.is_error, result.error_code) == (True, "tool_error")
 
 
-def test_a_server_that_is_not_there_yet_is_found_once_it_is(app, told, on_http):
+def test_a_server_that_is_not_there_yet_is_found_once_it_is(app, changes_seen, on_http):
     process = on_http("pid")
     process.kill()
     app.register_mcp_server(process.server, name="web")
     assert codes(app) == ["mcp-server-down"]
     process.start()
-    told.until(Event.ADDED, "pid")
+    changes_seen.until(Event.ADDED, "pid")
     assert codes(app) == []
 
 
@@ -555,29 +559,29 @@ def test_a_server_that_is_not_there_yet_is_found_once_it_is(app, told, on_http):
 
 
 @pytest.mark.parametrize("way", ["on_stdio", "on_http"])
-def test_a_notice_of_a_change_is_heard_in_the_newer_era(app, told, way, request):
+def test_a_notice_of_a_change_is_heard_in_the_newer_era(app, changes_seen, way, request):
     made = request.getfixturevalue(way)("offer")
     app.register_mcp_server(getattr(made, "server", made), name="box", group="basic", pin="off")
     called(app, "offer", {"tools": [described("offer"), described("new")]})
-    told.until(Event.ADDED, "new")
+    changes_seen.until(Event.ADDED, "new")
 
 
-def test_a_notice_of_a_change_is_heard_in_the_older_era(app, told, plain):
+def test_a_notice_of_a_change_is_heard_in_the_older_era(app, changes_seen, plain):
     server = plain("announce")
     app.register_mcp_server(server, name="box", group="basic", pin="off")
     plain("announce", "new")
     called(app, "announce")
-    told.until(Event.ADDED, "new")
+    changes_seen.until(Event.ADDED, "new")
 
 
-def test_a_list_is_asked_for_again_when_it_expires(app, told, on_stdio):
+def test_a_list_is_asked_for_again_when_it_expires(app, changes_seen, on_stdio):
     app.register_mcp_server(on_stdio("pid", env={"TTL": "100"}), name="box", pin="off")
     on_stdio("pid", "new")
-    told.until(Event.ADDED, "new")
+    changes_seen.until(Event.ADDED, "new")
 
 
 def test_a_list_over_http_does_not_hold_for_longer_than_we_look(
-    app, told, on_http, monkeypatch, tmp_path
+    app, changes_seen, on_http, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(server_supervisor, "_CHECK", 2)
     monkeypatch.setenv("TTL", str(10**12))
@@ -589,29 +593,29 @@ def test_a_list_over_http_does_not_hold_for_longer_than_we_look(
         for _ in range(2):  # at first, and once its notices are heard
             assert listed.readline() == "0\n"
         on_http("pid", "new")  # the same book
-        told.until(Event.ADDED, "new")
+        changes_seen.until(Event.ADDED, "new")
 
 
-def test_a_tool_that_the_server_does_not_know_any_more_is_asked_for(app, told, plain):
+def test_a_tool_that_the_server_does_not_know_any_more_is_asked_for(app, changes_seen, plain):
     app.register_mcp_server(plain("old"), name="box", group="basic", pin="off")
     plain("new")
     assert "Unknown tool" in called(app, "old").text
-    told.until(Event.REMOVED, "old")
+    changes_seen.until(Event.REMOVED, "old")
     assert "new" in app.catalog.tools
 
 
-def test_a_changed_schema_is_a_changed_tool(app, told, plain):
+def test_a_changed_schema_is_a_changed_tool(app, changes_seen, plain):
     app.register_mcp_server(plain("announce", "a"), name="box", group="basic", pin="off")
     plain("announce", described("a", description="Other words."))
     called(app, "announce")
-    told.until(Event.CHANGED, "a")
+    changes_seen.until(Event.CHANGED, "a")
     assert app.catalog.tools["a"].description == "Other words."
 
 
 # ---- servers that mean no good --------------------------------------------------------------
 
 
-def test_notices_without_end_harms_nothing_else(app, told, plain):
+def test_notices_without_end_harms_nothing_else(app, changes_seen, plain):
     app.register_mcp_server(plain("announce"), name="loud", group="basic", pin="off")
     app.register_mcp_server(plain("echo", name="calm"), name="calm", group="basic", pin="off")
 
@@ -632,26 +636,26 @@ def test_whatever_a_server_writes_to_its_errors_it_continues(app, plain, capfd):
     assert "xxx" not in capfd.readouterr().err
 
 
-def test_a_line_without_an_end_costs_its_server_alone(told, plain):
+def test_a_line_without_an_end_costs_its_server_alone(changes_seen, plain):
     with satchel_of(mcp_message=200_000, result_text=10**7) as app:
-        told = Told(app)
+        changes_seen = Told(app)
         app.register_mcp_server(plain("drone", "long"), name="box", group="basic")
         assert len(called(app, "long", {"bytes": 150_000}).text) == 150_000
         assert "disconnected" in called(app, "drone").text
-        told.until(Event.REMOVED, "long")
-        told.until(Event.ADDED, "long")
+        changes_seen.until(Event.REMOVED, "long")
+        changes_seen.until(Event.ADDED, "long")
         assert called(app, "long", {"bytes": 150_000}).text
 
 
 @pytest.mark.parametrize("options", [(), ("--sse",)])
 def test_an_answer_over_http_without_measure_costs_its_server_alone(on_http, options):
     with satchel_of(mcp_message=3_000_000, result_text=10**7) as app:
-        told = Told(app)
+        changes_seen = Told(app)
         process = on_http("long", options=options)
         app.register_mcp_server(process.server, name="web", group="basic")
         assert len(called(app, "long", {"bytes": 2_900_000}).text) == 2_900_000
         assert called(app, "long", {"bytes": 9_000_000}).is_error
-        told.until_true(lambda: "long" in app.catalog.tools)
+        changes_seen.until_true(lambda: "long" in app.catalog.tools)
         assert called(app, "long", {"bytes": 1_000}).text
 
 
@@ -735,20 +739,22 @@ def test_words_of_progress_are_cut(app, on_stdio):
 
 
 @pytest.mark.slow
-def test_a_server_that_answers_only_the_old_handshake_is_reached_at_the_second_try(told, plain):
+def test_a_server_that_answers_only_the_old_handshake_is_reached_at_the_second_try(
+    changes_seen, plain
+):
     with satchel_of(mcp_connect=4, mcp_startup=4) as app:
-        told = Told(app)
+        changes_seen = Told(app)
         app.register_mcp_server(plain("echo", how=("mute",)), name="box")
-        told.until_true(lambda: "echo" in app.catalog.tools)
+        changes_seen.until_true(lambda: "echo" in app.catalog.tools)
 
 
 @pytest.mark.slow
 def test_a_stateless_client_begins_as_the_server_understands(plain):
     server = plain("echo", how=("mute",))
     with satchel_of(mcp_connect=4, mcp_startup=4) as app:
-        told = Told(app)
+        changes_seen = Told(app)
         app.register_mcp_server(RemoteClient(server, stateless=True), name="box", group="basic")
-        told.until_true(lambda: "echo" in app.catalog.tools)
+        changes_seen.until_true(lambda: "echo" in app.catalog.tools)
         assert called(app, "echo").text == "{}"
 
 
@@ -763,13 +769,13 @@ def test_a_server_that_does_not_list_its_tools_is_down(plain):
 @pytest.mark.slow
 def test_a_process_that_hangs_in_call_after_call_is_started_again(plain):
     with satchel_of(mcp_connect=4, mcp_startup=4) as app:
-        told = Told(app)
+        changes_seen = Told(app)
         app.register_mcp_server(plain("stick", "pid"), name="box", group="basic", timeout=1)
-        told.until(Event.ADDED, "pid")
+        changes_seen.until(Event.ADDED, "pid")
         before = called(app, "pid").text
         for _ in range(3):
             assert called(app, "stick").error_code == "timeout"
-        told.until(Event.ADDED, "pid")
+        changes_seen.until(Event.ADDED, "pid")
         assert called(app, "pid").text not in {before, ""}
 
 
@@ -790,9 +796,9 @@ def test_tools_that_cannot_be_used_count_and_few_of_them_are_named(plain):
     bad = [described(f"t{n:03}", inputSchema=outside) for n in range(300)]
     with satchel_of(mcp_tools=100) as app:
         app.register_mcp_server(plain(*bad, "echo"), name="box")
-        told = [i.message for i in app.catalog.diagnostics if i.code == "mcp-tool-invalid"]
+        changes_seen = [i.message for i in app.catalog.diagnostics if i.code == "mcp-tool-invalid"]
         assert codes(app) == ["mcp-tool-invalid"] * 21 + ["mcp-too-many-tools"]
-        assert told[20] == "MCP server 'box': 80 more of its tools are left out"
+        assert changes_seen[20] == "MCP server 'box': 80 more of its tools are left out"
         assert not app.catalog.tools
 
 
@@ -816,7 +822,7 @@ def test_all_definitions_together_have_a_limit(plain):
         assert "(limit mcp_listing); the rest is left out" in problem.message
 
 
-def test_only_what_changed_is_judged_again(app, told, plain, monkeypatch):
+def test_only_what_changed_is_judged_again(app, changes_seen, plain, monkeypatch):
     judged = []
 
     def counted(raw, limits):
@@ -828,7 +834,7 @@ def test_only_what_changed_is_judged_again(app, told, plain, monkeypatch):
     assert judged == ["announce", "a", "b"]
     plain("announce", "a", described("b", description="Other."), "c")
     called(app, "announce")
-    told.until(Event.ADDED, "c")
+    changes_seen.until(Event.ADDED, "c")
     assert judged == ["announce", "a", "b", "b", "c"]
 
 
@@ -912,10 +918,12 @@ def test_an_answer_with_a_number_that_no_json_has_is_none():
         decode_response(nan, ToolDefinition(name="a"))
 
 
-def test_a_server_that_asks_and_does_not_hear_the_answers_is_let_go(app, told, plain, monkeypatch):
+def test_a_server_that_asks_and_does_not_hear_the_answers_is_let_go(
+    app, changes_seen, plain, monkeypatch
+):
     monkeypatch.setattr(server_transports, "_PATIENCE", 0.1)
     app.register_mcp_server(plain("echo", how=("asks",)), name="box")
-    told.until_true(
+    changes_seen.until_true(
         lambda: "sends requests and does not read the responses" in str(app.catalog.diagnostics)
     )
 

@@ -67,7 +67,7 @@ def tools(supply):
     return {tool.name: tool for tool in supply.tools}
 
 
-def told(supply):
+def reported(supply):
     return {tool.name: tool.description for tool in supply.tools}
 
 
@@ -112,7 +112,7 @@ def test_a_tool_is_bound_to_its_contract_wherever_that_is_named(contracted, mani
 )
 def test_several_contracts_may_come_from_both_sides(contracted, manifest, hooks):
     supply = contracted(manifest, hooks)
-    assert told(supply) == {"say": "Say, by contract.", "other": "The other, by contract."}
+    assert reported(supply) == {"say": "Say, by contract.", "other": "The other, by contract."}
     assert supply.diagnostics == ()
 
 
@@ -153,7 +153,7 @@ def test_a_contract_without_a_tool_is_reported_once_with_the_near_misses(contrac
         supply = contracted(manifest, hooks)
         assert codes(supply) == ["contract-tool-unknown"]
         assert "say" in supply.diagnostics[0].fix
-        assert told(supply) == {"say": "Say it.", "other": "The other."}
+        assert reported(supply) == {"say": "Say it.", "other": "The other."}
         assert supply.state.falls_back, (
             "a typo must not switch rules off: the last good version goes on"
         )
@@ -166,10 +166,10 @@ def test_of_two_contracts_of_one_tool_the_first_counts_and_that_is_reported_once
     )
     supply = contracted("contract: [contracts:SAY, contracts:SECOND]\n", contracts=more)
     assert codes(supply) == ["contract-shadowed"]
-    assert told(supply)["say"] == "Say, by contract."
+    assert reported(supply)["say"] == "Say, by contract."
     supply = contracted("contract: contracts:SECOND\n", "SAY", contracts=more)
     assert codes(supply) == ["contract-shadowed"]
-    assert told(supply)["say"] == "Second.", "what the manifest says comes first"
+    assert reported(supply)["say"] == "Second.", "what the manifest says comes first"
 
 
 def test_a_contract_that_does_not_fit_costs_its_tool_and_flaws_the_plugin(contracted, codes):

@@ -88,7 +88,7 @@ def run(folder, *options, program=HOST, timeout=120):
     )
 
 
-def told_by(ended):
+def reported_by(ended):
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout.splitlines()[-1])
 
@@ -98,7 +98,7 @@ def host(tmp_path, write_plugin, tool_source):
     def host(source, manifest="active: true\n", **more):
         write_plugin(tmp_path / "plugins", "healthy", tools=tool_source)
         write_plugin(tmp_path / "plugins", "hostile", manifest, tools=source, **more)
-        return told_by(run(tmp_path / "plugins"))
+        return reported_by(run(tmp_path / "plugins"))
 
     return host
 
@@ -195,7 +195,7 @@ def test_installed_plugins_are_held_in_the_same_way(plugins, tmp_path):
     install(tmp_path / "site", "healthy", HEALTHY)
     for name in NAMES:
         install(tmp_path / "site", name, plugins[name][0])
-    answer, kept, found = told_by(run(tmp_path / "site", program=INSTALLED))
+    answer, kept, found = reported_by(run(tmp_path / "site", program=INSTALLED))
     assert (answer, kept) == ("Hello you", [True, True, True])
     for name in NAMES:
         state, codes = found[name]
@@ -373,7 +373,7 @@ def test_under_watch_the_last_good_serves_until_each_is_fixed(plugins, tmp_path,
     wanted = {name: plugins[name][0] for name in NAMES}
     wanted |= {name: MORE[name][0] for name in MORE}
     ended = run(tmp_path / "plugins", json.dumps(wanted), program=WATCHING, timeout=120)
-    told = told_by(ended)
+    told = reported_by(ended)
     assert told.pop("the end") == [True, True, "ok", "the end"]
     failing = {*REFUSED, *(name for name, (_, state, _) in MORE.items() if state == "failed")}
     expected = {

@@ -135,7 +135,7 @@ def history(watched, skill_text):  # noqa: C901 - a machine with many rules
         def teardown(self) -> None:
             with self.stack:
                 self.the_same_units_are_broken()
-                self.mend()
+                self.fix()
                 self.seen.until_as_cold()
 
         def the_same_units_are_broken(self) -> None:
@@ -145,7 +145,7 @@ def history(watched, skill_text):  # noqa: C901 - a machine with many rules
 
             self.seen.until(lambda: broken(self.seen.app) == broken(self.seen.cold()))
 
-        def mend(self) -> None:
+        def fix(self) -> None:
             """A stale unit differs from a cold load by design; mended, nothing may differ."""
             for entry in self.seen.cold().catalog.all_skills:
                 if entry.state == "failed":

@@ -82,9 +82,7 @@ def test_tools_of_a_file_that_is_lost_continue_and_one_diagnostic_says_why(plugi
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_the_same_holds_under_watch_and_mending_recovers(
-    watched, plugins, demo, write_plugin, lose
-):
+def test_the_same_holds_under_watch_and_a_fix_recovers(watched, plugins, demo, write_plugin, lose):
     tools = demo / "tools.py"
     with watched(plugins=[plugins]) as seen:
         lose(tools)

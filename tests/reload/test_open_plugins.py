@@ -86,7 +86,7 @@ def test_an_edit_is_the_new_version(watched, plugins, manifest, write_skill):
         seen.until_as_cold()
 
 
-def test_a_broken_manifest_keeps_the_last_good_plugin_and_mending_recovers(
+def test_a_broken_manifest_keeps_the_last_good_plugin_and_a_fix_recovers(
     watched, plugins, manifest, servers, write_skill
 ):
     path = manifest(version="1")
@@ -253,7 +253,7 @@ def test_tools_of_our_part_are_the_new_ones_at_the_next_call(watched, plugins, e
         ("toolkit.yaml", "groups: x\n"),
     ],
 )
-def test_our_part_broken_keeps_the_last_good_tools_and_mending_recovers(
+def test_the_extension_broken_keeps_the_last_good_tools_and_a_fix_recovers(
     watched, plugins, extended, file, broken
 ):
     ours = extended("Good")

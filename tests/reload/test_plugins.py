@@ -91,7 +91,7 @@ def test_an_edited_helper_is_reloaded_with_those_who_import_it(watched, plugins,
         ),
     ],
 )
-def test_broken_code_keeps_the_last_good_tool_and_mending_recovers(
+def test_broken_code_keeps_the_last_good_tool_and_a_fix_recovers(
     watched, plugins, write_plugin, broken, code
 ):
     write_plugin(plugins, "demo", tools=tools("Good"))
@@ -390,7 +390,7 @@ def test_a_package_upgraded_while_a_plugin_is_being_imported_is_wholly_new(
         assert "plugin-meddled" not in {item.code for item in seen.app.catalog.diagnostics}
 
 
-def test_mending_a_plugin_that_hangs_does_not_wait_for_its_time_to_run_out(
+def test_fixing_a_plugin_that_hangs_does_not_wait_for_its_time_to_run_out(
     watched, plugins, write_plugin
 ):
     gate = threading.Event()

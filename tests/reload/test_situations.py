@@ -309,7 +309,7 @@ def test_a_checkout_of_thousands_of_files_is_a_few_looks_and_one_result(
         seen.until_as_cold()
 
 
-def test_a_broken_edit_keeps_the_last_good_version_and_mending_recovers(watched, root, write_skill):
+def test_a_broken_edit_keeps_the_last_good_version_and_a_fix_recovers(watched, root, write_skill):
     skill = write_skill(root, "pdf", description="Good.")
     with watched(skills=[root]) as seen:
         (skill / "SKILL.md").write_text("no frontmatter any more")

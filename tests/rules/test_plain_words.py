@@ -87,3 +87,41 @@ def test_the_rule_reads_names_strings_and_comments(tmp_path, monkeypatch):
     path.write_text('# mend it\ntold = "go on"\ndef ask_nobody(strangers): ...\n', encoding="utf-8")
     words = {item.split(": ")[1] for item in findings(path, code_texts(path))}
     assert words == {"'mend'", "'told'", "'go on'", "'nobody'", "'strangers'"}
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def test_names_of_tests_use_plain_words():
+    files = sorted((REPOSITORY / "tests").rglob("test_*.py"))
+    faults = set()
+    for path in files:
+        names = ((node.lineno, node.name.replace("_", " ")) for node in functions(path))
+        faults |= findings(path, names)
+    assert files
+    assert sorted(faults) == []
+
+
+EMPTY_NAMES = frozenset(
+    "found given its known made more said thing told wanted what".split()  # noqa: SIM905
+)
+"""Names of local variables that do not say what they hold."""
+
+
+def test_local_names_say_what_they_hold():
+    faults = set()
+    for path in sorted((REPOSITORY / "src/satchel").rglob("*.py")):
+        for function in functions(path):
+            for node in ast.walk(function):
+                if isinstance(node, ast.arg):
+                    name = node.arg
+                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    name = node.id
+                else:
+                    continue
+                if name in EMPTY_NAMES:
+                    faults.add(f"{path.relative_to(REPOSITORY)}:{node.lineno}: {name}")
+    assert sorted(faults) == []

@@ -54,7 +54,7 @@ class Talk:
     def _say(self, word: str) -> str:
         return word
 
-    def hold_anew(self, name: str = "say", schema=None, **parts) -> None:
+    def hold_again(self, name: str = "say", schema=None, **parts) -> None:
         self.app.remove_contract(name)
         schema = {"word": "str - w"} if schema is None else schema
         self.app.register_contract(
@@ -87,7 +87,7 @@ def test_a_call_that_begins_after_a_reload_is_held_to_the_new_rules():
         talk = Talk(state_effects=(appends(),))
 
         def change():
-            talk.hold_anew(invariants=(never(),), state_effects=(appends(),))
+            talk.hold_again(invariants=(never(),), state_effects=(appends(),))
 
         results = await run_meanwhile(talk, change, PLAN)
         assert [result.error_code for result in results] == [None, "rejected", "rejected"]
@@ -100,7 +100,7 @@ def test_a_call_that_begins_after_a_reload_is_held_to_the_new_rules():
 def test_what_a_call_brings_is_written_once_by_the_contract_that_it_began_with():
     async def main():
         talk = Talk(state_effects=(appends("old"),))
-        change = lambda: talk.hold_anew(state_effects=(appends("old"), appends("new")))  # noqa: E731
+        change = lambda: talk.hold_again(state_effects=(appends("old"), appends("new")))  # noqa: E731
         await run_meanwhile(talk, change, PLAN)
         return talk.session.state
 
@@ -108,14 +108,14 @@ def test_what_a_call_brings_is_written_once_by_the_contract_that_it_began_with()
 
     async def renamed():
         talk = Talk(state_effects=(appends("old"),))
-        await run_meanwhile(talk, lambda: talk.hold_anew(state_effects=(appends("new"),)), PLAN)
+        await run_meanwhile(talk, lambda: talk.hold_again(state_effects=(appends("new"),)), PLAN)
         return talk.session.state
 
     assert in_time(renamed()) == {"log": ["waited"], "new": ["a", "b"]}
 
     async def same():
         talk = Talk(state_effects=(appends(),))
-        await run_meanwhile(talk, lambda: talk.hold_anew(state_effects=(appends(),)), PLAN)
+        await run_meanwhile(talk, lambda: talk.hold_again(state_effects=(appends(),)), PLAN)
         return talk.session.state
 
     assert in_time(same()) == {"log": ["waited", "a", "b"]}
@@ -131,7 +131,7 @@ def test_what_a_reload_prunes_is_no_effect():
             correct=lambda c, s, k: DROP_STEP,
         )
         results = await run_meanwhile(
-            talk, lambda: talk.hold_anew(invariants=(drop,), state_effects=(appends(),)), PLAN
+            talk, lambda: talk.hold_again(invariants=(drop,), state_effects=(appends(),)), PLAN
         )
         assert results[1].metadata["pruned"] == ("drop",)
         assert talk.session.state == {"log": ["waited"]}
@@ -157,7 +157,7 @@ def test_what_a_reloaded_call_brings_waits_for_the_calls_ahead_of_it():
         plan += [ToolCall(name="speak", arguments={"word": word}) for word in "ab"]
         work = asyncio.create_task(talk.session.execute(plan, executor=Concurrent(2)))
         await talk.began.wait()
-        talk.hold_anew("speak", state_effects=(appends(),))
+        talk.hold_again("speak", state_effects=(appends(),))
         go_on.set()
         assert [await said.get(), await said.get()] == ["a", "b"]
         assert talk.session.state == {}
@@ -202,7 +202,7 @@ def test_a_running_call_ends_on_its_own_version():
     async def main():
         talk = Talk(state_effects=(appends(),))
         await run_meanwhile(
-            talk, lambda: talk.hold_anew("wait", {}, state_effects=(appends("new"),)), PLAN
+            talk, lambda: talk.hold_again("wait", {}, state_effects=(appends("new"),)), PLAN
         )
         return talk.session.state
 
@@ -214,7 +214,7 @@ def test_a_running_single_call_ends_on_its_own_version():
         talk = Talk()
         work = asyncio.create_task(way(talk.session, "wait"))
         await talk.began.wait()
-        talk.hold_anew("wait", {}, invariants=(never(),), state_effects=(appends("new"),))
+        talk.hold_again("wait", {}, invariants=(never(),), state_effects=(appends("new"),))
         talk.go_on.set()
         assert (await work).text == "waited"
         assert talk.session.state == {"log": ["waited"]}
@@ -228,7 +228,7 @@ def test_a_step_holds_its_calls_to_what_it_began_with():
     async def main():
         talk = Talk(invariants=(always("x", "x"),), state_effects=(appends(),))
         step = talk.session.step()
-        change = lambda: talk.hold_anew(invariants=(never(),))  # noqa: E731
+        change = lambda: talk.hold_again(invariants=(never(),))  # noqa: E731
         results = await run_meanwhile(talk, change, PLAN, place=step)
         assert [result.text for result in results] == ["waited", "x", "x"]
         assert talk.session.state == {"log": ["waited", "x", "x"]}

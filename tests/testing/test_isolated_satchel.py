@@ -25,7 +25,7 @@ def plugins(tmp_path):
     return tmp_path / "plugins"
 
 
-def told(app):
+def reported(app):
     return asyncio.run(app.session().call("unit")).text
 
 
@@ -34,10 +34,10 @@ def test_neither_the_environment_nor_the_users_file_counts(plugins, monkeypatch)
     file.parent.mkdir(parents=True)
     file.write_text("UNIT=file\n")
     with scratch_satchel(plugins=plugins) as app:
-        assert told(app) == "none"
+        assert reported(app) == "none"
     monkeypatch.setenv("SATCHEL_ACME_UNIT", "environment")
     with scratch_satchel(plugins=plugins) as app:
-        assert told(app) == "none"
+        assert reported(app) == "none"
     assert os.environ["SATCHEL_ACME_UNIT"] == "environment"
 
 
@@ -45,12 +45,12 @@ def test_what_the_user_switched_off_is_on(plugins, a_config_folder_of_its_own):
     a_config_folder_of_its_own.mkdir()
     (a_config_folder_of_its_own / "satchel.toml").write_text('disable = ["acme"]\n')
     with scratch_satchel(plugins=plugins) as app:
-        assert told(app) == "none"
+        assert reported(app) == "none"
 
 
 def test_configuration_is_given_as_to_a_satchel(plugins):
     with scratch_satchel(plugins=plugins, config={"acme": {"unit": "code"}}) as app:
-        assert told(app) == "code"
+        assert reported(app) == "code"
 
 
 def test_a_change_of_the_scratch_configuration_is_seen_and_is_gone_afterwards(plugins):
@@ -59,10 +59,10 @@ def test_a_change_of_the_scratch_configuration_is_seen_and_is_gone_afterwards(pl
         file.parent.mkdir(parents=True)
         file.write_text("UNIT=file\n")
         app.refresh()
-        assert told(app) == "file"
+        assert reported(app) == "file"
     assert not file.exists()
     with scratch_satchel(plugins=plugins) as app:
-        assert told(app) == "none"
+        assert reported(app) == "none"
 
 
 def test_the_environment_is_put_back_when_the_test_fails(plugins):

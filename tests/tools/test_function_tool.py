@@ -876,13 +876,13 @@ def test_a_preset_wins_over_what_is_supplied():
 
 
 def test_a_tool_that_is_supplied_wants_the_context_though_its_function_does_not_take_it():
-    def told(query: str, context: ToolContext): ...
+    def reported(query: str, context: ToolContext): ...
 
     assert not FunctionTool(found).wants_context
     assert supplied(FunctionTool(found), "limit", "seen").wants_context
     assert not supplied(FunctionTool(found), "limit", "seen").takes_context
-    assert FunctionTool(told).takes_context
-    assert FunctionTool(told).wants_context
+    assert FunctionTool(reported).takes_context
+    assert FunctionTool(reported).wants_context
 
 
 def test_what_is_supplied_may_change_so_no_answer_comes_from_memory():
@@ -911,18 +911,20 @@ def test_a_tool_knows_what_its_function_takes_by_itself():
     def plain(text: str) -> str:
         return text
 
-    def told(context: ToolContext, **further: str) -> str:
+    def reported(context: ToolContext, **further: str) -> str:
         return ""
 
     class More(BaseModel):
         more: str = ""
 
-    assert [FunctionTool(it).takes_context for it in (plain, told)] == [False, True]
+    assert [FunctionTool(it).takes_context for it in (plain, reported)] == [False, True]
     handed = FunctionTool(plain).with_call_values(
         (), lambda context: {}, description="D.", parameters={}
     )
     assert (handed.wants_context, handed.takes_context) == (True, False)
-    assert [it.is_extended for it in (FunctionTool(told), FunctionTool(told).extended(More))] == [
+    assert [
+        it.is_extended for it in (FunctionTool(reported), FunctionTool(reported).extended(More))
+    ] == [
         False,
         True,
     ]

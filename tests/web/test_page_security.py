@@ -31,15 +31,15 @@ SOME_PATHS = [
 
 
 @pytest.fixture
-def stranger(visit):
+def other_user(visit):
     return visit(with_cookie=False)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(METHODS, st.sampled_from(SOME_PATHS) | st.text(max_size=30), st.text(max_size=20))
-def test_without_the_cookie_any_request_for_anything_is_refused(stranger, method, path, token):
+def test_without_the_cookie_any_request_for_anything_is_refused(other_user, method, path, token):
     csrf = {"x-csrf-token": PageKeys(TOKEN, 7317).csrf}
-    answer = stranger.request(method, f"/{quote(path)}", params={"token": token}, headers=csrf)
+    answer = other_user.request(method, f"/{quote(path)}", params={"token": token}, headers=csrf)
     assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
 
 

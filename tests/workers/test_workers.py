@@ -544,7 +544,7 @@ CALLS = [
 ]
 
 
-async def told(app):
+async def reported(app):
     """Return all that calls tell, and what is in the state then."""
     session, items = app.session(), []
     session.state["old"] = 1
@@ -559,9 +559,9 @@ def test_all_that_its_tools_answer_is_what_they_would_answer_in_this_process(plu
     plugin(MANY)
     apart = carried()
     process = apart.catalog.plugins["demo"].contribution.code
-    items, state = asyncio.run(told(apart))
+    items, state = asyncio.run(reported(apart))
     plugin(MANY, MANIFEST.replace("process", "none"))
-    expected, expected_state = asyncio.run(told(carried()))
+    expected, expected_state = asyncio.run(reported(carried()))
     for mine, its in zip(items, expected, strict=True):
         assert mine == its
     assert state == expected_state == {"seen": [1, 1]}

@@ -222,10 +222,10 @@ def _with_last_good(
     """Add that the last good version is served, unless the problems say it."""
     if any(item.code in SAY_LAST_GOOD for item in problems):
         return problems
-    what, fix = "broken; the last good one", ""
+    reason, fix = "broken; the last good one", ""
     if is_held:
-        what = "not trusted yet; the last trusted one"
+        reason = "not trusted yet; the last trusted one"
     else:
         fix = "fix the errors above; the files are read again automatically"
-    message = f"the newest version of this {kind} is {what} is served"
+    message = f"the newest version of this {kind} is {reason} is served"
     return (*problems, make_diagnostic("last-good", Where(old.path), message, fix))

@@ -257,8 +257,8 @@ def _wait_for_servers(app: "satchel.Satchel", patience: float | None) -> None:
 
     def waiting() -> str:
         names = [state.name for state in app.mcp_server_states if not state.is_known]
-        more = ", ..." if names[_MOST_NAMES:] else ""
-        shown = f"{count(len(names), 'MCP server')}: {', '.join(names[:_MOST_NAMES])}{more}"
+        ellipsis = ", ..." if names[_MOST_NAMES:] else ""
+        shown = f"{count(len(names), 'MCP server')}: {', '.join(names[:_MOST_NAMES])}{ellipsis}"
         return one_line(shown) if names else ""
 
     short = _SHORT_WAIT if patience is None else min(_SHORT_WAIT, patience)
@@ -425,11 +425,11 @@ run_code = click.option("--run", is_flag=True, help="Also import the enabled plu
 
 
 def repeatable(
-    option: str, name: str, metavar: str, text: str, **more: Any
+    option: str, name: str, metavar: str, text: str, **extra: Any
 ) -> Callable[[Body], Body]:
     """Return an option that may be repeated; its values are passed as `name`."""
     text = f"{text} Repeatable."
-    return click.option(option, name, multiple=True, metavar=metavar, help=text, **more)
+    return click.option(option, name, multiple=True, metavar=metavar, help=text, **extra)
 
 
 activates_groups = repeatable("--group", "groups", "NAME", "Activate a group.")

@@ -112,66 +112,66 @@ class Installer:
     base: str = ""
     """A folder that is gone afterwards: messages show paths from there."""
 
-    def install(self, what: str) -> list[Installed]:
+    def install(self, target: str) -> list[Installed]:
         """Install a folder, a project, a file or a distribution. Raises `SatchelError`."""
         require_valid_selection()
-        source = self._resolve(what)
+        source = self._resolve(target)
         if self.plugin and not isinstance(source, PluginFinding):
             raise click.UsageError("--plugin is for the folder of a marketplace")
         if isinstance(source, PipPackage):
             return self._install_package(source)
-        require_signer(self.signer, (), what)
+        require_signer(self.signer, (), target)
         return [self.install_folder(source)]
 
-    def _resolve(self, what: str) -> str | PluginFinding | PipPackage:
+    def _resolve(self, target: str) -> str | PluginFinding | PipPackage:
         """Return the folder of a plugin, a plugin of a marketplace, or a package for pip."""
-        path = os.path.expanduser(what)
-        is_path = self.editable or os.sep in what or what.startswith((".", "~"))
-        if "://" in what and not _URL_REQUIREMENT.fullmatch(what):
+        path = os.path.expanduser(target)
+        is_path = self.editable or os.sep in target or target.startswith((".", "~"))
+        if "://" in target and not _URL_REQUIREMENT.fullmatch(target):
             # Not quoted: an address may contain a password.
             message = "an address needs the name of its distribution"
             raise SatchelError(message, fix="write 'NAME @ git+https://...'")
-        if os.path.isdir(path) and (source := self._resolve_folder(what, path, is_path=is_path)):
+        if os.path.isdir(path) and (source := self._resolve_folder(target, path, is_path=is_path)):
             return source
         if self.editable:
             raise click.UsageError("-e takes the folder of a plugin or of a pip project")
         if os.path.isfile(path) and (package := package_file(path)):
             return package
-        is_requirement = not is_path or _URL_REQUIREMENT.fullmatch(what)
-        if not is_requirement or (package := requirement(what)) is None:
+        is_requirement = not is_path or _URL_REQUIREMENT.fullmatch(target)
+        if not is_requirement or (package := requirement(target)) is None:
             message = "is not a plugin" if os.path.lexists(path) else "does not exist"
             fix = "give a plugin's folder, a wheel, or a distribution"
-            raise SatchelError(message, where=what, fix=fix)
-        self._say(f"{what!r} is treated as a distribution: no folder ./{what} is a plugin")
+            raise SatchelError(message, where=target, fix=fix)
+        self._say(f"{target!r} is treated as a distribution: no folder ./{target} is a plugin")
         return package
 
     def _resolve_folder(
-        self, what: str, path: str, *, is_path: bool
+        self, source: str, path: str, *, is_path: bool
     ) -> str | PluginFinding | PipPackage | None:
-        """Return the plugin or project in a folder; `None` if `what` means a distribution."""
+        """Return the plugin or project in a folder; `None` if `source` means a distribution."""
         is_plugin = format_of(path) is not None
         if not is_path and (is_plugin or is_marketplace(path)):
-            self._say(f"{what!r} is treated as the folder ./{what}")
+            self._say(f"{source!r} is treated as the folder ./{source}")
         if is_plugin and self.editable and not self.plugin:
             return path  # a link to a plugin that lists others gives them, too
         if is_marketplace(path):
             if self.editable:
                 raise SatchelError(
                     "is a marketplace; its plugins are copied, not linked",
-                    where=what,
+                    where=source,
                     fix="leave out -e",
                 )
-            return choose_plugin(what, self.plugin, self.console, self.terminal)
+            return choose_plugin(source, self.plugin, self.console, self.terminal)
         if is_plugin:
             return path
         if is_path:
             if package := project(path, editable=self.editable):
                 return package
             message = "contains neither the manifest of a plugin nor a pyproject.toml"
-            raise SatchelError(message, where=what)
+            raise SatchelError(message, where=source)
         if os.path.isfile(os.path.join(path, "pyproject.toml")):
-            fix = f"write ./{what} for the local project, '{what}>=0' for the distribution"
-            raise SatchelError("is ambiguous", where=what, fix=fix)
+            fix = f"write ./{source} for the local project, '{source}>=0' for the distribution"
+            raise SatchelError("is ambiguous", where=source, fix=fix)
         return None
 
     def install_folder(self, source: str | PluginFinding) -> Installed:

@@ -21,12 +21,12 @@ from satchel.text import one_line, shorten
 _EMPTY_LISTING = '{"plugins": []}'
 
 
-def choose_plugin(what: str, name: str, console: Console, terminal: Terminal) -> PluginFinding:
+def choose_plugin(source: str, name: str, console: Console, terminal: Terminal) -> PluginFinding:
     """Return the plugin of a marketplace that `name` or the user chooses, or its only one.
 
     Raises `SatchelError`.
     """
-    root = search_root(what, RootKind.PLUGINS)
+    root = search_root(source, RootKind.PLUGINS)
     scan = scan_plugins(root, Limits())
     plugins = {_name(item): item for item in scan.findings.values()}
     if name in plugins:
@@ -35,8 +35,8 @@ def choose_plugin(what: str, name: str, console: Console, terminal: Terminal) ->
     remote = [item for item in listing.remote if item.name == name] if listing else []
     if remote:
         address_of_entry(remote[0])  # one that can be added
-        add = shlex.join(["satchel", "add", what, "--only", name])
-        raise SatchelError(f"the plugin {name!r} is at another address", where=what, fix=add)
+        add = shlex.join(["satchel", "add", source, "--only", name])
+        raise SatchelError(f"the plugin {name!r} is at another address", where=source, fix=add)
     for item in scan.diagnostics:
         if not name or item.severity is not Severity.INFO:
             console.say(diagnostic_line(item))
@@ -44,12 +44,12 @@ def choose_plugin(what: str, name: str, console: Console, terminal: Terminal) ->
         raise NotFoundError("plugin", name, near_misses(name, plugins))
     names = sorted(plugins, key=str.casefold)
     if not names:
-        raise SatchelError("lists no plugin that can be installed", where=what)
+        raise SatchelError("lists no plugin that can be installed", where=source)
     if len(names) > 1 and not terminal.is_there:
         shown = shorten(", ".join(map(one_line, names)), 2000)
         message = f"is a marketplace with the plugins {shown}; nothing was installed"
-        fix = f"choose one with --plugin NAME, or use all in other commands with --plugins {what}"
-        raise SatchelError(message, where=what, fix=fix)
+        fix = f"choose one with --plugin NAME, or use all in other commands with --plugins {source}"
+        raise SatchelError(message, where=source, fix=fix)
     lines = [_line(each, plugins[each]) for each in names]
     at = terminal.choice("Which plugin?", lines) if len(names) > 1 else 0
     return plugins[names[at]]

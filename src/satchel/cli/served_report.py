@@ -154,7 +154,7 @@ def served_by_source(catalog: "Catalog", selection: ServedSelection) -> dict[str
 def _members(tools: Collection[str], skills: Iterable["SkillEntry"]) -> str:
     kinds = Counter("skill" if skill.is_for_model else "prompt" for skill in skills)
     sizes = {"tool": len(tools), "skill": kinds["skill"], "prompt": kinds["prompt"]}
-    return " and ".join(count(size, what) for what, size in sizes.items() if size)
+    return " and ".join(count(size, unit) for unit, size in sizes.items() if size)
 
 
 def _is_left_out(item: "Diagnostic") -> bool:
@@ -164,5 +164,5 @@ def _is_left_out(item: "Diagnostic") -> bool:
 
 def new_problems(before: Iterable["Diagnostic"], now: Iterable["Diagnostic"]) -> list["Diagnostic"]:
     """Return the errors and warnings that were not there before."""
-    known = set(before)
-    return [item for item in now if item.severity is not Severity.INFO and item not in known]
+    earlier = set(before)
+    return [item for item in now if item.severity is not Severity.INFO and item not in earlier]

@@ -67,17 +67,17 @@ class Terminal:
             # Not an `Exception`, so that the setup code that asks does not catch it by accident.
             raise KeyboardInterrupt from None
 
-    def progress(self, what: str, done: int, total: int | None) -> None:
+    def progress(self, label: str, done: int, total: int | None) -> None:
         """Draw the progress of a download; without a terminal, announce the download once."""
         if not sys.stderr.isatty():
-            if what != self._announced:
-                self.say(f"downloading {what}" + (f" ({total / MIB:.1f} MiB)" if total else ""))
-            self._announced = what
+            if label != self._announced:
+                self.say(f"downloading {label}" + (f" ({total / MIB:.1f} MiB)" if total else ""))
+            self._announced = label
             return
         is_done, now = done == total, time.monotonic()
         if is_done or now - self._drawn_at > _REDRAW_SECONDS:
             size = f" of {total / MIB:.1f}" if total is not None else ""
-            self._draw(f"downloading {what}: {done / MIB:.1f}{size} MiB", "\n")
+            self._draw(f"downloading {label}: {done / MIB:.1f}{size} MiB", "\n")
             self._drawn_at = now
             if is_done:
                 self._end_drawing()

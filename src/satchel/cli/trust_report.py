@@ -108,18 +108,18 @@ def _section(
         console.out(f"  {shown(line)}")
 
 
-def _skill_line(found: Any, base: str) -> str:
-    place = os.path.relpath(found.path, base)
-    if found.manifest is None:
+def _skill_line(finding: Any, base: str) -> str:
+    place = os.path.relpath(finding.path, base)
+    if finding.manifest is None:
         return f"{place}: cannot be read"
-    return f"{found.manifest.name} ({place}): {found.manifest.description}"
+    return f"{finding.manifest.name} ({place}): {finding.manifest.description}"
 
 
-def _plugin_line(found: Any, base: str) -> str:
-    place = os.path.relpath(found.path, base)
-    if found.manifest is None:
-        return f"{found.folder_name} ({place})"
-    return f"{found.manifest.name} ({place}): {found.manifest.description}"
+def _plugin_line(finding: Any, base: str) -> str:
+    place = os.path.relpath(finding.path, base)
+    if finding.manifest is None:
+        return f"{finding.folder_name} ({place})"
+    return f"{finding.manifest.name} ({place}): {finding.manifest.description}"
 
 
 def _digest_lines(units: Mapping[str, CodeUnit]) -> list[str]:

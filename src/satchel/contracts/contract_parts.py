@@ -213,7 +213,7 @@ def _require_copyable(default: Any, place: str) -> None:
         raise DefinitionError(message, where=place, fix="store it in the tool itself") from problem
 
 
-def _require_function(function: Any, what: str, place: str) -> None:
+def _require_function(function: Any, role: str, place: str) -> None:
     """Raise `DefinitionError` unless a value is a synchronous function."""
     kind = ""
     if not callable(function):
@@ -223,16 +223,16 @@ def _require_function(function: Any, what: str, place: str) -> None:
     elif inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         kind = "a generator function"
     if kind:
-        raise DefinitionError(f"its {what} is {kind}, not a function", where=place)
+        raise DefinitionError(f"its {role} is {kind}, not a function", where=place)
 
 
 def _dropped(*_: Any) -> _Drop:
     return DROP_STEP
 
 
-def _with_plan(function: Any, what: str, place: str) -> tuple[Callable[..., Any], bool]:
+def _with_plan(function: Any, role: str, place: str) -> tuple[Callable[..., Any], bool]:
     """Return a function of four arguments, and whether it uses the fourth, the plan."""
-    _require_function(function, what, place)
+    _require_function(function, role, place)
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # Some C callables have no signature.
@@ -244,7 +244,7 @@ def _with_plan(function: Any, what: str, place: str) -> tuple[Callable[..., Any]
     if _takes(signature, 4):
         return function, True
     raise DefinitionError(
-        f"its {what} does not take (call, state, config)",
+        f"its {role} does not take (call, state, config)",
         where=place,
         fix="take three arguments, and optionally the plan as the fourth",
     )

@@ -365,12 +365,12 @@ def _any_of(description: str, *schemas: Schema) -> Schema:
     return {"anyOf": [*schemas], "description": description}
 
 
-def _named(what: str, names: str, description: str) -> Schema:
+def _named(kind: str, names: str, description: str) -> Schema:
     """Return the schema of a mapping by name, of a list of items with a name, or of nothing.
 
     The schema of an item is in the `$defs`.
     """
-    item = {"$ref": f"#/$defs/{what}"}
+    item = {"$ref": f"#/$defs/{kind}"}
     nullable = {"anyOf": [item, _NOTHING]}
     listed = {"allOf": [item], "required": ["name"]}
     return _any_of(

@@ -54,7 +54,11 @@ def read_simple_yaml(
     except _NotSimpleError:
         return None
     # Each entry has a key and a value, each item a value, and the whole is a value, too.
-    return (values, reader.found) if values and 2 * len(reader.found) + 1 <= most_nodes else None
+    return (
+        (values, reader.line_numbers)
+        if values and 2 * len(reader.line_numbers) + 1 <= most_nodes
+        else None
+    )
 
 
 class _NotSimpleError(Exception):
@@ -62,19 +66,19 @@ class _NotSimpleError(Exception):
 
 
 class _SimpleReader:
-    """Reads line by line; `found` has the line of each key and item."""
+    """Reads line by line; `line_numbers` has the line of each key and item."""
 
     def __init__(self, lines: list[str], first_line: int) -> None:
         self.lines, self.first_line = lines, first_line
         self.at = 0
-        self.found: dict[KeyPath, int] = {}
+        self.line_numbers: dict[KeyPath, int] = {}
 
     def entries(self, path: KeyPath = (), indent: int = 0) -> dict[str, YamlValue]:
         """Read a mapping whose keys all begin in one column."""
         if len(path) > SIMPLE_DEPTH - 2:  # A list in it is one level deeper.
             raise _NotSimpleError
         values: dict[str, YamlValue] = {}
-        lines, found, margin = self.lines, self.found, " " * indent
+        lines, numbers, margin = self.lines, self.line_numbers, " " * indent
         while self.at < len(lines):
             line = lines[self.at]
             is_inside = line.startswith(margin)
@@ -88,9 +92,9 @@ class _SimpleReader:
                 break
             key, double, single, plain, block, members = entry.groups()
             place = (*path, key)
-            if place in found:
+            if place in numbers:
                 raise _NotSimpleError
-            found[place] = self.first_line + self.at
+            numbers[place] = self.first_line + self.at
             self.at += 1
             if plain is not None:
                 values[key] = _plain(plain)
@@ -128,7 +132,7 @@ class _SimpleReader:
             line = lines[self.at]
             if line.startswith(mark):
                 place = (*path, str(len(items)))
-                self.found[place] = self.first_line + self.at
+                self.line_numbers[place] = self.first_line + self.at
                 content = line[len(mark) :].lstrip(" ")
                 if _ENTRY.fullmatch(content):  # a mapping that begins on this line
                     column = len(line) - len(content)
@@ -149,7 +153,7 @@ class _SimpleReader:
         """Read a list on one line."""
         texts = _MEMBERS.findall(members)
         for number in range(len(texts)):
-            self.found[*path, str(number)] = self.found[path]
+            self.line_numbers[*path, str(number)] = self.line_numbers[path]
         return [
             text[1:-1] if text[0] in "\"'" else None if text in NULLS else text for text in texts
         ]

@@ -120,7 +120,7 @@ class _McpServers(PassProvider):
             collect_server_skills,  # lazy: needed only with MCP servers
         )
 
-        findings = [found for scan in now.skills.values() for found in scan.findings.values()]
+        findings = [finding for scan in now.skills.values() for finding in scan.findings.values()]
         taken = {item.manifest.name if item.manifest else item.folder_name for item in findings}
         # The last good version of a broken skill may have another name than its folder.
         broken = {item.path for item in findings if item.manifest is None}
@@ -144,22 +144,22 @@ def _without_folder(
         source=source,
         optional=True,
     )
-    by_path = {found.path: found for found in findings}
+    by_path = {finding.path: finding for finding in findings}
     return SkillScan(
         place=place,
         findings=by_path,
         diagnostics_by_key={"": diagnostics} if diagnostics else {},
-        suspect=frozenset(path for path, found in by_path.items() if found.manifest is None),
+        suspect=frozenset(path for path, finding in by_path.items() if finding.manifest is None),
     )
 
 
 # ---- folders ---------------------------------------------------------------------------------
 
 
-def _load_folder(*given: Any, **options: Any) -> PluginContribution:
+def _load_folder(*arguments: Any, **options: Any) -> PluginContribution:
     from satchel.plugins.folder_loading import load_folder  # lazy: needed only with plugin code
 
-    return load_folder(*given, **options)
+    return load_folder(*arguments, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +176,12 @@ class _PluginFolder(PassProvider):
         last = inputs.last_answer(self)
         dirty = inputs.options.dirty
         scan = scan_plugins(self.place, inputs.limits, last.kept, dirty, inputs.settle)
-        known = {id(item.finding): item for item in last.candidates}
+        by_finding = {id(item.finding): item for item in last.candidates}
         candidates, diagnostics = list[Candidate](), [*problems_of(scan)]
-        for found in scan.findings.values():
-            item = self._candidate(inputs, found, known.get(id(found)))
-            if has_lost_manifest(found) and not inputs.last_good(item.contribution):
-                diagnostics += missing_manifest(found.path)  # it never was a plugin
+        for finding in scan.findings.values():
+            item = self._candidate(inputs, finding, by_finding.get(id(finding)))
+            if has_lost_manifest(finding) and not inputs.last_good(item.contribution):
+                diagnostics += missing_manifest(finding.path)  # it never was a plugin
             else:
                 candidates.append(item)
         return ProviderAnswer(
@@ -192,18 +192,18 @@ class _PluginFolder(PassProvider):
         )
 
     def _candidate(
-        self, inputs: PassInputs, found: PluginFinding, known: Candidate | None
+        self, inputs: PassInputs, finding: PluginFinding, candidate: Candidate | None
     ) -> Candidate:
-        rank = inputs.roots.index(self.place), found.key, getattr(found.listed, "name", "")
-        if known is not None and known.contribution.rank == rank:
-            return known
-        contribution = read_folder(found, rank)
+        rank = inputs.roots.index(self.place), finding.key, getattr(finding.listed, "name", "")
+        if candidate is not None and candidate.contribution.rank == rank:
+            return candidate
+        contribution = read_folder(finding, rank)
         return Candidate(
             contribution=contribution,
             names=(f"{contribution.source}:{contribution.name}", contribution.source),
-            finding=found,
+            finding=finding,
             load=_load_folder,
-            unit=inputs.gate.unit(found),
+            unit=inputs.gate.unit(finding),
         )
 
 
@@ -283,13 +283,13 @@ class _InstalledPackages(PassProvider):
     """The installed plugins; only those that are enabled are loaded."""
 
     def plugins(self, inputs: PassInputs, now: ScanCache) -> ProviderAnswer:
-        listed, known = inputs.last_answer(self).kept or (None, {})
+        listed, earlier = inputs.last_answer(self).kept or (None, {})
         installed = scan_distributions(installed_folders(), listed)
         packages = scan_packages(
             installed.findings,
             inputs.limits,
             partial(_is_enabled, inputs),
-            known,
+            earlier,
             inputs.options.dirty,
         )
         candidates = tuple(self._candidates(inputs, packages.values()))
@@ -314,32 +314,32 @@ class _InstalledPackages(PassProvider):
         self, inputs: PassInputs, packages: Collection[PackageFinding]
     ) -> Iterable[Candidate]:
         for package in packages:
-            found = package.installed
+            finding = package.installed
             contribution = read_package(
-                package, (len(inputs.roots), found.name, found.distribution)
+                package, (len(inputs.roots), finding.name, finding.distribution)
             )
-            same_name = [it.installed for it in packages if it.installed.name == found.name]
+            same_name = [it.installed for it in packages if it.installed.name == finding.name]
             # Only enabled ones compete: installing an unrelated one must not disable a plugin.
             rivals = [other for other in same_name if _is_enabled(inputs, other)]
-            if not _is_enabled(inputs, found):
-                name = found.name if len(same_name) == 1 else found.distribution
-                problem = _not_enabled(found, name)
+            if not _is_enabled(inputs, finding):
+                name = finding.name if len(same_name) == 1 else finding.distribution
+                problem = _not_enabled(finding, name)
                 contribution = replace(contribution, state=Status.DISABLED, diagnostics=(problem,))
             elif len(rivals) > 1:
-                problem = _contested(found, rivals)
+                problem = _contested(finding, rivals)
                 contribution = replace(contribution, state=Status.REVOKED, diagnostics=(problem,))
             yield Candidate(
                 contribution=contribution,
-                names=_names_of(found),
+                names=_names_of(finding),
                 finding=package,
                 load=_load_package,
             )
 
 
-def _load_package(*given: Any, **options: Any) -> PluginContribution:
+def _load_package(*arguments: Any, **options: Any) -> PluginContribution:
     from satchel.plugins.package_loading import load_package  # lazy: needed only with plugin code
 
-    return load_package(*given, **options)
+    return load_package(*arguments, **options)
 
 
 def _is_enabled(inputs: PassInputs, installed: DistributionFinding) -> bool:
@@ -348,31 +348,31 @@ def _is_enabled(inputs: PassInputs, installed: DistributionFinding) -> bool:
     return verdict.is_on if verdict else inputs.config.enables(installed)
 
 
-def _names_of(found: DistributionFinding) -> tuple[str, ...]:
-    owner = found.distribution
-    return (f"{owner}:{found.name}", owner, normalized(owner))
+def _names_of(finding: DistributionFinding) -> tuple[str, ...]:
+    owner = finding.distribution
+    return (f"{owner}:{finding.name}", owner, normalized(owner))
 
 
-def _not_enabled(found: DistributionFinding, enabled_by: str) -> Diagnostic:
-    package = f"{found.distribution} {found.version}"
-    if found.value:
-        message = f"plugin {found.name!r} of {package} is available, not enabled"
+def _not_enabled(finding: DistributionFinding, enabled_by: str) -> Diagnostic:
+    package = f"{finding.distribution} {finding.version}"
+    if finding.value:
+        message = f"plugin {finding.name!r} of {package} is available, not enabled"
     else:
         message = f"{package} ships skills, which are available, not enabled"
     return make_diagnostic(
         "plugin-not-enabled",
-        Where(found.path),
+        Where(finding.path),
         message,
         f"satchel enable {enabled_by}",
     )
 
 
-def _contested(found: DistributionFinding, rivals: Iterable[DistributionFinding]) -> Diagnostic:
+def _contested(finding: DistributionFinding, rivals: Iterable[DistributionFinding]) -> Diagnostic:
     owners = " and ".join(sorted(other.distribution for other in rivals))
     return make_diagnostic(
         "plugin-contested",
-        Where(found.path),
-        f"plugin {found.name!r} is offered by {owners}; neither is used",
+        Where(finding.path),
+        f"plugin {finding.name!r} is offered by {owners}; neither is used",
         "uninstall one of them",
     )
 

@@ -24,8 +24,8 @@ def bind(inputs: PassInputs, contributions: Iterable[PluginContribution]) -> Bou
     plugins: dict[Unit, BoundPlugin] = {}
     last_good: dict[Unit, PluginContribution] = {}
     served_instead: dict[Unit, PluginContribution] = {}
-    for given in contributions:
-        contribution = with_bounded_texts(given, inputs.limits)
+    for unbound in contributions:
+        contribution = with_bounded_texts(unbound, inputs.limits)
         unit, last = unit_of(contribution), _last_good(inputs, contribution)
         plugins[unit] = _bind(inputs, last or contribution)
         if last is not None:

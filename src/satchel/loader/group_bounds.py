@@ -23,12 +23,12 @@ def with_bounded_texts(contribution: PluginContribution, limits: Limits) -> Plug
     problems: list[Diagnostic] = []
     where = Where(contribution.path)
 
-    def bounded(owner: Owner, what: str) -> Owner:
+    def bounded(owner: Owner, label: str) -> Owner:
         for name, limit in _LIMITS:
             text, most = getattr(owner, name, ""), getattr(limits, limit)
             if len(text) > most:
                 message = (
-                    f"the {name} of {what}: {len(text):,} characters are given, "
+                    f"the {name} of {label}: {len(text):,} characters are given, "
                     f"{most:,} are shown (limit {limit})"
                 )
                 problems.append(make_diagnostic("plugin-text-long", where, message, "shorten it"))

@@ -59,32 +59,32 @@ def lock_places(file: str | os.PathLike[str]) -> LockPlaces:
     return LockPlaces(base=base, home=full_path("~"), origins=origins())
 
 
-def skill_entry(found: SkillFinding, places: LockPlaces) -> LockEntry | None:
+def skill_entry(finding: SkillFinding, places: LockPlaces) -> LockEntry | None:
     """Return the entry of a skill or command; `None` if it is broken."""
-    if found.manifest is None:
+    if finding.manifest is None:
         return None
-    root = found.place
+    root = finding.place
     if root.scope is Precedence.PLUGIN:
-        below = os.path.join(os.path.basename(root.path), *found.key.split("/"))
+        below = os.path.join(os.path.basename(root.path), *finding.key.split("/"))
         place = f"plugin {root.source}/{below.replace(os.sep, '/').rstrip('/')}"
     else:
-        place = places.of(found.path)
-    values = {"digest": _digest(found), **places.origin(found.path)}
-    return LockEntry(kind="skill", place=place, name=found.manifest.name, values=values)
+        place = places.of(finding.path)
+    values = {"digest": _digest(finding), **places.origin(finding.path)}
+    return LockEntry(kind="skill", place=place, name=finding.manifest.name, values=values)
 
 
 def plugin_entries(plugin: Candidate, places: LockPlaces) -> tuple[LockEntry, ...]:
     """Return the entries of a plugin and of the notes of its groups; none if it is broken."""
-    found, read = plugin.finding, plugin.contribution
-    if found is None or read.state is Status.FAILED:
+    finding, read = plugin.finding, plugin.contribution
+    if finding is None or read.state is Status.FAILED:
         return ()
-    values = {"digest": _digest(found), **places.origin(read.path)}
+    values = {"digest": _digest(finding), **places.origin(read.path)}
     if read.version:
         values["version"] = read.version
     is_package = read.scope is Precedence.PLUGIN
     place = f"distribution {read.source}" if is_package else places.of(read.path)
     entry = LockEntry(kind="plugin", place=place, name=read.name, values=values)
-    return entry, *_group_entries(read.name, found.part.manifest if found.part else None)
+    return entry, *_group_entries(read.name, finding.part.manifest if finding.part else None)
 
 
 def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
@@ -103,7 +103,7 @@ def lock_of(
     places: LockPlaces,
 ) -> Lock:
     """Return the lock of everything that a pass found, and of what connected servers offer."""
-    skills = (found for scan in cache.skills.values() for found in scan.findings.values())
+    skills = (finding for scan in cache.skills.values() for finding in scan.findings.values())
     plugins = (
         item
         for answer in cache.answers.values()
@@ -111,7 +111,9 @@ def lock_of(
         if item.contribution.state is not Status.DISABLED
     )
     entries = [
-        *filter(None, (skill_entry(found, places) for found in skills if not found.access.origin)),
+        *filter(
+            None, (skill_entry(finding, places) for finding in skills if not finding.access.origin)
+        ),
         *(entry for item in plugins for entry in plugin_entries(item, places)),
     ]
     for server in declared:
@@ -145,10 +147,10 @@ def _group_entries(plugin: str, manifest: PluginManifest | None) -> Iterable[Loc
             yield LockEntry(kind="group", place=plugin, name=group, values=values)
 
 
-def _digest(found: SkillFinding | PluginFinding | PackageFinding) -> str:
+def _digest(finding: SkillFinding | PluginFinding | PackageFinding) -> str:
     """Return the digest of its content; `""` if that cannot be read, or changes meanwhile."""
     try:
-        return digest_of_finding(found)
+        return digest_of_finding(finding)
     except UnreadableFileError:
         return ""
 

@@ -54,22 +54,22 @@ class LockGuard:
 
     def plugin(self, candidate: Candidate, declared: Iterable[ServerConfig]) -> PluginContribution:
         """Return a plugin, failed if other files are locked, or without tools that differ."""
-        contribution, found = candidate.contribution, candidate.finding
-        if found is not None:
+        contribution, finding = candidate.contribution, candidate.finding
+        if finding is not None:
 
             def check(_: object) -> Diagnostic | None:
                 return self._drift(plugin_entries(candidate, self._places), contribution.path)
 
-            reason = self._once("plugin", contribution.unit, found, check)
+            reason = self._once("plugin", contribution.unit, finding, check)
             if reason is None:
                 return contribution
             return replace(failed_contribution(contribution, reason), state=Status.FAILED)
         owner = next((item for item in declared if item.origin == candidate.origin), None)
         return contribution if owner is None else self._with_locked_tools(contribution, owner)
 
-    def skill(self, found: SkillFinding) -> SkillFinding:
+    def skill(self, finding: SkillFinding) -> SkillFinding:
         """Return a skill whose files are read as they are locked, or a broken one with a reason."""
-        judged: SkillFinding = self._once("skill", found.path, found, self._judge_skill)
+        judged: SkillFinding = self._once("skill", finding.path, finding, self._judge_skill)
         return judged
 
     def servers(
@@ -101,9 +101,9 @@ class LockGuard:
         if not drift:
             return
         shown = "; ".join(map(str, drift[:_MOST_SHOWN]))
-        more = f"; {len(drift) - _MOST_SHOWN} more" if len(drift) > _MOST_SHOWN else ""
+        rest = f"; {len(drift) - _MOST_SHOWN} more" if len(drift) > _MOST_SHOWN else ""
         raise SatchelError(
-            f"does not fit what is there: {shown}{more}",
+            f"does not fit what is there: {shown}{rest}",
             where=self.file,
             fix="review it with 'satchel lock --diff', then run 'satchel lock'",
         )
@@ -114,25 +114,25 @@ class LockGuard:
             if item.now is not None and item.now.kind in {"plugin", "group"}:
                 yield item.now.name if item.now.kind == "plugin" else item.now.place
 
-    def _once(self, kind: str, path: str, found: Any, check: Any) -> Any:
+    def _once(self, kind: str, path: str, finding: Any, check: Any) -> Any:
         before = self._seen.get((kind, path))
-        if before is None or before[0] is not found:
-            self._seen[kind, path] = before = found, check(found)
+        if before is None or before[0] is not finding:
+            self._seen[kind, path] = before = finding, check(finding)
         return before[1]
 
-    def _judge_skill(self, found: SkillFinding) -> SkillFinding:
-        if found.access.is_fetched:
-            where, fix = Where(found.path), "copy it into a folder"
+    def _judge_skill(self, finding: SkillFinding) -> SkillFinding:
+        if finding.access.is_fetched:
+            where, fix = Where(finding.path), "copy it into a folder"
             problem = make_diagnostic("lock-new", where, _NOT_LOCKED, fix)
-            return replace(found, manifest=None, diagnostics=(*found.diagnostics, problem))
-        entry = None if found.access.origin else skill_entry(found, self._places)
+            return replace(finding, manifest=None, diagnostics=(*finding.diagnostics, problem))
+        entry = None if finding.access.origin else skill_entry(finding, self._places)
         if entry is None:
-            return found  # it is broken, or given in code
-        if reason := self._drift([entry], found.path):
-            return replace(found, manifest=None, diagnostics=(*found.diagnostics, reason))
-        if found.remote is not None:
-            return found  # a command, whose only file is in memory
-        return replace(found, remote=LockedSkillReader.of(found))
+            return finding  # it is broken, or given in code
+        if reason := self._drift([entry], finding.path):
+            return replace(finding, manifest=None, diagnostics=(*finding.diagnostics, reason))
+        if finding.remote is not None:
+            return finding  # a command, whose only file is in memory
+        return replace(finding, remote=LockedSkillReader.of(finding))
 
     def _with_locked_tools(
         self, contribution: PluginContribution, server: ServerConfig

@@ -91,5 +91,5 @@ def problems_of(scan: PluginScan | SkillScan) -> Iterable[Diagnostic]:
     if not (scan.findings or scan.place.optional) and len(too_deep) == len(scan.diagnostics):
         from satchel.sources.empty_roots import empty_root  # lazy: few folders bring nothing
 
-        if found := empty_root(scan.place, too_deep):
-            yield found
+        if diagnostic := empty_root(scan.place, too_deep):
+            yield diagnostic

@@ -66,9 +66,9 @@ def import_plugins(
             contribution = with_health(contribution, inputs.last_good(contribution))
         contributions[unit] = with_servers(contribution, inputs.config)
     for unit, started_import in [*pending.items()]:
-        if (found := _awaited(inputs, started_import, contributions[unit])) is not None:
-            found = with_health(found, inputs.last_good(found))
-            contributions[unit] = with_servers(found, inputs.config)
+        if (finding := _awaited(inputs, started_import, contributions[unit])) is not None:
+            finding = with_health(finding, inputs.last_good(finding))
+            contributions[unit] = with_servers(finding, inputs.config)
             del pending[unit]
     for unit, contribution in contributions.items():
         if contribution.is_untrusted and contribution.name in served:
@@ -104,17 +104,17 @@ def _judged(inputs: PassInputs, candidate: Candidate) -> Candidate:
 
 
 def _or_settling(
-    inputs: PassInputs, contribution: PluginContribution, found: PluginFinding
+    inputs: PassInputs, contribution: PluginContribution, finding: PluginFinding
 ) -> PluginContribution:
     """Return a plugin, marked as settling if it is broken and may be half written.
 
     So may be one that lost tools, or of which a file is much shorter: editors truncate a file
     before they write it, and an empty file is valid Python.
     """
-    is_suspect = contribution.state in {Status.FAILED, Status.DEGRADED} or found.folder.has_shrunk
+    is_suspect = contribution.state in {Status.FAILED, Status.DEGRADED} or finding.folder.has_shrunk
     if not is_suspect and (last := inputs.last_good(contribution)) is not None:
         is_suspect = not {it.name for it in last.tools} <= {it.name for it in contribution.tools}
-    if is_suspect and inputs.may_be_half_written(found.folder):
+    if is_suspect and inputs.may_be_half_written(finding.folder):
         return replace(contribution, state=Status.SETTLING)
     return contribution
 

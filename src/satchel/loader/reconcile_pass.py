@@ -228,15 +228,15 @@ def _is_same(new: PluginContribution, old: PluginContribution) -> bool:
 
 def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterable[RankedSkill]:
     for order, scan in enumerate(scans.values()):
-        for found in scan.findings.values():
-            yield _ranked_skill(inputs, order, found)
+        for finding in scan.findings.values():
+            yield _ranked_skill(inputs, order, finding)
 
 
-def _ranked_skill(inputs: PassInputs, order: int, found: SkillFinding) -> RankedSkill:
+def _ranked_skill(inputs: PassInputs, order: int, finding: SkillFinding) -> RankedSkill:
     if inputs.config.lock is not None:
-        found = inputs.config.lock.skill(found)
-    is_settling = found.is_suspect and inputs.may_be_half_written(found.folder)
-    return RankedSkill(found, (order, found.is_hidden, found.key), is_settling)
+        finding = inputs.config.lock.skill(finding)
+    is_settling = finding.is_suspect and inputs.may_be_half_written(finding.folder)
+    return RankedSkill(finding, (order, finding.is_hidden, finding.key), is_settling)
 
 
 def _settling_paths(ranked: Iterable[RankedSkill], now: ScanCache) -> Iterable[str]:

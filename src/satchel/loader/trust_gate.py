@@ -59,7 +59,7 @@ class Grant:
         return trusted is not None and not unit.problem and trusted.digest == unit.digest
 
     def refusal(
-        self, path: str, what: str, unit: CodeUnit | None = None, *, instead: str
+        self, path: str, content: str, unit: CodeUnit | None = None, *, instead: str
     ) -> Diagnostic:
         """Return the diagnostic of code that is not used; `what` ends with a verb.
 
@@ -67,17 +67,17 @@ class Grant:
         """
         command = f"satchel trust {quote(self.project.folder)}"
         if self.level is not TrustLevel.CODE:
-            message = f"{what} not used: only the data of its project is trusted"
+            message = f"{content} not used: only the data of its project is trusted"
             return make_diagnostic("code-untrusted", Where(path), message, command)
         if unit and unit.problem:
             message = (
-                f"{what} not used: it cannot be compared completely: {unit.problem}; {instead}"
+                f"{content} not used: it cannot be compared completely: {unit.problem}; {instead}"
             )
             fix = "make it smaller, or name it with --plugins, or start it from your own settings"
             return make_diagnostic("code-held", Where(path), message, fix)
         is_known = unit is not None and unit.key in (self.units or {})
         why = "it changed after it was trusted" if is_known else "it is new since you trusted it"
-        message = f"{what} not used: {why}; {instead}"
+        message = f"{content} not used: {why}; {instead}"
         fix = f"{command} --diff, then {command}"
         return make_diagnostic("code-held", Where(path), message, fix)
 
@@ -130,7 +130,9 @@ class TrustGate:
         """Return the grant that decides about a search root, `None` if it is the user's own."""
         return self.grants.get(root.within) if root.scope is Precedence.PROJECT else None
 
-    def roots(self, given: Iterable[SearchRoot], selection: Selection) -> tuple[SearchRoot, ...]:
+    def roots(
+        self, search_roots: Iterable[SearchRoot], selection: Selection
+    ) -> tuple[SearchRoot, ...]:
         """Return the search roots to read: those given, then the others of trusted projects."""
         files = (file for file in selection.files if file.scope is Precedence.PROJECT)
         of_files = (root for file in files for root in file.roots)
@@ -138,7 +140,7 @@ class TrustGate:
         # Not those of a folder that a link has just replaced: its target is not trusted.
         theirs = (root for root in (*of_files, *of_projects) if self.of_root(root))
         ruled = []
-        for root in (*given, *theirs):
+        for root in (*search_roots, *theirs):
             grant = self.of_root(root)
             if grant is None or grant.level is not TrustLevel.NONE:
                 ruled.append(replace(root, scripts=grant.script_rule) if grant else root)
@@ -263,13 +265,13 @@ class TrustGate:
 
         earlier = before.findings if before and last.of_root(scan.place) is grant else {}
         changed: dict[str, SkillFinding] = {}
-        for key, found in scan.findings.items():
-            if earlier.get(key) is found:
+        for key, finding in scan.findings.items():
+            if earlier.get(key) is finding:
                 continue
-            allowed = grant.allows(skill_unit(found, grant.project.folder))
+            allowed = grant.allows(skill_unit(finding, grant.project.folder))
             rule = ScriptRule.COMPARE if allowed else ScriptRule.NEVER
-            if found.place.scripts is not rule:
-                changed[key] = replace(found, place=replace(found.place, scripts=rule))
+            if finding.place.scripts is not rule:
+                changed[key] = replace(finding, place=replace(finding.place, scripts=rule))
         if not changed:
             return scan
         return replace(scan, findings={**scan.findings, **changed}, edited=None)

@@ -93,8 +93,10 @@ def _require_usable(path: str, status: os.stat_result) -> None:
     # not the reader's to change. (OpenSSH checks private keys in the same way.)
     is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
     if status.st_mode & (_OTHERS if is_own else _OTHERS_MAY_WRITE):
-        what = "read" if is_own else "change"
-        raise SatchelError(f"others may {what} the token file", where=path, fix=f"chmod 600 {path}")
+        action = "read" if is_own else "change"
+        raise SatchelError(
+            f"others may {action} the token file", where=path, fix=f"chmod 600 {path}"
+        )
 
 
 def _credential(path: str, token: str, *groups: str) -> Credential:

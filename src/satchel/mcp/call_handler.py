@@ -117,10 +117,10 @@ async def _arguments(request: CallRequest) -> dict[str, Any]:
     arguments = dict(request.params.arguments or {})
     if not request.shows_skill:
         return arguments
-    wanted = arguments.get("skill")
+    skill_name = arguments.get("skill")
     if not request.client.mode.is_lasting and request.params.name == _READER:
         for skill in request.view.view.model_skills:
-            if skill.name == wanted:
+            if skill.name == skill_name:
                 # The call itself then reports why the skill cannot be loaded.
                 with suppress(ToolError):
                     await asyncio.to_thread(request.client.session.load_skill, skill.name)

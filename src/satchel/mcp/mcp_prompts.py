@@ -48,8 +48,8 @@ def prompt_result(description: str, text: str, words: str) -> dict[str, Any]:
         "resultType": "complete",
         "description": description,
         "messages": [
-            {"role": "user", "content": {"type": "text", "text": said}}
-            for said in (text, words)
-            if said
+            {"role": "user", "content": {"type": "text", "text": message}}
+            for message in (text, words)
+            if message
         ],
     }

@@ -57,10 +57,10 @@ def events_between(before: ClientView, after: ClientView) -> Iterator[ServerEven
     if any(old[key] != new[key] for key in ("resources", "resourceTemplates")):
         yield ResourcesListChanged()
         yield from _updates(before.view.skills, after.view.skills)
-    known = before.offers.resources
+    resources = before.offers.resources
     for uri, resource in after.offers.resources.items():
         # A new version of its plugin may return other content.
-        if not resource.is_template and known.get(uri) != resource:
+        if not resource.is_template and resources.get(uri) != resource:
             yield ResourceUpdated(uri)
 
 

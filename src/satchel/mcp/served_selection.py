@@ -31,10 +31,10 @@ class ServedSelection:
 
     def only(self, groups: Iterable[str]) -> "ServedSelection":
         """Return a fixed selection of these groups; a fixed one is only narrowed."""
-        wanted = frozenset(groups)
+        group_names = frozenset(groups)
         if self.is_fixed:
-            wanted &= self.groups
-        return replace(self, groups=wanted, every_group=False, is_fixed=True)
+            group_names &= self.groups
+        return replace(self, groups=group_names, every_group=False, is_fixed=True)
 
     def enables(self, tool: str) -> bool:
         """Return whether a tool is served if its group is active."""

@@ -92,9 +92,9 @@ def find_target(uri: str, view: View) -> SkillTarget | None:
     return SkillTarget(skill, "/".join(parts))
 
 
-async def read_target(uri: str, found: SkillTarget, limits: Limits) -> dict[str, Any]:
+async def read_target(uri: str, target: SkillTarget, limits: Limits) -> dict[str, Any]:
     """Return the current bytes of a file as a resource. Raises `ToolError`."""
-    file = await found.skill.reader.fetch(found.path, limits)
+    file = await target.skill.reader.fetch(target.path, limits)
     content = {"uri": uri, "mimeType": media_type_of(file.name, file.data)}
     try:
         text = file.data.decode()
@@ -103,13 +103,13 @@ async def read_target(uri: str, found: SkillTarget, limits: Limits) -> dict[str,
     return {**content, "text": text}
 
 
-def list_directory(found: SkillTarget) -> list[dict[str, Any]]:
+def list_directory(target: SkillTarget) -> list[dict[str, Any]]:
     """Return the files and non-empty folders directly in a folder."""
-    start = f"{found.path}/" if found.path else ""
-    below = [file.name[len(start) :] for file in found.skill.files if file.name.startswith(start)]
+    start = f"{target.path}/" if target.path else ""
+    below = [file.name[len(start) :] for file in target.skill.files if file.name.startswith(start)]
     return [
         {
-            "uri": address_of(found.skill, f"{start}{name}"),
+            "uri": address_of(target.skill, f"{start}{name}"),
             "name": name,
             **(_likely_kind(name) if name in below else {"mimeType": _DIRECTORY}),
         }

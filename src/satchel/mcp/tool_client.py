@@ -143,8 +143,8 @@ class ToolClient:
     @property
     def capabilities(self) -> Mapping[str, Any]:
         """Return the capabilities of the client, as the protocol names them."""
-        given = self.sdk.session.client_capabilities
-        return given.model_dump(by_alias=True, exclude_none=True) if given else {}
+        capabilities = self.sdk.session.client_capabilities
+        return capabilities.model_dump(by_alias=True, exclude_none=True) if capabilities else {}
 
     async def ask(self, requests: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         """Ask the client, or its user, and return the answers by the names of the questions.
@@ -162,12 +162,12 @@ class ToolClient:
         self._require_able(asked.values())
         if not is_stateless(self.sdk):
             return {name: await self._answered(question) for name, question in asked.items()}
-        known = self._answers()
-        if asked.keys() <= known.keys():
-            return {name: known[name] for name in asked}
-        missing = {name: item for name, item in asked.items() if name not in known}
+        answers = self._answers()
+        if asked.keys() <= answers.keys():
+            return {name: answers[name] for name in asked}
+        missing = {name: item for name, item in asked.items() if name not in answers}
         self.outcome = InputNeededError(
-            types.InputRequiredResult(input_requests=missing, request_state=json.dumps(known))
+            types.InputRequiredResult(input_requests=missing, request_state=json.dumps(answers))
         )
         raise ToolError("The client has to answer some questions first.")
 

@@ -43,12 +43,12 @@ class LoadedWorker:
 
 
 def load_plugin(
-    found: PluginFinding | PackageFinding, config: Configuration, limits: Limits
+    finding: PluginFinding | PackageFinding, config: Configuration, limits: Limits
 ) -> LoadedWorker:
     """Import a plugin, and start it unless its code declares fields that have no values yet."""
-    contribution = _imported(found, limits)
-    known = {item.key for item in config.fields}
-    if fields := [asdict(item) for item in contribution.config if item.key not in known]:
+    contribution = _imported(finding, limits)
+    field_keys = {item.key for item in config.fields}
+    if fields := [asdict(item) for item in contribution.config if item.key not in field_keys]:
         return LoadedWorker(
             contribution=contribution, tools=NOTHING, offers=NOTHING, about={"fields": fields}
         )
@@ -100,17 +100,17 @@ def load_plugin(
     )
 
 
-def _imported(found: PluginFinding | PackageFinding, limits: Limits) -> PluginContribution:
-    if isinstance(found, PluginFinding):
-        return load_folder(_here(found), (0,), limits)
-    assert found.part is not None
-    return load_package(replace(found, part=_here(found.part)), (0,), limits)
+def _imported(finding: PluginFinding | PackageFinding, limits: Limits) -> PluginContribution:
+    if isinstance(finding, PluginFinding):
+        return load_folder(_here(finding), (0,), limits)
+    assert finding.part is not None
+    return load_package(replace(finding, part=_here(finding.part)), (0,), limits)
 
 
-def _here(found: PluginFinding) -> PluginFinding:
+def _here(finding: PluginFinding) -> PluginFinding:
     """Return the plugin without isolation: this is already its own process."""
-    assert found.manifest is not None
-    return replace(found, manifest=replace(found.manifest, isolation="none"))
+    assert finding.manifest is not None
+    return replace(finding, manifest=replace(finding.manifest, isolation="none"))
 
 
 def _describe_tools(

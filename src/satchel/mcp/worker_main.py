@@ -69,11 +69,11 @@ def main() -> None:
     stdin, stdout = claim_stdin(), claim_stdout()
     _close_in_children(stdin.fileno(), stdout.fileno())
     # Trusted: the parent process sends it through a private pipe.
-    found, config, limits, errors = loads(b64decode(stdin.readline()))  # noqa: S301
+    finding, config, limits, errors = loads(b64decode(stdin.readline()))  # noqa: S301
     _limit_memory(limits.worker_memory)
     patience = limits.hook + TO_END
     Thread(target=_exit_after_host, args=(host, patience), daemon=True).start()
-    serving = WorkerService(load_plugin(found, config, limits), limits, errors)
+    serving = WorkerService(load_plugin(finding, config, limits), limits, errors)
     try:
         with suppress(asyncio.CancelledError):  # cancelled by `_leave`
             asyncio.run(serving.serve(stdin, stdout))

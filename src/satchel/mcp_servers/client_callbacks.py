@@ -286,17 +286,17 @@ async def send_answering(
             return response
         answers = await _answers(response.get("inputRequests"), server, callbacks, caller)
         state = response.get("requestState")
-        more = {"inputResponses": answers, "requestState": state}
-        request = _with(request, {key: value for key, value in more.items() if value is not None})
+        extra = {"inputResponses": answers, "requestState": state}
+        request = _with(request, {key: value for key, value in extra.items() if value is not None})
     raise ToolError(f"the server {server!r} asks again and again; continue without it")
 
 
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
-def _with(request: Any, more: Mapping[str, Any]) -> Any:
+def _with(request: Any, extra: Mapping[str, Any]) -> Any:
     params = request.params
-    changed = type(params).model_validate({**fields_of(params), **more}, by_name=False)
+    changed = type(params).model_validate({**fields_of(params), **extra}, by_name=False)
     return request.model_copy(update={"params": changed})
 
 

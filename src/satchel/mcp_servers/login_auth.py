@@ -268,9 +268,9 @@ class StoredLoginAuth(_LoginFlow):
     def _want(self, scope: str) -> None:
         """Remember scopes for the next login."""
         login = self._store.load() or SavedLogin()
-        wanted = union_scopes(login.wanted, scope) or ""
-        if wanted != login.wanted:
-            self._store.save(replace(login, wanted=wanted))
+        scopes = union_scopes(login.wanted, scope) or ""
+        if scopes != login.wanted:
+            self._store.save(replace(login, wanted=scopes))
 
 
 def missing_scope(response: httpx2.Response) -> str:
@@ -348,9 +348,9 @@ class _ScopedMetadata(OAuthClientMetadata):
 
 
 def _metadata(
-    client: OAuthClient, metadata: OAuthClientMetadata, wanted: str = ""
+    client: OAuthClient, metadata: OAuthClientMetadata, scope_of_user: str = ""
 ) -> OAuthClientMetadata:
-    own = union_scopes(" ".join(client.scopes), wanted) or ""
+    own = union_scopes(" ".join(client.scopes), scope_of_user) or ""
     values = {name: getattr(metadata, name) for name in type(metadata).model_fields}
     return _ScopedMetadata(**{**values, "own": own, "scope": union_scopes(metadata.scope, own)})
 

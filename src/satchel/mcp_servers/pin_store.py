@@ -154,10 +154,10 @@ class PinStore:
         With `digests`, pin only the tools it names, and none if one has another digest by now.
         Without `names`, drop the pins of tools that no longer exist. Raises `SatchelError`.
         """
-        wanted = digests or NOTHING
-        chosen = names or (wanted if digests is not None else [tool.name for tool in tools])
+        expected = digests or NOTHING
+        chosen = names or (expected if digests is not None else [tool.name for tool in tools])
         now = {tool.name: tool for tool in tools if tool.name in chosen}
-        for name, digest in wanted.items():
+        for name, digest in expected.items():
             if name not in now or self._digest_of(now[name]) != digest:
                 raise ConflictError(
                     f"tool {name!r} changed after it was shown", fix="review it again"
@@ -259,7 +259,7 @@ class PinStore:
                     raise
                 pinned = None
             records.append(change(pinned))
-            tools = {name: {**given} for name, given in sorted(records[0].tools.items())}
+            tools = {name: {**definition} for name, definition in sorted(records[0].tools.items())}
             reached = [*records[0].ways]
             value = {"version": 2, "server": self._name, "reached": reached, "tools": tools}
             return json.dumps(value, indent=1).encode()

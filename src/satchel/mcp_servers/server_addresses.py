@@ -203,11 +203,11 @@ def _require_url(url: object) -> None:
     raise DefinitionError("a remote server needs a URL that begins with https:// or http://")
 
 
-def _require_strings(what: str, values: Mapping[str, str] | None) -> None:
+def _require_strings(field_name: str, values: Mapping[str, str] | None) -> None:
     if not isinstance(values, Mapping | None) or not _are_strings(
         chain(*(values or NOTHING).items())
     ):
-        raise DefinitionError(f"the {what} of a server must map strings to strings")
+        raise DefinitionError(f"the {field_name} of a server must map strings to strings")
 
 
 def _are_strings(values: Iterable[object]) -> bool:

@@ -129,9 +129,11 @@ def server_contributions(
         }
         reserved = other_names & {*reserved_names.get(name, ()), *names[name].values()}
         owners = {
-            tool: "" if used == fit_tool_name(wanted) else _holder(fit_tool_name(wanted), holders)
-            for tool, wanted in tools[name].items()
-            if (used := names[name][tool]) != wanted
+            tool: ""
+            if used == fit_tool_name(replacement)
+            else _holder(fit_tool_name(replacement), holders)
+            for tool, replacement in tools[name].items()
+            if (used := names[name][tool]) != replacement
         }
         naming = ToolNames(names[name], owners)
         if previous is not None and _is_unchanged(previous, item, naming):

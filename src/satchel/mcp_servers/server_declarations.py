@@ -72,18 +72,18 @@ def plugin_server(
     )
 
 
-def required_pin(given: Any) -> Pin:
+def required_pin(value: Any) -> Pin:
     """Validate a `pin` setting. Raises `DefinitionError`."""
-    if isinstance(given, str) and given in {"hold", "warn", "off"}:
-        return cast("Pin", given)
-    raise DefinitionError(f"its pin must be hold, warn or off, not {given!r}")
+    if isinstance(value, str) and value in {"hold", "warn", "off"}:
+        return cast("Pin", value)
+    raise DefinitionError(f"its pin must be hold, warn or off, not {value!r}")
 
 
-def required_timeout(given: Any) -> float | None:
+def required_timeout(value: Any) -> float | None:
     """Validate a `timeout` setting. Raises `DefinitionError`."""
-    if given is None or (type(given) in {int, float} and 0 < given < math.inf):
-        return cast("float | None", given)
-    raise DefinitionError(f"its timeout must be a number of seconds above 0, not {given!r}")
+    if value is None or (type(value) in {int, float} and 0 < value < math.inf):
+        return cast("float | None", value)
+    raise DefinitionError(f"its timeout must be a number of seconds above 0, not {value!r}")
 
 
 def _how_reached(declared: Callable[[str], Any]) -> str:
@@ -195,11 +195,13 @@ def _variables_in(env_file: str) -> Mapping[str, str]:
 
 def _local(declared: ServerTable, variables: _Variables, path: str, within: str) -> StdioServer:
     env_file = os.path.expanduser(variables.filled(declared.env_file))
-    more = _variables_in(os.path.join(os.path.dirname(path), env_file) if env_file else "")
+    file_variables = _variables_in(
+        os.path.join(os.path.dirname(path), env_file) if env_file else ""
+    )
     return StdioServer(
         command=variables.filled(declared.command),
         args=variables.in_all(declared.args),
-        env={**more, **variables.in_values(declared.env)},
+        env={**file_variables, **variables.in_values(declared.env)},
         cwd=os.path.join(within, variables.filled(declared.cwd)) or None,
         hidden=_placeholder_values(declared.args, variables.environment),
         shown=declared.command,

@@ -302,7 +302,7 @@ class RemoteOffer:
         return hash(self._key)
 
     async def suggest(
-        self, argument: str, typed: str, given: Mapping[str, str], caller: Caller | None = None
+        self, argument: str, typed: str, arguments: Mapping[str, str], caller: Caller | None = None
     ) -> Suggestions:
         """Return what the server suggests for an argument. Raises `ToolError`."""
         if not self.source.completes:
@@ -315,7 +315,7 @@ class RemoteOffer:
         params = {
             "ref": reference,
             "argument": {"name": argument, "value": typed},
-            **({"context": {"arguments": dict(given)}} if given else {}),
+            **({"context": {"arguments": dict(arguments)}} if arguments else {}),
         }
         response = await asyncio.wrap_future(
             self.source.handle.request("completion/complete", params, caller)

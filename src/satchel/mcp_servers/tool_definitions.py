@@ -143,13 +143,13 @@ def check_definition(received: ToolDefinition, limits: Limits) -> ToolDefinition
         raise DefinitionError(
             f"its definition takes more than {limits.mcp_schema // KIB} KiB (limit mcp_schema)"
         )
-    for what, schema in (("parameters", definition.parameters), ("output", definition.output)):
+    for part, schema in (("parameters", definition.parameters), ("output", definition.output)):
         if _has_hidden(schema):
-            raise DefinitionError(f"the schema of its {what} contains invisible characters")
+            raise DefinitionError(f"the schema of its {part} contains invisible characters")
         for reference in references(schema):
             if not reference.startswith("#"):
                 raise DefinitionError(
-                    f"the schema of its {what} refers to another document, which is not fetched"
+                    f"the schema of its {part} refers to another document, which is not fetched"
                 )
     for schema in (definition.parameters, definition.output):
         if schema is not None:

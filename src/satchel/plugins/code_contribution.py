@@ -36,24 +36,24 @@ ToolsFound = tuple[list[ToolContribution], list[Diagnostic]]
 
 
 def tools_of_modules(
-    found: PluginFinding, modules: Mapping[str, Any], limits: Limits
+    finding: PluginFinding, modules: Mapping[str, Any], limits: Limits
 ) -> ToolsFound:
     """Return the tools of a plugin's modules, or those that its manifest lists.
 
     Runs plugin code: call it inside `guarded`.
     """
-    digests = {tool.name: tool.digest for tool in found.declared}
-    if found.manifest is None or not found.manifest.chosen:
+    digests = {tool.name: tool.digest for tool in finding.declared}
+    if finding.manifest is None or not finding.manifest.chosen:
         objects = [item for module in modules.values() for item in tools_in(vars(module))]
-        return tools_of_objects(objects, code_path(found), digests, limits)
+        return tools_of_objects(objects, code_path(finding), digests, limits)
     tools: list[ToolContribution] = []
     diagnostics: list[Diagnostic] = []
-    for reference in found.manifest.chosen:
-        path = os.path.join(found.code_path, *found.file_of(reference.module).split("/"))
+    for reference in finding.manifest.chosen:
+        path = os.path.join(finding.code_path, *finding.file_of(reference.module).split("/"))
         try:
             tool = _referenced_tool(reference, vars(modules[reference.module]))
             if tool is None:
-                diagnostics.append(_missing_tool(found, reference))
+                diagnostics.append(_missing_tool(finding, reference))
             else:
                 tools.append(_tool_contribution(tool, path, digests, limits))
         except Exception as error:
@@ -75,9 +75,11 @@ def tools_of_objects(
     return tools, diagnostics
 
 
-def with_code_tools(contribution: PluginContribution, found: ToolsFound) -> PluginContribution:
+def with_code_tools(
+    contribution: PluginContribution, tools_found: ToolsFound
+) -> PluginContribution:
     """Add the tools of the code; a plugin with an unusable tool is degraded."""
-    tools, diagnostics = found
+    tools, diagnostics = tools_found
     state = Status.DEGRADED if diagnostics else contribution.state
     diagnostics = [*contribution.diagnostics, *diagnostics]
     return with_tools(replace(contribution, state=state, diagnostics=tuple(diagnostics)), tools)
@@ -86,7 +88,7 @@ def with_code_tools(contribution: PluginContribution, found: ToolsFound) -> Plug
 def with_hook_answers(
     contribution: PluginContribution,
     manifest: PluginManifest | None,
-    found: ToolsFound,
+    tools_found: ToolsFound,
     answers: HookAnswers,
     limits: Limits,
 ) -> PluginContribution:
@@ -94,7 +96,7 @@ def with_hook_answers(
 
     A tool that both provide is added once, as the manifest describes it.
     """
-    tools, diagnostics = found
+    tools, diagnostics = tools_found
     other_objects = _not_in(answers.tools, tools)
     hook_tools, hook_diagnostics = tools_of_objects(other_objects, contribution.path, {}, limits)
     new = [tool for tool in hook_tools if not any(_is_same(tool, other) for other in tools)]
@@ -128,15 +130,15 @@ def _named(name: str, namespace: Mapping[str, Any]) -> Iterable[Any]:
             yield item
 
 
-def _missing_tool(found: PluginFinding, reference: ToolReference) -> Diagnostic:
+def _missing_tool(finding: PluginFinding, reference: ToolReference) -> Diagnostic:
     kind, name = (
         ("function", reference.function) if reference.function else ("tool", reference.name)
     )
-    line = found.manifest.line(*reference.at) if found.manifest else None
+    line = finding.manifest.line(*reference.at) if finding.manifest else None
     return make_diagnostic(
         "plugin-group-unknown",
-        Where(os.path.join(found.code_path, MANIFEST_FILE), line),
-        f"'tools' lists the {kind} {name!r}, and {found.file_of(reference.module)} has none",
+        Where(os.path.join(finding.code_path, MANIFEST_FILE), line),
+        f"'tools' lists the {kind} {name!r}, and {finding.file_of(reference.module)} has none",
         "correct the name, or define it there",
     )
 

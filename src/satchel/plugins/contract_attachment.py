@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def with_contracts(
     contribution: PluginContribution,
-    found: PluginFinding | None,
+    finding: PluginFinding | None,
     modules: Mapping[str, Any],
     hook_contracts: Iterable[Any],
 ) -> PluginContribution:
@@ -38,7 +38,7 @@ def with_contracts(
     diagnostics: list[Diagnostic] = []
     has_unknown_tool = False
     try:
-        named = [item for ref in _references(found) for item in _referenced(ref, modules)]
+        named = [item for ref in _references(finding) for item in _referenced(ref, modules)]
     except DefinitionError as error:
         where = Where(contribution.path)
         invalid = make_diagnostic("contract-invalid", where, error.message, error.fix)
@@ -86,9 +86,9 @@ def contract_mismatch(contract: ToolContract, problem: DefinitionError, path: st
     return make_diagnostic("contract-unfit", Where(path), message, fix)
 
 
-def contract_without_tool(name: str, known: Iterable[str], path: str) -> Diagnostic:
+def contract_without_tool(name: str, tool_names: Iterable[str], path: str) -> Diagnostic:
     """Report a contract whose tool does not exist."""
-    near = near_misses(name, known)
+    near = near_misses(name, tool_names)
     return make_diagnostic(
         "contract-tool-unknown",
         Where(path),
@@ -119,8 +119,8 @@ def _duplicate(contract: ToolContract, path: str) -> Diagnostic:
     )
 
 
-def _references(found: PluginFinding | None) -> Iterable[ContractReference]:
-    return found.manifest.contracts if found and found.manifest else ()
+def _references(finding: PluginFinding | None) -> Iterable[ContractReference]:
+    return finding.manifest.contracts if finding and finding.manifest else ()
 
 
 def _referenced(reference: ContractReference, modules: Mapping[str, Any]) -> list[ToolContract]:

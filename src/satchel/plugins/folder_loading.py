@@ -44,41 +44,41 @@ _HOOK_MARKS = (b"hookimpl", b"def satchel_")
 
 
 def load_folder(
-    found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool = True
+    finding: PluginFinding, rank: Rank, limits: Limits, *, alone: bool = True
 ) -> PluginContribution:
     """Import a plugin folder's code and return its contribution; errors become diagnostics."""
-    contribution = read_folder(found, rank)
-    file = code_path(found)
+    contribution = read_folder(finding, rank)
+    file = code_path(finding)
     if contribution.state is not Status.OK or not file:
         return contribution
-    if is_isolated(found):
-        return not_isolated(contribution, found, "this process is not its own")
+    if is_isolated(finding):
+        return not_isolated(contribution, finding, "this process is not its own")
     try:
-        first, *others = found.modules
-        other_modules = (*others, *found.contract_modules)
+        first, *others = finding.modules
+        other_modules = (*others, *finding.contract_modules)
         code = import_folder(
-            found.code_path,
-            found.sources,
+            finding.code_path,
+            finding.sources,
             first,
             limits.plugin_import,
-            more=other_modules,
+            extra=other_modules,
             alone=alone,
         )
     except PluginCodeError as error:
         return failed_contribution(contribution, import_failed(error, file, contribution.name))
     # Searching the text is cheap, and most folders have no hooks.
-    has_hooks = any(mark in text for text in found.sources.values() for mark in _HOOK_MARKS)
+    has_hooks = any(mark in text for text in finding.sources.values() for mark in _HOOK_MARKS)
 
     # Tools and hooks of modules that are imported only for their contracts are ignored.
-    modules = {name: code.modules[name] for name in found.modules}
+    modules = {name: code.modules[name] for name in finding.modules}
 
     def collect() -> PluginContribution:
-        tools = tools_of_modules(found, modules, limits)
+        tools = tools_of_modules(finding, modules, limits)
         if not has_hooks:
-            return with_contracts(with_code_tools(contribution, tools), found, code.modules, ())
+            return with_contracts(with_code_tools(contribution, tools), finding, code.modules, ())
         answers = call_hooks(*modules.values())
-        hooked = with_hook_answers(contribution, found.manifest, tools, answers, limits)
-        return with_contracts(hooked, found, code.modules, answers.contracts)
+        hooked = with_hook_answers(contribution, finding.manifest, tools, answers, limits)
+        return with_contracts(hooked, finding, code.modules, answers.contracts)
 
     try:
         # Making schemas imports pydantic, which takes long on a busy machine. A hook may hang.

@@ -134,8 +134,8 @@ def _require_marked(module: Any) -> None:
             raise HookError(f"{name} is not marked with satchel.hookimpl")
 
 
-def _folder(given: str | os.PathLike[str]) -> str:
-    folder = os.fspath(given)
+def _folder(path: str | os.PathLike[str]) -> str:
+    folder = os.fspath(path)
     if not isinstance(folder, str) or not os.path.isabs(folder):
         raise HookError(f"satchel_skill_folders returned a path that is not absolute: {folder!r}")
     return folder
@@ -174,9 +174,9 @@ def _fields(fields: Iterable[ConfigField]) -> tuple[ConfigField, ...]:
     return _unique(fields, "key", "satchel_config_fields")
 
 
-def _middleware(given: Any) -> ScopedMiddleware:
+def _middleware(item: Any) -> ScopedMiddleware:
     try:
-        return given if isinstance(given, ScopedMiddleware) else ScopedMiddleware(given)
+        return item if isinstance(item, ScopedMiddleware) else ScopedMiddleware(item)
     except DefinitionError as problem:
         raise HookError(f"satchel_middleware: {problem.message}; {problem.fix}") from None
 
@@ -187,8 +187,8 @@ def _section(text: str) -> str:
     return text
 
 
-def _providers(given: Iterable[Any]) -> tuple[Provider, ...]:
-    providers = tuple(given)
+def _providers(items: Iterable[Any]) -> tuple[Provider, ...]:
+    providers = tuple(items)
     for item in providers:
         if fault := provider_fault(item):
             raise HookError(f"satchel_providers returned an invalid provider: {fault}")
@@ -205,15 +205,15 @@ def _unique(items: Iterable[T], attribute: str, hook: str) -> tuple[T, ...]:
     return tuple(first.values())
 
 
-def _command(given: Any) -> Any:
+def _command(item: Any) -> Any:
     # Lazy: the library works without the command line.
     import click
 
-    if not isinstance(given, click.Command) or not isinstance(given.name, str) or not given.name:
+    if not isinstance(item, click.Command) or not isinstance(item.name, str) or not item.name:
         raise HookError(
             "satchel_commands returned an object that is not a click command with a name"
         )
-    return given
+    return item
 
 
 def _all(hook: pluggy.HookCaller, kinds: tuple[Any, ...] = (object,)) -> list[Any]:

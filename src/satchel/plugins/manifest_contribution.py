@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from satchel.sources.plugin_findings import PluginFinding
 
 
-def with_manifest(contribution: PluginContribution, found: PluginFinding) -> PluginContribution:
+def with_manifest(contribution: PluginContribution, finding: PluginFinding) -> PluginContribution:
     """Add what the manifest and the unexecuted code declare."""
-    manifest = found.manifest
+    manifest = finding.manifest
     contribution = replace(
         contribution,
-        diagnostics=(*found.diagnostics, *found.folder.diagnostics),
-        state=_state_of(found),
+        diagnostics=(*finding.diagnostics, *finding.folder.diagnostics),
+        state=_state_of(finding),
     )
     if manifest is None:
         return contribution
@@ -39,15 +39,15 @@ def with_manifest(contribution: PluginContribution, found: PluginFinding) -> Plu
         # Without code, or with a broken `dev.satchel` extension, there are no tools to group. The
         # context of a Gemini extension needs a group, too.
         groups=manifest_groups(manifest)
-        if (found.code or manifest.notes) and not found.is_degraded
+        if (finding.code or manifest.notes) and not finding.is_degraded
         else (),
-        skills=found.skills,
-        command_paths=found.command_paths,
-        servers=found.servers,
-        diagnostics=(*contribution.diagnostics, *_servers_not_started(found)),
+        skills=finding.skills,
+        command_paths=finding.command_paths,
+        servers=finding.servers,
+        diagnostics=(*contribution.diagnostics, *_servers_not_started(finding)),
         config=manifest.config,
     )
-    path = code_path(found)
+    path = code_path(finding)
     return with_tools(
         contribution,
         [
@@ -59,15 +59,15 @@ def with_manifest(contribution: PluginContribution, found: PluginFinding) -> Plu
                 groups=tool.groups,
                 needs=tool.needs,
             )
-            for tool in found.declared
+            for tool in finding.declared
         ],
     )
 
 
-def _state_of(found: PluginFinding) -> Status:
-    if not found.is_valid:
+def _state_of(finding: PluginFinding) -> Status:
+    if not finding.is_valid:
         return Status.FAILED
-    return Status.DEGRADED if found.is_degraded else Status.OK
+    return Status.DEGRADED if finding.is_degraded else Status.OK
 
 
 def with_tools(
@@ -127,38 +127,40 @@ def manifest_groups(
     return (*declared, *(group for group in code_groups if group.name not in names))
 
 
-def is_isolated(found: PluginFinding | None) -> bool:
+def is_isolated(finding: PluginFinding | None) -> bool:
     """Return whether a plugin must run in a process of its own."""
     return (
-        found is not None and found.manifest is not None and found.manifest.isolation == "process"
+        finding is not None
+        and finding.manifest is not None
+        and finding.manifest.isolation == "process"
     )
 
 
-def code_path(found: PluginFinding) -> str:
+def code_path(finding: PluginFinding) -> str:
     """Return the file with a plugin's tools, or `""` if it has none."""
-    if found.manifest is None:
+    if finding.manifest is None:
         return ""
-    file = found.file_of(found.modules[0])
-    return os.path.join(found.code_path, *file.split("/")) if file else ""
+    file = finding.file_of(finding.modules[0])
+    return os.path.join(finding.code_path, *file.split("/")) if file else ""
 
 
-def _servers_not_started(found: PluginFinding) -> Iterable[Diagnostic]:
-    if found.servers:
-        names = ", ".join(one_line(server.name) for server in found.servers)
+def _servers_not_started(finding: PluginFinding) -> Iterable[Diagnostic]:
+    if finding.servers:
+        names = ", ".join(one_line(server.name) for server in finding.servers)
         yield make_diagnostic(
             "mcp-not-started",
-            Where(found.path),
+            Where(finding.path),
             f"declares MCP servers that are not started: {shorten(names, 200)}",
         )
 
 
 def not_isolated(
-    contribution: PluginContribution, found: PluginFinding, why: str
+    contribution: PluginContribution, finding: PluginFinding, why: str
 ) -> PluginContribution:
     """Leave out the tools of an isolated plugin instead of running its code in this process."""
     problem = make_diagnostic(
         "plugin-not-isolated",
-        Where(os.path.join(found.code_path, MANIFEST_FILE)),
+        Where(os.path.join(finding.code_path, MANIFEST_FILE)),
         f"says 'isolation: process', and {why}; its tools are left out",
         "remove the line if its code may run in the process of the host",
     )

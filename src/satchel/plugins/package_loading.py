@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 
 
 def load_package(
-    found: PackageFinding, rank: Rank, limits: Limits, *, alone: bool = True
+    finding: PackageFinding, rank: Rank, limits: Limits, *, alone: bool = True
 ) -> PluginContribution:
     """Import what an installed plugin needs, and return its contribution."""
-    contribution = read_package(found, rank)
+    contribution = read_package(finding, rank)
     if contribution.state is Status.FAILED:
         return contribution
-    if found.part is not None and is_isolated(found.part):
-        return not_isolated(contribution, found.part, "this process is not its own")
-    modules, has_entry = found.modules, found.may_have_hooks(limits)
+    if finding.part is not None and is_isolated(finding.part):
+        return not_isolated(contribution, finding.part, "this process is not its own")
+    modules, has_entry = finding.modules, finding.may_have_hooks(limits)
     if not (modules or has_entry):
         return contribution
     try:
         code = import_distribution(
-            found.installed_with_code,
+            finding.installed_with_code,
             limits.plugin_import,
             entry=has_entry,
-            modules=dict.fromkeys((*modules.values(), *found.contract_modules.values())),
-            edited=found.edited,
+            modules=dict.fromkeys((*modules.values(), *finding.contract_modules.values())),
+            edited=finding.edited,
             alone=alone,
         )
     except PluginCodeError as error:
@@ -56,7 +56,7 @@ def load_package(
         )
     try:
         contribution, _ = guarded(
-            lambda: _with_code_parts(contribution, found, code, limits, has_entry=has_entry),
+            lambda: _with_code_parts(contribution, finding, code, limits, has_entry=has_entry),
             limits.hook,
             "hook",
             alone=alone,
@@ -70,25 +70,25 @@ def load_package(
 
 def _with_code_parts(
     contribution: PluginContribution,
-    found: PackageFinding,
+    finding: PackageFinding,
     code: ImportedCode,
     limits: Limits,
     *,
     has_entry: bool,
 ) -> PluginContribution:
     """Add tools, hook answers and contracts. Runs plugin code: call it inside `guarded`."""
-    modules = {name: code.modules[full] for name, full in found.modules.items()}
-    contract_modules = {name: code.modules[full] for name, full in found.contract_modules.items()}
+    modules = {name: code.modules[full] for name, full in finding.modules.items()}
+    contract_modules = {name: code.modules[full] for name, full in finding.contract_modules.items()}
     all_modules = modules | contract_modules
     tools: ToolsFound = (
-        tools_of_modules(found.part, modules, limits) if found.part and modules else ([], [])
+        tools_of_modules(finding.part, modules, limits) if finding.part and modules else ([], [])
     )
-    hooked = [*([code.thing] if has_entry else ()), *(code.modules[it] for it in found.hooked())]
+    hooked = [*([code.thing] if has_entry else ()), *(code.modules[it] for it in finding.hooked())]
     if not hooked:
-        return with_contracts(with_code_tools(contribution, tools), found.part, all_modules, ())
-    part = found.part and with_metadata(found.part, found)
+        return with_contracts(with_code_tools(contribution, tools), finding.part, all_modules, ())
+    part = finding.part and with_metadata(finding.part, finding)
     # The entry point may be one of the modules.
     answers = call_hooks(*{id(module): module for module in hooked}.values())
     manifest = part.manifest if part else None
     contribution = with_hook_answers(contribution, manifest, tools, answers, limits)
-    return with_contracts(contribution, found.part, all_modules, answers.contracts)
+    return with_contracts(contribution, finding.part, all_modules, answers.contracts)

@@ -22,46 +22,46 @@ _BUILTIN = ("satchel", "builtin")
 _BUILTIN_DESCRIPTION = "Tools for files, dates, Python code and shell commands."
 
 
-def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
+def read_folder(finding: PluginFinding, rank: Rank) -> PluginContribution:
     """Return the contribution that a plugin folder declares, without running its code."""
     contribution = PluginContribution(
-        name=found.manifest.name if found.manifest else found.folder_name,
-        source=found.place.source,
-        scope=found.place.scope,
-        path=found.path,
-        unit=found.unit,
+        name=finding.manifest.name if finding.manifest else finding.folder_name,
+        source=finding.place.source,
+        scope=finding.place.scope,
+        path=finding.path,
+        unit=finding.unit,
         rank=rank,
-        digest=found.digest,
-        policy=found.policy,
+        digest=finding.digest,
+        policy=finding.policy,
         # Python files beside a missing tools.py never run.
-        has_code=bool(code_path(found)),
-        missing_skills=found.missing,
+        has_code=bool(code_path(finding)),
+        missing_skills=finding.missing,
         # What it imports may be a tool.
-        is_code_plain=not any(b"import" in text for text in found.sources.values()),
+        is_code_plain=not any(b"import" in text for text in finding.sources.values()),
     )
-    return with_manifest(contribution, found)
+    return with_manifest(contribution, finding)
 
 
-def read_package(found: PackageFinding, rank: Rank) -> PluginContribution:
+def read_package(finding: PackageFinding, rank: Rank) -> PluginContribution:
     """Return the contribution that an installed plugin declares, without importing it."""
-    installed = found.installed
+    installed = finding.installed
     contribution = PluginContribution(
         name=installed.name,
         source=installed.distribution,
         scope=Precedence.PLUGIN,
-        path=found.path,
-        unit=found.unit,
+        path=finding.path,
+        unit=finding.unit,
         rank=rank,
-        digest=found.digest,
+        digest=finding.digest,
         version=installed.version,
         description=_description(installed),
-        has_code=found.has_code,
+        has_code=finding.has_code,
     )
-    if found.part is not None:
-        contribution = with_manifest(contribution, with_metadata(found.part, found))
-    contribution = replace(contribution, skills=found.skills)
-    if found.code is not None:
-        unique = dict.fromkeys((*contribution.diagnostics, *found.code.diagnostics))
+    if finding.part is not None:
+        contribution = with_manifest(contribution, with_metadata(finding.part, finding))
+    contribution = replace(contribution, skills=finding.skills)
+    if finding.code is not None:
+        unique = dict.fromkeys((*contribution.diagnostics, *finding.code.diagnostics))
         contribution = replace(contribution, diagnostics=tuple(unique))
     if fault := plugin_name_fault(installed.name):
         from satchel.plugins.plugin_diagnostics import failed_contribution  # lazy: rare
@@ -84,9 +84,9 @@ def _description(installed: DistributionFinding) -> str:
     return installed.summary if installed.value else f"Ships skills. {installed.summary}".rstrip()
 
 
-def with_metadata(part: PluginFinding, found: PackageFinding) -> PluginFinding:
+def with_metadata(part: PluginFinding, finding: PackageFinding) -> PluginFinding:
     """Fill the version and description of a manifest from the package metadata."""
-    manifest, installed = part.manifest, found.installed
+    manifest, installed = part.manifest, finding.installed
     if manifest is None:
         return part
     version = manifest.version or installed.version

@@ -63,8 +63,8 @@ def remark_on(form: ListingForm, model: ModelAbilities, *, is_cut: bool) -> str:
 
 def unlisted_line(count: int, model: ModelAbilities, *, has_names: bool) -> str:
     """Return the line about skills that are not even named."""
-    more = " more" if has_names else ""
-    subject = f"1{more} skill is" if count == 1 else f"{count:,}{more} skills are"
+    more_word = " more" if has_names else ""
+    subject = f"1{more_word} skill is" if count == 1 else f"{count:,}{more_word} skills are"
     them = "it" if count == 1 else "them"
     hint = (
         f"call search_skills to find {them}"

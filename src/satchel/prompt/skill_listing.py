@@ -330,10 +330,10 @@ class _Page:
             titles = {key: key for key in set(keys)}
         if len(titles) == 1:
             return {title: list(skills) for title in titles.values()}
-        found: dict[str, list[SkillEntry]] = {title: [] for title in titles.values()}
+        entries_by_title: dict[str, list[SkillEntry]] = {title: [] for title in titles.values()}
         for skill, key in zip(skills, keys, strict=True):
-            found[titles[key]].append(skill)
-        return found
+            entries_by_title[titles[key]].append(skill)
+        return entries_by_title
 
     def names_line(self, source: str, skills: Sequence[SkillEntry], count: int) -> str:
         if self.model.can_load:

@@ -153,7 +153,7 @@ class _Checked:
 def _skills(
     contribution: Contribution, last: Provided, limits: Limits, checked: _Checked
 ) -> tuple[tuple[SkillFinding, ...], list[SearchRoot]]:
-    name, known = last.name, {finding.path: finding for finding in last.skills}
+    name, earlier = last.name, {finding.path: finding for finding in last.skills}
     items = _all(contribution.skills, "skills", limits)
     folders = [item for item in items if isinstance(item, str | os.PathLike)]
     roots = checked.each(folders, partial(_root, RootKind.SKILLS, name, contribution))
@@ -164,7 +164,7 @@ def _skills(
     def find(skill: Any) -> SkillFinding:
         nonlocal still_to_pack
         path = skill_path(name, str(getattr(skill, "name", "")))
-        before = known.get(path)
+        before = earlier.get(path)
         finding = find_skill(skill, name, contribution.precedence, limits, before)
         if finding is before and still_to_pack and finding.manifest:
             still_to_pack -= pack(finding.manifest, "body")
@@ -203,11 +203,11 @@ def _tools(
     version: str,
 ) -> Iterable[ToolContribution]:
     # Not by `==`, which an item may define; but a method is a new object each time it is read.
-    known = {_identity(_source_of(item)): item for item in plugin.tools}
+    earlier = {_identity(_source_of(item)): item for item in plugin.tools}
     names: set[str] = set()
 
     def convert(item: Any) -> ToolContribution:
-        return known.get(_identity(item)) or _tool(item, plugin, version, limits)
+        return earlier.get(_identity(item)) or _tool(item, plugin, version, limits)
 
     for tool in checked.each(_all(contribution.tools, "tools", limits), convert):
         if tool.name in names:
@@ -251,12 +251,12 @@ def _diagnostic(item: Any) -> Diagnostic:
     return item
 
 
-def _all(items: Any, what: str, limits: Limits) -> list[Any]:
+def _all(items: Any, kind: str, limits: Limits) -> list[Any]:
     """Return the items of one field. Raises `DefinitionError` for too many, or for no list."""
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise DefinitionError(f"{what} of a contribution is {type(items).__name__}, not a list")
-    found = list(islice(items, limits.find_folders + 1))
-    if len(found) > limits.find_folders:
+        raise DefinitionError(f"{kind} of a contribution is {type(items).__name__}, not a list")
+    collected = list(islice(items, limits.find_folders + 1))
+    if len(collected) > limits.find_folders:
         most = f"{limits.find_folders:,} (limit find_folders)"
-        raise DefinitionError(f"a contribution has more {what} than {most}")
-    return found
+        raise DefinitionError(f"a contribution has more {kind} than {most}")
+    return collected

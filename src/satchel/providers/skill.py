@@ -205,9 +205,9 @@ def _require_texts(skill: Skill) -> None:
     if fault := skill_name_fault(skill.name):
         shown = shorten(one_line(skill.name), 100)
         raise DefinitionError(f"the name {shown!r} of a skill {fault}")
-    for what, given in (("files", skill.files), ("front_matter", skill.front_matter)):
-        if not isinstance(given, Mapping):
-            raise DefinitionError(f"{what} of skill {skill.name!r} is not a mapping")
+    for field_name, content in (("files", skill.files), ("front_matter", skill.front_matter)):
+        if not isinstance(content, Mapping):
+            raise DefinitionError(f"{field_name} of skill {skill.name!r} is not a mapping")
     for key in ("name", "description"):
         if key in skill.front_matter:
             raise DefinitionError(
@@ -228,8 +228,8 @@ def _files(skill: Skill, text: bytes, limits: Limits) -> Iterable[UnitFile]:
                 fix="use a path inside the skill, such as references/guide.md",
             )
         if isinstance(skill.files, dict):
-            what = f"file {name!r} of skill {skill.name!r}"
-            yield _unit_file(name, _bytes_of(skill.files[name], what))
+            label = f"file {name!r} of skill {skill.name!r}"
+            yield _unit_file(name, _bytes_of(skill.files[name], label))
         else:  # Read on demand.
             yield UnitFile(name=name, size=0, digest="", stamp=Stamp(), settled=True)
 
@@ -239,7 +239,7 @@ def _unit_file(name: str, data: bytes) -> UnitFile:
     return UnitFile(name=name, size=size, digest=digest_of(data), stamp=Stamp(size), settled=True)
 
 
-def _bytes_of(content: str | bytes, what: str) -> bytes:
+def _bytes_of(content: str | bytes, label: str) -> bytes:
     if not isinstance(content, str | bytes):
-        raise DefinitionError(f"{what} is a {type(content).__name__}, not text or bytes")
+        raise DefinitionError(f"{label} is a {type(content).__name__}, not text or bytes")
     return content.encode() if isinstance(content, str) else content

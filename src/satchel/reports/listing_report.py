@@ -25,8 +25,8 @@ def listing_report(session: "Session") -> str:
     needed = style.measure(session.step().skill_prompt())
     session.skill_style = style
     is_whole = listing.form is ListingForm.LINES and listing.cut_at is None
-    more = "also show each skill's folder" if is_whole else "show all descriptions in full"
-    hints = [f"{needed:,} would {more}"]
+    advice = "also show each skill's folder" if is_whole else "show all descriptions in full"
+    hints = [f"{needed:,} would {advice}"]
     if listing.form is ListingForm.NAMES or listing.cut_at is not None:
         hints.append("you can also disable skills, or put them into groups")
     if listing.form is ListingForm.NAMES:

@@ -274,13 +274,13 @@ def _process_limits(most: int) -> tuple[str, ...]:
     return (f"ulimit -u {most} 2>/dev/null || ulimit -p {most}",) if version >= (5, 14) else ()
 
 
-def _limited(program: Program, *more: str) -> list[str]:
+def _limited(program: Program, *extra: str) -> list[str]:
     """Return the command with limits for memory and files, where a shell can set them."""
     command = list(program.command)
     if sys.platform == "win32" or program.sandbox.memory <= 0:
         return command
     files = f"ulimit -f {program.sandbox.file_size // _BLOCK}"
-    limits = [files, f"ulimit -n {_OPEN_FILES}", *more]
+    limits = [files, f"ulimit -n {_OPEN_FILES}", *extra]
     if os.path.basename(command[0]) in _RESERVES:
         command[1:1] = [f"--max-old-space-size={program.sandbox.memory // (KIB * KIB)}"]
     else:

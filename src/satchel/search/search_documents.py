@@ -35,15 +35,17 @@ _KEYWORDS = ("keywords", "tags")
 def documents_of(catalog: Catalog) -> Iterator[SearchDocument]:
     """Yield a document for each served tool and skill."""
     for tool in catalog.tools.values():
-        more = " ".join((*_group_texts(tool, catalog), *_parameter_texts(tool.tool)))
-        yield SearchDocument(kind="tool", name=tool.name, description=tool.description, more=more)
+        secondary = " ".join((*_group_texts(tool, catalog), *_parameter_texts(tool.tool)))
+        yield SearchDocument(
+            kind="tool", name=tool.name, description=tool.description, more=secondary
+        )
     for skill in catalog.skills.values():
-        more = " ".join((*_group_texts(skill, catalog), *_keywords(skill)))
+        secondary = " ".join((*_group_texts(skill, catalog), *_keywords(skill)))
         yield SearchDocument(
             kind="skill",
             name=skill.name,
             description=skill.description,
-            more=more,
+            more=secondary,
             version=skill.version,
             body=partial(_body, skill),
         )

@@ -78,9 +78,9 @@ def recorded(signers: tuple[Signer, ...]) -> str:
     return " and ".join(sorted({signer.who for signer in signers}))
 
 
-def require_signer(wanted: Signer | None, signers: tuple[Signer, ...], where: str) -> None:
+def require_signer(required: Signer | None, signers: tuple[Signer, ...], where: str) -> None:
     """Raise `SatchelError` if `wanted` is not among those who signed."""
-    if wanted is None or any(str(wanted) in {str(it), it.who} for it in signers):
+    if required is None or any(str(required) in {str(it), it.who} for it in signers):
         return
     by = f"is signed by {' and '.join(map(str, signers))}" if signers else "is unsigned"
-    raise SatchelError(f"{by}, not signed by {wanted}; nothing was taken", where=where)
+    raise SatchelError(f"{by}, not signed by {required}; nothing was taken", where=where)

@@ -208,7 +208,7 @@ def climbs_out(text: str, depth: int) -> bool:
     return text.startswith("/")
 
 
-def _copy(root: str, copy: str, wanted: Collection[str]) -> None:
+def _copy(root: str, copy: str, names: Collection[str]) -> None:
     folders = [(root, copy, 0)]
     while folders:
         folder, folder_copy, depth = folders.pop()
@@ -217,8 +217,8 @@ def _copy(root: str, copy: str, wanted: Collection[str]) -> None:
             entries = _entries(folder)
         for entry in entries:
             target = os.path.join(folder_copy, entry.name)
-            leads_there = any(is_inside(path, entry.path) for path in wanted)
-            is_wanted = leads_there or any(is_inside(entry.path, path) for path in wanted)
+            leads_there = any(is_inside(path, entry.path) for path in names)
+            is_wanted = leads_there or any(is_inside(entry.path, path) for path in names)
             if is_skipped(entry.name) or not is_wanted:
                 continue
             if entry.is_symlink():

@@ -39,7 +39,7 @@ class Person(Protocol):
     def answer(self, question: str, *, secret: bool) -> str:
         """Ask a question and return the answer; the input of a secret is hidden."""
 
-    def progress(self, what: str, done: int, total: int | None) -> None:
+    def progress(self, label: str, done: int, total: int | None) -> None:
         """Show how many bytes of a download have arrived."""
 
 

@@ -99,8 +99,8 @@ class _SecretRecorder:
             self.secrets.append(answer)
         return answer
 
-    def progress(self, what: str, done: int, total: int | None) -> None:
-        self.person.progress(what, done, total)
+    def progress(self, label: str, done: int, total: int | None) -> None:
+        self.person.progress(label, done, total)
 
 
 def _secrets(plugin: str, fields: tuple[ConfigField, ...]) -> dict[str, Any]:

@@ -118,28 +118,28 @@ def _by_name(findings: Iterable[SkillFinding]) -> dict[str, list[SkillFinding]]:
     return skills
 
 
-def _skill(found: SkillFinding) -> SourceUnit:
+def _skill(finding: SkillFinding) -> SourceUnit:
     return SourceUnit(
         kind="skill",
-        name=found.name,
-        folder=found.path,
-        description=found.manifest.description if found.manifest else "",
-        problems=found.problems,
-        skills=(found,),
+        name=finding.name,
+        folder=finding.path,
+        description=finding.manifest.description if finding.manifest else "",
+        problems=finding.problems,
+        skills=(finding,),
     )
 
 
-def _plugin(found: PluginFinding) -> SourceUnit:
-    manifest = found.manifest
-    is_own = manifest is not None and found.listed is None
-    roots = [skills_of_plugin(path, found.path, found.policy, "") for path in found.skills]
+def _plugin(finding: PluginFinding) -> SourceUnit:
+    manifest = finding.manifest
+    is_own = manifest is not None and finding.listed is None
+    roots = [skills_of_plugin(path, finding.path, finding.policy, "") for path in finding.skills]
     skills = (it for root in roots for it in scan_skills(root, Limits()).findings.values())
     return SourceUnit(
         kind="plugin",
-        name=manifest.name if manifest is not None and is_own else found.folder_name,
-        folder=found.path,
+        name=manifest.name if manifest is not None and is_own else finding.folder_name,
+        folder=finding.path,
         description=manifest.description if manifest else "",
-        problems=(*found.diagnostics, *found.folder.diagnostics),
-        plugin=found,
+        problems=(*finding.diagnostics, *finding.folder.diagnostics),
+        plugin=finding,
         skills=tuple(skills),
     )

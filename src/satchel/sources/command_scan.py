@@ -71,7 +71,7 @@ def scan_commands(
         findings=findings,
         diagnostics_by_key=diagnostics if content.diagnostics else {},
         links=content.links,
-        suspect=frozenset(key for key, found in findings.items() if found.manifest is None),
+        suspect=frozenset(key for key, finding in findings.items() if finding.manifest is None),
     )
 
 

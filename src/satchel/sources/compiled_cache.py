@@ -21,8 +21,8 @@ def compiled_cache() -> str:
 
     Without such a folder it is one that cannot exist, so that nothing is kept.
     """
-    if os.path.isabs(given := os.environ.get(VARIABLE, "")):
-        return given
+    if os.path.isabs(folder := os.environ.get(VARIABLE, "")):
+        return folder
     make_folder(path := cache_path("compiled"))
     try:
         status = os.lstat(path)

@@ -116,7 +116,7 @@ def configuration_path(plugin: str, folder: str = "") -> str:
 
 def read_configuration(
     plugin: str,
-    given: Mapping[str, Any],
+    code_values: Mapping[str, Any],
     folder: str = "",
     fields: Iterable[ConfigField] = (),
     project: ProjectLayer | None = None,
@@ -137,7 +137,7 @@ def read_configuration(
         "project": project_values,
         "file": in_file,
         "environment": _environment(plugin, fields),
-        "code": _code_values(given, fields),
+        "code": _code_values(code_values, fields),
     }
     raw = {item.key: item.default for item in fields if item.default is not None}
     origins = dict.fromkeys(raw, "default")
@@ -199,10 +199,10 @@ def _converted(
     return values, invalid
 
 
-def _code_values(given: Mapping[str, Any], fields: Iterable[ConfigField]) -> dict[str, Any]:
+def _code_values(code_values: Mapping[str, Any], fields: Iterable[ConfigField]) -> dict[str, Any]:
     """Return the host's values; `None` for a declared field, as of `os.environ.get`, is unset."""
     declared = {item.key for item in fields}
-    values = _without_empty(given).items()
+    values = _without_empty(code_values).items()
     return {key: value for key, value in values if value is not None or key.lower() not in declared}
 
 
@@ -261,9 +261,9 @@ def _invalid_value(config: Configuration, item: ConfigField, project: ProjectLay
     return make_diagnostic("config-invalid", Where(where), message, config.fix_for(item.name))
 
 
-def fixed_folder(given: str) -> str:
+def fixed_folder(path: str) -> str:
     """Return the absolute path of the chosen folder, or `""` for the user's default folder."""
-    folder = given or os.environ.get(FOLDER_VARIABLE, "")
+    folder = path or os.environ.get(FOLDER_VARIABLE, "")
     return os.path.abspath(os.path.expanduser(folder)) if folder else ""
 
 
@@ -272,9 +272,9 @@ def config_folder() -> str:
     return user_folder("config", os.environ.get(FOLDER_VARIABLE, ""))
 
 
-def _without_empty(given: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
     """Drop empty texts, which hosts pass on from unset environment variables."""
-    return {key: value for key, value in given.items() if not (value == "" and type(value) is str)}
+    return {key: value for key, value in values.items() if not (value == "" and type(value) is str)}
 
 
 def _prefix(plugin: str) -> str:

@@ -76,12 +76,12 @@ def _start(start: Any) -> Any:
     return starting
 
 
-def _is_plugin_code(thing: Any) -> bool:
+def _is_plugin_code(function: Any) -> bool:
     """Return whether a plugin is being loaded in this thread, or has defined a function."""
     thread = threading.current_thread()
     if thread.name.startswith(PLUGIN_THREAD) or getattr(thread, _MARK, False):
         return True
-    module = getattr(thing, "__module__", None)
+    module = getattr(function, "__module__", None)
     return isinstance(module, str) and module.startswith(PRIVATE_PREFIX)
 
 

@@ -188,8 +188,8 @@ def _read_up_to(descriptor: int, most: int, expected: int) -> bytes:
     data = os.read(descriptor, step)
     if len(data) == expected:
         return data  # A file that grows at this moment gets a new stamp.
-    while len(data) < most and (more := os.read(descriptor, min(_CHUNK, most - len(data)))):
-        data += more
+    while len(data) < most and (chunk := os.read(descriptor, min(_CHUNK, most - len(data)))):
+        data += chunk
     return data
 
 

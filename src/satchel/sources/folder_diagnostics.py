@@ -114,12 +114,12 @@ def special_file(path: str) -> Diagnostic:
     )
 
 
-def too_many_files(folder: str, most: int, what: str) -> Diagnostic:
+def too_many_files(folder: str, most: int, kind: str) -> Diagnostic:
     """Return the diagnostic of a folder of which only a part is read."""
     return make_diagnostic(
         "source-too-many",
         Where(folder),
-        f"has more than {most} {what} (limit files_per_skill); the rest is left out",
+        f"has more than {most} {kind} (limit files_per_skill); the rest is left out",
         "remove files, or raise the limit",
     )
 

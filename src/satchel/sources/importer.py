@@ -87,7 +87,7 @@ def import_folder(
     module: str,
     limit: float,
     *,
-    more: Iterable[str] = (),
+    extra: Iterable[str] = (),
     alone: bool = True,
 ) -> ImportedCode:
     """Import `module` of a plugin folder, and `more` of its modules, from a snapshot.
@@ -103,7 +103,7 @@ def import_folder(
 
     def load() -> dict[str, ModuleType]:
         try:
-            names = dict.fromkeys((module, *more))
+            names = dict.fromkeys((module, *extra))
             return {name: importlib.import_module(f"{package}.{name}") for name in names}
         finally:
             if not is_served(package):  # The import ended after its time limit.
@@ -170,15 +170,15 @@ def import_distribution(
 
     def load() -> tuple[Any, dict[str, ModuleType]]:
         module_set.replay_path_files()
-        thing = _entry_point(finding) if entry else None
+        plugin = _entry_point(finding) if entry else None
         imported = {name: importlib.import_module(name) for name in names}
         for name in (*((finding.module,) if entry else ()), *names):
             module_set.check(name)
-        return thing, imported
+        return plugin, imported
 
     started = time.perf_counter()
     try:
-        (thing, imported), process_changes = guarded(
+        (plugin, imported), process_changes = guarded(
             load, limit, "plugin_import", alone=alone, of_processor=True
         )
     except BaseException:
@@ -188,7 +188,7 @@ def import_distribution(
     module_set.take()
     del evicted  # From here on, only code that uses the old version keeps it alive.
     return ImportedCode(
-        thing=thing,
+        thing=plugin,
         module_set=module_set,
         process_changes=process_changes,
         modules=imported,
@@ -197,7 +197,7 @@ def import_distribution(
 
 
 def _entry_point(finding: DistributionFinding) -> Any:
-    thing: Any = importlib.import_module(finding.module)
+    plugin: Any = importlib.import_module(finding.module)
     for part in finding.attribute.split(".") if finding.attribute else ():
-        thing = getattr(thing, part)
-    return thing
+        plugin = getattr(plugin, part)
+    return plugin

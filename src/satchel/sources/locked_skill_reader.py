@@ -24,9 +24,11 @@ class LockedSkillReader:
     """What could be done with it without the lock, which allows nothing more."""
 
     @classmethod
-    def of(cls, found: SkillFinding) -> Self:
+    def of(cls, finding: SkillFinding) -> Self:
         """Return a reader of a skill as it was found. Raises `UnreadableFileError`."""
-        return cls(LocalSkillReader(found.bounds, found.path), files_of_skill(found), found.access)
+        return cls(
+            LocalSkillReader(finding.bounds, finding.path), files_of_skill(finding), finding.access
+        )
 
     def read(self, name: str, limits: Limits) -> ServedFile:
         """Return a file. Raises `ToolError`."""

@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from satchel.sources.plugin_findings import PluginFinding
 
 
-def lost_files(found: PluginFinding, had_tools: Collection[str]) -> Iterable[Diagnostic]:
+def lost_files(finding: PluginFinding, had_tools: Collection[str]) -> Iterable[Diagnostic]:
     """Report each module that is empty or gone now, of the files that had tools.
 
     A plugin without its whole code folder, and a manifest that names other modules, are meant so.
     """
-    if not (found.is_edited and had_tools and os.path.isdir(found.code_path)):
+    if not (finding.is_edited and had_tools and os.path.isdir(finding.code_path)):
         return
-    for module in found.modules:
+    for module in finding.modules:
         names = [
             name
             for name in files_of(module)
-            if os.path.join(found.code_path, *name.split("/")) in had_tools
+            if os.path.join(finding.code_path, *name.split("/")) in had_tools
         ]
-        now = found.file_of(module)
-        if not names or found.sources.get(now, b"").strip():
+        now = finding.file_of(module)
+        if not names or finding.sources.get(now, b"").strip():
             continue
-        path = os.path.join(found.code_path, *(now or names[0]).split("/"))
+        path = os.path.join(finding.code_path, *(now or names[0]).split("/"))
         is_gone = not os.path.lexists(path)
         state = "is empty" if now else "does not exist" if is_gone else "is no regular file"
         yield make_diagnostic(
@@ -52,6 +52,6 @@ def lost_manifest(before: PluginFinding) -> Iterable[Diagnostic]:
         yield make_diagnostic("plugin-file-lost", Where(path), message, fix)
 
 
-def has_lost_manifest(found: PluginFinding) -> bool:
+def has_lost_manifest(finding: PluginFinding) -> bool:
     """Return whether a plugin is kept though its manifest is gone."""
-    return any(item.code == "plugin-file-lost" for item in found.diagnostics)
+    return any(item.code == "plugin-file-lost" for item in finding.diagnostics)

@@ -45,21 +45,21 @@ def lost_mount(path: str, device: int, above: str = "") -> Diagnostic | None:
 
 
 def lost_below(
-    before: PluginScan | SkillScan, found: PluginFinding | SkillFinding
+    before: PluginScan | SkillScan, finding: PluginFinding | SkillFinding
 ) -> Diagnostic | None:
     """Report a skill or plugin on a mount below its root, or behind a link, that is gone.
 
     One whose link was removed or replaced is meant to go.
     """
-    root, folders = before.place.path, found.folder.folders
+    root, folders = before.place.path, finding.folder.folders
     if not folders or device_of(root) != before.device:
         return None
     device = folders[0][1].device
     for link, target in before.links:
-        if is_inside(found.path, link):
-            path = target + found.path[len(link) :]
+        if is_inside(finding.path, link):
+            path = target + finding.path[len(link) :]
             return lost_mount(path, device) if real_path(link) == target else None
-    return lost_mount(found.path, device, root)
+    return lost_mount(finding.path, device, root)
 
 
 def _nearest(path: str) -> str:

@@ -280,9 +280,9 @@ def _names_of(package: str) -> dict[str, Any]:
     return vars(module) if isinstance(module, ModuleType) else {}
 
 
-def _weak(thing: Any) -> Callable[[], Any]:
+def _weak(target: Any) -> Callable[[], Any]:
     """Return a weak reference, or a strong one if the type allows no weak ones."""
     try:
-        return weakref.ref(thing)
+        return weakref.ref(target)
     except TypeError:
-        return lambda: thing
+        return lambda: target

@@ -74,8 +74,8 @@ def _warn(message: str, *values: object) -> None:
     logging.getLogger("satchel").warning(message, *values)
 
 
-def _merged(known: Mapping[tuple[str, str], tuple[str, ...]], new: Iterable[Any]) -> Owners:
-    merged = dict(known)
+def _merged(owners: Mapping[tuple[str, str], tuple[str, ...]], new: Iterable[Any]) -> Owners:
+    merged = dict(owners)
     for kind, name, unit in new:
         before = merged.get((kind, name), ())
         if unit not in before and (before or len(merged) < _MOST_NAMES):

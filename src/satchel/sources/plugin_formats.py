@@ -81,7 +81,9 @@ def format_of(folder: str) -> PluginFormat | None:
     `$schema` is not of the open format, so it does not win.
     """
     present = [
-        known for known in PluginFormat if os.path.lexists(os.path.join(folder, *known.split("/")))
+        candidate
+        for candidate in PluginFormat
+        if os.path.lexists(os.path.join(folder, *candidate.split("/")))
     ]
     if len(present) > 1 and present[0] is PluginFormat.OPEN and _has_no_schema(folder):
         return present[1]

@@ -312,20 +312,20 @@ class ProcessState:
 
     def _put_settings_back(self, *, alone: bool) -> list[str]:
         changed = []
-        for (what, read, write), value in zip(_SETTINGS, self.settings, strict=True):
+        for (setting, read, write), value in zip(_SETTINGS, self.settings, strict=True):
             now = read()
             # These changes would stop all threads from starting or working.
             is_fatal = (
-                now < value if read is sys.getrecursionlimit else what.startswith("threading.")
+                now < value if read is sys.getrecursionlimit else setting.startswith("threading.")
             )
             is_same = now is value or (type(now) is type(value) in _COMPARED and now == value)
             if is_same:
                 continue
             if alone or is_fatal:
                 write(value)
-                changed.append(what)
-            elif what != _PAUSED:
-                changed.append(f"{what}{NOT_REVERTED}")
+                changed.append(setting)
+            elif setting != _PAUSED:
+                changed.append(f"{setting}{NOT_REVERTED}")
         return changed
 
     def _put_environment_back(self, *, alone: bool) -> list[str]:
@@ -374,9 +374,9 @@ def module_names(module: object) -> Mapping[str, Any]:
     return names
 
 
-def _home(thing: object) -> str:
+def _home(value: object) -> str:
     """Return the name of the module that defines a class, or the class of an object."""
-    cls = thing if issubclass(type(thing), type) else type(thing)
+    cls = value if issubclass(type(value), type) else type(value)
     name = type.__dict__["__module__"].__get__(cls)
     return name if type(name) is str else ""
 

@@ -98,19 +98,19 @@ def read_inventory(project: Project, limits: Limits | None = None) -> ProjectInv
     files = [file for file in read.files if file.scope is Precedence.PROJECT]
     roots = _roots(project, files)
     plugin_scans = [scan_plugins(it, limits) for it in roots if it.holds is RootKind.PLUGINS]
-    plugins = tuple(found for scan in plugin_scans for found in scan.findings.values())
+    plugins = tuple(finding for scan in plugin_scans for finding in scan.findings.values())
     skill_roots = [it for it in roots if it.holds is RootKind.SKILLS]
     skill_roots += [root for plugin in plugins for root in _roots_of_plugin(plugin, base)]
     skill_scans = [scan_skills(root, limits) for root in skill_roots]
-    skills = tuple(found for scan in skill_scans for found in scan.findings.values())
+    skills = tuple(finding for scan in skill_scans for finding in scan.findings.values())
     units = [
         *(plugin_unit(plugin, base, with_text=True) for plugin in plugins),
         *(settings_unit(file, base, with_text=True) for file in files),
         *(
-            skill_unit_with_text(found, base)
-            for found in skills
+            skill_unit_with_text(finding, base)
+            for finding in skills
             # The scripts of a plugin's skills are part of the plugin.
-            if found.place.scope is Precedence.PROJECT
+            if finding.place.scope is Precedence.PROJECT
         ),
     ]
     servers = [server for file in files for server in _servers_of_file(file)]

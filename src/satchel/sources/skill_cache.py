@@ -70,13 +70,13 @@ def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limi
     root, settings = scan.place, _settings(scan.place, limits)
     earlier: Mapping[str, SkillFinding] = before.findings if before else {}
     new = [
-        found
-        for key, found in scan.findings.items()
-        if found is not earlier.get(key) and found.manifest is not None
+        finding
+        for key, finding in scan.findings.items()
+        if finding is not earlier.get(key) and finding.manifest is not None
     ]
     gone = [(root.path, key) for key in earlier if key not in scan.findings]
     if new or gone:
-        rows = ((root.path, found.key, settings, *_row(found)) for found in new)
+        rows = ((root.path, finding.key, settings, *_row(finding)) for finding in new)
         try:
             make_folder(os.path.dirname(path))
             if os.path.exists(path) and (not _is_private(path) or os.path.getsize(path) > _LARGEST):
@@ -129,21 +129,21 @@ def _version() -> str:
     return version("satchel")
 
 
-def _row(found: SkillFinding) -> tuple[bytes, bytes, bytes, int]:
+def _row(finding: SkillFinding) -> tuple[bytes, bytes, bytes, int]:
     """Return a finding as data, the rest of its manifest, its body, and a checksum."""
-    manifest = found.manifest
+    manifest = finding.manifest
     assert manifest is not None
     data = (
         (manifest.name, manifest.description, manifest.is_for_model),
-        [(file.name, file.size, file.digest, file.stamp, file.settled) for file in found.files],
-        found.folder.folders,
-        found.target,
-        sorted(found.folder.links),
-        [item.as_dict() for item in found.folder.diagnostics],
-        [item.as_dict() for item in found.diagnostics],
+        [(file.name, file.size, file.digest, file.stamp, file.settled) for file in finding.files],
+        finding.folder.folders,
+        finding.target,
+        sorted(finding.folder.links),
+        [item.as_dict() for item in finding.folder.diagnostics],
+        [item.as_dict() for item in finding.diagnostics],
     )
     parts = json.dumps(data).encode(), manifest.rest, packed(manifest, "body")
-    return *parts, _checksum(found.key, *parts)
+    return *parts, _checksum(finding.key, *parts)
 
 
 def _checksum(key: str, data: bytes, rest: bytes, body: bytes) -> int:

@@ -150,7 +150,7 @@ def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, .
     skills = {path, *folders}
     holders = {name if (above := os.path.dirname(name)) in skills else above for name in folders}
     one, are_beside = len(inner) == 1, all(os.path.dirname(name) == path for name in folders)
-    what, them = ("a skill", "it") if one else (f"{len(inner)} skills", "them")
+    number, them = ("a skill", "it") if one else (f"{len(inner)} skills", "them")
     if are_beside and len(inner) > _MOST_NAMED:  # a folder of skills in which one lies by mistake
         advice = f"move {SKILL_FILE} and its own files into a new folder beside {them}"
     else:
@@ -160,7 +160,7 @@ def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, .
         make_diagnostic(
             "skill-inside-skill",
             Where(path),
-            f"has {what} inside; the model reads {them} only as files of this one",
+            f"has {number} inside; the model reads {them} only as files of this one",
             f"to serve {them} as well, {advice}",
         ),
     )

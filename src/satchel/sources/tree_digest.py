@@ -28,26 +28,26 @@ def tree_digest(files: Iterable[tuple[str, str]]) -> str:
     return f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
-def digest_of_finding(found: SkillFinding | PluginFinding | PackageFinding) -> str:
+def digest_of_finding(finding: SkillFinding | PluginFinding | PackageFinding) -> str:
     """Return the digest of a skill as it was read, or of all files of a plugin.
 
     It is `""` if a plugin changes while it is read. Raises `UnreadableFileError`.
     """
-    if isinstance(found, SkillFinding):
-        return tree_digest(files_of_skill(found).items())
-    return _of_plugin(found) if isinstance(found, PluginFinding) else _of_package(found)
+    if isinstance(finding, SkillFinding):
+        return tree_digest(files_of_skill(finding).items())
+    return _of_plugin(finding) if isinstance(finding, PluginFinding) else _of_package(finding)
 
 
-def files_of_skill(found: SkillFinding) -> dict[str, str]:
+def files_of_skill(finding: SkillFinding) -> dict[str, str]:
     """Return the digests of a skill's files, by name. Raises `UnreadableFileError`."""
-    return dict(_hashed(found.files, found.path))
+    return dict(_hashed(finding.files, finding.path))
 
 
-def _of_plugin(found: PluginFinding) -> str:
-    files = read_digests(found.path, _bounds_of(found))
-    if uses_compiled(found.servers):
-        files |= _compiled_digests(found.path)
-    served = {file.name: file.digest for file in found.folder.files}
+def _of_plugin(finding: PluginFinding) -> str:
+    files = read_digests(finding.path, _bounds_of(finding))
+    if uses_compiled(finding.servers):
+        files |= _compiled_digests(finding.path)
+    served = {file.name: file.digest for file in finding.folder.files}
     return tree_digest(files.items()) if served.items() <= files.items() else ""
 
 
@@ -56,16 +56,16 @@ def _compiled_digests(folder: str) -> dict[str, str]:
     return {os.path.relpath(path, folder): _content_digest(path) for path in paths}
 
 
-def _of_package(found: PackageFinding) -> str:
+def _of_package(finding: PackageFinding) -> str:
     """Return the digest of the files that pip installed, or of its edited code."""
-    if (edited := found.edited) is not None:
+    if (edited := finding.edited) is not None:
         if os.path.isdir(edited.path):
             return tree_digest(read_digests(edited.path).items())
         return tree_digest([(f"{edited.name}.py", _content_digest(edited.file))])
-    site, metadata = found.installed.site, os.path.basename(found.installed.path)
+    site, metadata = finding.installed.site, os.path.basename(finding.installed.path)
     names = (
         name
-        for name in found.installed.files
+        for name in finding.installed.files
         if name.split("/")[0] not in {"..", metadata} and not name.endswith(".pyc")
     )
     return tree_digest((name, _installed_digest(os.path.join(site, name))) for name in names)
@@ -76,10 +76,10 @@ def folder_digest(folder: str) -> str:
     return tree_digest(read_digests(folder).items())
 
 
-def _bounds_of(found: PluginFinding) -> str:
+def _bounds_of(finding: PluginFinding) -> str:
     """Return the folder that links of a plugin must stay inside."""
-    target, root = real_path(found.path), real_path(found.place.path)
-    return target if found.policy.is_contained or not is_inside(target, root) else root
+    target, root = real_path(finding.path), real_path(finding.place.path)
+    return target if finding.policy.is_contained or not is_inside(target, root) else root
 
 
 def read_digests(folder: str, bounds: str = "", *, hides_secrets: bool = False) -> dict[str, str]:
@@ -99,7 +99,7 @@ def changed_file(
     before: Mapping[str, str],
     folder: str,
     root: str | Bounds,
-    wanted: Callable[[str], bool] = lambda _name: True,
+    is_included: Callable[[str], bool] = lambda _name: True,
 ) -> str:
     """Return the first file of a skill that is not as it was, or is new or gone; `""` if none.
 
@@ -110,7 +110,7 @@ def changed_file(
         now = read_digests(folder, bounds, hides_secrets=True)
     except UnreadableFileError:
         now = {}
-    names = sorted(name for name in before.keys() | now.keys() if wanted(name))
+    names = sorted(name for name in before.keys() | now.keys() if is_included(name))
     return next((name for name in names if before.get(name) != now.get(name)), "")
 
 

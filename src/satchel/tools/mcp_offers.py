@@ -108,9 +108,9 @@ class McpResource:
         return dict(zip(self.variables, parts, strict=True))
 
 
-def _text(value: Any, what: str) -> str:
+def _text(value: Any, label: str) -> str:
     if not isinstance(value, str) or has_hidden(value):
         raise DefinitionError(
-            f"the {what} must be a string without invisible characters, not {value!r}"
+            f"the {label} must be a string without invisible characters, not {value!r}"
         )
     return value

@@ -153,12 +153,12 @@ def to_json(value: Any) -> str:
     return text
 
 
-def sendable(value: Any, what: str) -> Any:
+def sendable(value: Any, label: str) -> Any:
     """Return a value as plain JSON. Raises a `ToolError` that says why `what` cannot be sent."""
     try:
         return json.loads(to_json(value))
     except Exception as problem:
-        raise ToolError(f"{what} contains {_reason(problem)}; send it without that") from problem
+        raise ToolError(f"{label} contains {_reason(problem)}; send it without that") from problem
 
 
 def _json_or_none(value: Any) -> Any:

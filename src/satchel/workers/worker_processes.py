@@ -107,7 +107,7 @@ class WorkerHandle:
         """Start a call."""
         return self._handle.call(tool, arguments, on_progress)
 
-    def ask(self, what: str, **question: Any) -> Any:
+    def ask(self, question_kind: str, **question: Any) -> Any:
         """Send a question and wait for the answer, at most a second. Raises `ToolError`."""
         if self.snapshot.outage is not None:
             raise ToolError("the process of the plugin is not running now; try again later")
@@ -115,7 +115,7 @@ class WorkerHandle:
             ToolDefinition,  # lazy: needed only with a process
         )
 
-        asking = self._handle.call(ToolDefinition(name=what), question, lambda _: None)
+        asking = self._handle.call(ToolDefinition(name=question_kind), question, lambda _: None)
         try:
             result = asking.result(_ASK_TIMEOUT)
         except TimeoutError:

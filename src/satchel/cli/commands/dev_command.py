@@ -26,8 +26,8 @@ _EDITORS = {
 }
 
 
-def _check_editor(_context: click.Context, _option: click.Parameter, given: str) -> str:
-    address = _EDITORS.get(given, given)
+def _check_editor(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    address = _EDITORS.get(value, value)
     if "{path}" not in address or ":" not in address.partition("{")[0]:
         raise click.BadParameter(f"give {', '.join(_EDITORS)}, or an address with {{path}}")
     return address

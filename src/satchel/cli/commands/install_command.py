@@ -13,7 +13,7 @@ from satchel.setup.artefact_signatures import Signer
 
 
 @click.command("install", cls=Command)
-@click.argument("what", metavar="PATH|DISTRIBUTION")
+@click.argument("target", metavar="PATH|DISTRIBUTION")
 @click.option("-e", "--editable", is_flag=True, help="Link to the folder instead of copying it.")
 @click.option("--plugin", metavar="NAME", default="", help="Install this plugin of a marketplace.")
 @set_option("Set a configuration field")
@@ -24,7 +24,7 @@ from satchel.setup.artefact_signatures import Signer
 def command(
     console: Console,
     *,
-    what: str,
+    target: str,
     editable: bool,
     plugin: str,
     values: tuple[str, ...],
@@ -56,7 +56,7 @@ def command(
         agrees=yes,
         signer=signer,
     )
-    plugins = installer.install(what)
+    plugins = installer.install(target)
     if as_json:
         console.json([installed_json(item) for item in plugins])
     for item in plugins:

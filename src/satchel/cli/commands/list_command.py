@@ -34,12 +34,12 @@ _PLUGIN_PARTS = ("tool", "group", "skill", "server", "command", "field")
 
 @click.command("list", cls=CatalogCommand)
 @click.argument(
-    "what", required=False, type=NearChoice([*(f"{kind}s" for kind in KINDS), _CONTRACTS])
+    "section", required=False, type=NearChoice([*(f"{kind}s" for kind in KINDS), _CONTRACTS])
 )
 @click.option("--long", is_flag=True, help="Also show the state, version, path and contents.")
 @run_code
 def command(
-    console: Console, *, what: str | None, long: bool, run: bool, sources: Sources, as_json: bool
+    console: Console, *, section: str | None, long: bool, run: bool, sources: Sources, as_json: bool
 ) -> None:
     """List skills, tools, groups, plugins or contracts, including failed ones.
 
@@ -48,19 +48,19 @@ def command(
     Contracts are only known with --run.
     """
     catalog = sources.open(run_code=run).catalog
-    if what == _CONTRACTS:
+    if section == _CONTRACTS:
         _list_contracts(catalog, console, long=long, as_json=as_json)
         if not run:
             console.say(f"contracts are {NOT_LOADED}")
     else:
-        kinds = (what.removesuffix("s"),) if what else KINDS
+        kinds = (section.removesuffix("s"),) if section else KINDS
         if as_json:
             records = {f"{kind}s": _records(kind, catalog, long=long) for kind in kinds}
-            console.json(records[what] if what else records)
+            console.json(records[section] if section else records)
         else:
             roots = _short_roots(catalog, kinds)
             for kind in kinds:
-                _section(kind, catalog, console, roots, with_title=what is None, long=long)
+                _section(kind, catalog, console, roots, with_title=section is None, long=long)
             for path, label in roots.items():
                 console.out(f"{label} is {one_line(short_path(path))}")
         console.say(", ".join(_size(kind, entries_of(catalog, kind)) for kind in kinds))
@@ -75,8 +75,8 @@ def command(
 def _size(kind: str, entries: "Sequence[Entry]") -> str:
     if kind not in {"skill", "plugin"}:
         return count(len(entries), kind)
-    more = sum(map(is_not_enabled, entries))
-    return count_units(entries, kind) + (f" and {more} not enabled" if more else "")
+    not_enabled = sum(map(is_not_enabled, entries))
+    return count_units(entries, kind) + (f" and {not_enabled} not enabled" if not_enabled else "")
 
 
 def _records(kind: str, catalog: "Catalog", *, long: bool) -> list[dict[str, Any]]:

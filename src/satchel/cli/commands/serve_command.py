@@ -192,8 +192,8 @@ class _Start:
         summary(catalog, console, names_missing=False)
         if self.is_strict and report.missing:
             first, number = report.missing[0], len(report.missing)
-            more = f" ({number - 1} more above)" if number > 1 else ""
-            raise SatchelError(f"not everything that you named is served: {first}{more}")
+            repeated = f" ({number - 1} more above)" if number > 1 else ""
+            raise SatchelError(f"not everything that you named is served: {first}{repeated}")
         return app, catalog
 
 
