@@ -142,7 +142,7 @@ def test_a_retargeted_link_is_another_skill(trees, tmp_path):
     shutil.copytree(outside / "a", tmp_path / "copy", copy_function=shutil.copy2)
     (root / "b").unlink()
     os.symlink(tmp_path / "copy", root / "b")
-    found = scan_skills(user_root(root), Limits(), before, frozenset()).findings["b"]
+    found = scan_skills(user_root(root), Limits(), before, {str(root / "b")}).findings["b"]
     assert found.reader.read("SKILL.md", Limits()).data == OUTSIDE.encode()
     assert found.target == str((tmp_path / "copy").resolve())
 

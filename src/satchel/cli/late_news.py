@@ -21,27 +21,28 @@ if TYPE_CHECKING:
 class ProblemWriter:
     """Writes the new problems of each catalog to stderr, errors in full and alike warnings as one.
 
-    Those of the codes `left_out` are not written.
+    Those of the codes `one_by_one` are written like errors.
     """
 
     def __init__(
         self,
         console: Console,
         earlier: "Mapping[Diagnostic, str]",
-        left_out: Collection[str] = (),
+        one_by_one: Collection[str] = (),
     ) -> None:
-        self._console, self._known, self._left_out = console, earlier, left_out
+        self._console, self._known, self._one_by_one = console, earlier, one_by_one
 
     def write(self, catalog: "Catalog") -> None:
         """Write the problems that the catalog before did not have."""
         reported = set(map(_identity, self._known))
         new: dict[tuple[str, ...], Diagnostic] = {}
         for item in catalog.diagnostics:
-            is_problem = item.severity is not Severity.INFO and item.code not in self._left_out
+            # Where the last good version serves, its error is written.
+            is_problem = item.severity is not Severity.INFO and item.code != "last-good"
             if is_problem and (identity := _identity(item)) not in reported:
                 new.setdefault(identity, item)
         self._known = known_problems(self._known, catalog)
-        for line in problem_lines(new.values(), LEFT_OUT):
+        for line in problem_lines(new.values(), self._one_by_one):
             self._console.say(line)
 
 
@@ -64,7 +65,7 @@ class LateNews:
     ) -> None:
         self._app, self._selection, self._console = app, selection, console
         self._catalog = reported
-        self._problems = ProblemWriter(console, known_problems({}, reported))
+        self._problems = ProblemWriter(console, known_problems({}, reported), LEFT_OUT)
         self._groups = set(self._hidden_groups())
         self._served = self._served_by_source()
 

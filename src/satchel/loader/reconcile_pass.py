@@ -288,6 +288,6 @@ def _is_served_anyway(item: Diagnostic, now: ScanCache) -> bool:
     return any(
         key == "." or key.replace(os.sep, "/") in scan.findings
         for root, scan in now.skills.items()
-        if root.is_folder
+        if root.is_folder and "" in scan.walked  # else the root itself may be the refused link
         for key in [os.path.relpath(target, real_path(root.path))]
     )

@@ -34,8 +34,6 @@ _POLL_SECONDS = 0.5
 _SETTLE_SECONDS = 0.2
 _LONGEST_BATCH = 1.0
 """Seconds after which changes are written though more are coming."""
-_LAST_GOOD = ("last-good",)
-"""That the last good version is served is in the line of the change."""
 
 
 @click.command("watch", cls=CatalogCommand)
@@ -56,7 +54,7 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
         first = app.catalog
         (_loaded_as_json if as_json else _loaded_as_text)(app, first, console)
         earlier = {item: "" for item in first.diagnostics if is_said_once(item)}
-        problems = ProblemWriter(console, earlier, left_out=_LAST_GOOD)
+        problems = ProblemWriter(console, earlier)
         problems.write(first)
         form = _write_form(app, None, console)
         with app.watching():
