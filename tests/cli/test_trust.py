@@ -97,7 +97,10 @@ def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, proje
     assert run("trust", "--code").exit_code == 0
     (project / ".mcp.json").write_text(changed)
     diff = run("trust", "--diff")
-    assert (diff.exit_code, "(only masked secrets changed)" in diff.stdout) == (1, True)
+    assert (diff.exit_code, "(only values that are masked as secrets changed)" in diff.stdout) == (
+        1,
+        True,
+    )
     assert "hunter" not in diff.stdout
 
 
@@ -148,8 +151,8 @@ def test_a_secret_inside_a_plugin_is_neither_shown_nor_recorded_and_a_change_cou
 @pytest.mark.parametrize(
     "text", ['{"env": {"KEY": "hunter2"}', '{"env": {"KEY": "hunter2"}, "env": 1}']
 )
-def test_json_that_cannot_be_read_is_not_shown(text):
-    assert shown_json(text) == ""
+def test_json_that_cannot_be_read_is_shown_as_any_file(text):
+    assert shown_json(text) == text
     assert shown_json('{"scripts": {"token": "run"}} // x') == '{"scripts": {"token": "run"}} // x'
 
 

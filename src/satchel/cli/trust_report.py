@@ -173,5 +173,5 @@ def _file_diff(path: str, before: CodeFile | None, after: CodeFile | None) -> li
     changes = list(unified_diff(old, new, *names, lineterm=""))
     if changes:
         return changes
-    reason = "(only masked secrets changed)" if old and new else _NO_TEXT
+    reason = "(only values that are masked as secrets changed)" if old and new else _NO_TEXT
     return [f"--- {names[0]}", f"+++ {names[1]}", reason]

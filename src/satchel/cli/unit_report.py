@@ -17,7 +17,7 @@ from satchel.setup.source_units import SourceUnit
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.folder_reader import list_folder
 from satchel.sources.project_inventory import servers_of_plugin
-from satchel.sources.server_text import declaration_text
+from satchel.sources.server_text import declaration_text, shown_json
 from satchel.sources.tree_digest import read_digests
 from satchel.text import one_line, replace_hidden, shorten
 
@@ -106,7 +106,7 @@ def _file_diff(name: str, old: list[str] | None, new: list[str] | None) -> Itera
         yield f"changed {name}: not text, or too long to show"
         return
     if old == new:
-        yield f"changed {name}: only in its line ends"
+        yield f"changed {name}: only in its line ends, or in secrets that are not shown"
         return
     yield from difflib.unified_diff(old, new, f"before/{name}", f"after/{name}", lineterm="", n=2)
 
@@ -120,7 +120,9 @@ def _lines_of(folder: str, name: str, digests: dict[str, str]) -> list[str] | No
         text = data.decode()
     except (UnreadableFileError, UnicodeDecodeError):
         return None
-    return None if len(data) > MIB or "\0" in text else text.splitlines()
+    if len(data) > MIB or "\0" in text:
+        return None
+    return (shown_json(text) if name.endswith(".json") else text).splitlines()
 
 
 def _code(unit: SourceUnit) -> Iterator[str]:
