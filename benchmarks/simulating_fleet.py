@@ -297,7 +297,7 @@ class FakeWorker:
             queue_name=line,
             tools={name: catalog.tools[name] for name in ("once", "again")},
             limits=Limits(),
-            slots=GroupLimiter({}),
+            limiter=GroupLimiter({}),
             key=KEY.encode(),
             keys=RemoteKeys("satchel"),
             faults=RemoteFaults("satchel"),

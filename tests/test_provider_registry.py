@@ -31,8 +31,8 @@ def skills(*names):
     return Contribution(skills=[Skill(name=name, description="D.", body="B.") for name in names])
 
 
-def registry(provider, on_news=lambda: None, seconds=30.0):
-    made = ProviderRegistry(Limits(provider=seconds), on_news)
+def registry(provider, on_change=lambda: None, seconds=30.0):
+    made = ProviderRegistry(Limits(provider=seconds), on_change)
     made.add(provider)
     return made
 

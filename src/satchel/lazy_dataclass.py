@@ -38,7 +38,8 @@ def _dataclass(
         params.init, params.repr, params.eq, params.frozen = True, repr, eq, frozen
         members = {
             **dict(_methods(has_repr=repr, has_eq=eq, is_frozen=frozen)),
-            # Without slots, an ordinary subclass may have attributes that are no fields.
+            # A class without slots keeps Python's own pickling, which also has the attributes
+            # that are not fields.
             **(_PICKLING if frozen and slots else {}),
             # From Python 3.13 on, for `copy.replace`.
             **{name: value for name, value in vars(own).items() if name == "__replace__"},
@@ -66,10 +67,9 @@ else:
 def _fast_constructor(cls: Any) -> Any:
     """Return a function that makes a frozen record with slots in half the time of `cls(...)`.
 
-    It is for the few records of which there is one for each skill. `cls(...)` puts keyword
-    arguments into a dictionary, and sets each field past the `__setattr__` that refuses. This
-    function makes an object of a class with the same slots that can be changed, assigns the
-    fields, and then makes the object one of `cls`.
+    It is for the few records of which there is one for each skill. It fills an object of a mutable
+    class with the same slots, then sets `__class__`. `cls(...)` is slower: it puts keyword
+    arguments into a dictionary, and sets each field past the `__setattr__` that refuses.
     """
     changeable = type(cls)(
         cls.__name__,
@@ -174,7 +174,7 @@ def _refuse_to_delete(self: Any, name: str) -> None:
 
 
 def _is_field(self: Any, name: str) -> bool:
-    """Return whether an attribute is frozen; an ordinary subclass may have others."""
+    """Return whether an attribute is frozen; a subclass that is no data class may have others."""
     return "__dataclass_fields__" in vars(type(self)) or name in self.__dataclass_fields__
 
 
@@ -211,14 +211,14 @@ class _Lazy:
 
 
 def _compiled(name: str, code: str, values: dict[str, Any]) -> Any:
-    """Return the function that some code defines; it has nothing from outside but field names."""
+    """Return the function that some code defines. Only names of fields come from outside."""
     names: dict[str, Any] = {}
     exec(f"def make({', '.join(values)}):\n {code}\n return {name}", names)  # noqa: S102
     return names["make"](**values)
 
 
 class _Default(Enum):
-    """Stands for a value that each instance makes; `help` shows it as for a standard data class."""
+    """Placeholder for the default of a field with a `default_factory`, with its standard text."""
 
     FACTORY = "<factory>"
 

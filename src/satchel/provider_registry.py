@@ -31,12 +31,12 @@ _LONGEST_MESSAGE = 500
 class ProviderRegistry:
     """The providers of the host and of its plugins, in the order in which they came.
 
-    `on_news` is called in a thread when an answer came too late for the pass that asked. The
+    `on_change` is called in a thread when an answer came too late for the pass that asked. The
     satchel's lock protects it.
     """
 
-    def __init__(self, limits: Limits, on_news: Callable[[], None]) -> None:
-        self._limits, self._on_news = limits, on_news
+    def __init__(self, limits: Limits, on_change: Callable[[], None]) -> None:
+        self._limits, self._on_change = limits, on_change
         self._states: dict[tuple[str, str], _ProviderState] = {}
         self._ranks = count(_RANK)
 
@@ -98,7 +98,7 @@ class ProviderRegistry:
 
         last = last or nothing_provided(provider.name, owner, next(self._ranks))
         self._states[owner, provider.name] = _ProviderState(
-            provider, secrets, last, self._limits, self._on_news
+            provider, secrets, last, self._limits, self._on_change
         )
 
     def require(self, names: Iterable[str]) -> None:
@@ -134,10 +134,10 @@ class _ProviderState:
         secrets: Mapping[str, Any],
         last: Provided,
         limits: Limits,
-        on_news: Callable[[], None],
+        on_change: Callable[[], None],
     ) -> None:
         self.provider, self._secrets, self._limits = provider, secrets, limits
-        self._on_news = on_news
+        self._on_change = on_change
         self.good = self.now = last
         self.stamps: tuple[StampedPath, ...] = ()
         self._question: _Question | None = None
@@ -180,7 +180,7 @@ class _ProviderState:
                 answer = asyncio.run(_awaited(answer))
             return take(answer, self.good, self._limits, number)
 
-        self._question = _Question(contribute, self._on_news)
+        self._question = _Question(contribute, self._on_change)
         return True
 
     def collect(self, seconds: float) -> None:
@@ -223,8 +223,8 @@ class _ProviderState:
 class _Question:
     """A question to a provider, answered in a thread of its own."""
 
-    def __init__(self, contribute: Callable[[], Provided], on_news: Callable[[], None]) -> None:
-        self._started, self._is_late, self._on_news = time.monotonic(), False, on_news
+    def __init__(self, contribute: Callable[[], Provided], on_change: Callable[[], None]) -> None:
+        self._started, self._is_late, self._on_change = time.monotonic(), False, on_change
         self._work = GuardedWork(contribute, self._on_end)
         self.result = self._work.result
 
@@ -234,7 +234,7 @@ class _Question:
         return time.monotonic() - self._started
 
     def is_answered_within(self, seconds: float) -> bool:
-        """Return whether the answer comes within this time; a later one calls `on_news`."""
+        """Return whether the answer comes within this time; a later one calls `on_change`."""
         if self._work.is_done_within(seconds):
             return True
         self._is_late = True
@@ -243,7 +243,7 @@ class _Question:
 
     def _on_end(self) -> None:
         if self._is_late:
-            self._on_news()
+            self._on_change()
 
 
 async def _awaited(answer: Awaitable[Contribution]) -> Contribution:

@@ -56,18 +56,18 @@ class ServerState:
 class ServerRegistry:
     """The MCP servers of one satchel, from its plugins, its files and its host.
 
-    `on_news` is called in a thread whenever the snapshot of a server changes.
+    `on_change` is called in a thread whenever the snapshot of a server changes.
     """
 
     def __init__(
         self,
         settings: Settings,
-        on_news: Callable[[], None],
+        on_change: Callable[[], None],
         callbacks: ClientCallbacks | None = None,
     ) -> None:
         self._limits, self._folder = settings.limits, state_folder(settings.state_folder)
         self._pins: dict[str, PinStore] = {}
-        self._pool = ServerPool(self._limits, on_news, folder=self._folder, callbacks=callbacks)
+        self._pool = ServerPool(self._limits, on_change, folder=self._folder, callbacks=callbacks)
         self._serial = itertools.count(1)
         self._handles: dict[str, tuple[ServerConfig, ServerHandle]] = {}
         self._declared: dict[str, ServerConfig] = {}

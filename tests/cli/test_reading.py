@@ -507,7 +507,7 @@ def test_a_plugin_without_its_tools_file_is_not_said_to_wait_for_a_run(run, here
 
 
 def test_list_explains_that_code_was_only_read(run, toolkit):
-    explained = "not run: list only read the code of 1 plugin; --run runs it"
+    explained = "not run: list reads the code of 1 plugin but does not run it; add --run to run it"
     assert explained in run("list", "--plugins", toolkit).stderr
     assert explained in run("list", "tools", "--plugins", toolkit).stderr
     assert explained not in run("list", "skills", "--plugins", toolkit).stderr

@@ -311,9 +311,9 @@ def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(g
 def test_an_edit_of_skills_is_a_short_pass_only_without_a_lock(given):
     inputs = given()
     quiet = replace(inputs, cache=replace(inputs.cache, selection=inputs.selection))
-    assert reconcile_pass._edit(quiet, ScanCache()).ranked == ()
+    assert reconcile_pass._incremental_skills(quiet, ScanCache()).ranked == ()
     locked = replace(quiet, config=replace(quiet.config, lock="a lock"))
-    assert reconcile_pass._edit(locked, ScanCache()) is None
+    assert reconcile_pass._incremental_skills(locked, ScanCache()) is None
 
 
 def test_a_refused_link_is_reported_unless_its_target_is_served_anyway(

@@ -58,7 +58,7 @@ def build(
     found_tools = () if keeps_plugins else tuple(tool_entries(plugins, previous))
     members: list[ToolEntry | SkillEntry] = [*found_tools, *(entry for _, entry in found_skills)]
     rules = disable_rules(described_groups(plugins), members, disable_reason)
-    parts = previous.parts
+    parts = {**previous.parts}
     next_skills = list(_apply_to_skills(rules, found_skills, membership))
     if changes is None:
         parts["all_skills"] = _with_generation(resolve_skills(next_skills), before, number)
@@ -68,7 +68,7 @@ def build(
         usable = hold_newcomers(map(rules.apply, found_tools), plugins, names or NameRules())
         parts["all_tools"] = _with_generation(resolve_tools(usable), previous.all_tools, number)
         parts["all_plugins"] = _with_generation(listed, previous.all_plugins, number)
-    # Most skills are in no group.
+    # Group entries stay the same if no plugin changed and no changed skill is in a group.
     if not keeps_plugins or membership or any(entry.groups for entry in (*before, *next_skills)):
         groups = group_entries(plugins, parts["all_tools"], parts["all_skills"], rules)
         parts["all_groups"] = _with_generation(groups, previous.all_groups, number)
@@ -105,12 +105,9 @@ def _with_changes(
 def _with_generation(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, ...]:
     """Sort the entries by name, and give each the generation in which it last changed."""
     previous = {entry.identity: entry for entry in before}
-    numbered = [
-        entry
-        if entry.generation == number and not previous
-        else _with_last_generation(entry, previous.get(entry.identity), number)
-        for entry in entries
-    ]
+    numbered = (
+        _with_last_generation(entry, previous.get(entry.identity), number) for entry in entries
+    )
     return tuple(sorted(numbered, key=_ORDER))
 
 
@@ -139,12 +136,12 @@ def skill_membership(plugins: Iterable[PluginEntry]) -> Membership:
 
 
 def _with_groups(entry: SkillEntry, membership: Membership) -> SkillEntry:
-    of_root = entry.finding.place.groups if entry.finding else ()
-    if not (of_root or membership or entry.groups):
+    root_groups = entry.finding.place.groups if entry.finding else ()
+    if not (root_groups or membership or entry.groups):
         return entry  # Most are in no group.
-    of_owner = membership.get((entry.source, entry.name), ())
-    of_host = membership.get(("", entry.name), ())
-    groups = tuple(dict.fromkeys((*of_root, *of_owner, *of_host)))
+    owner_groups = membership.get((entry.source, entry.name), ())
+    host_groups = membership.get(("", entry.name), ())
+    groups = tuple(dict.fromkeys((*root_groups, *owner_groups, *host_groups)))
     return entry if entry.groups == groups else replace(entry, groups=groups)
 
 

@@ -53,7 +53,7 @@ def reconcile(
         whole = config.selection(whole, debounce=options.debounce)
     inputs = _inputs(config, cache, previous, options, whole)
     providers = pass_providers(inputs)
-    now = ScanCache(selection=inputs.selection, whole=whole, gate=inputs.gate)
+    next_cache = ScanCache(selection=inputs.selection, whole=whole, gate=inputs.gate)
     # Names of plugins win over those of MCP servers, so servers are asked last.
     for renamed_on_conflict in (False, True):
         asked = [
@@ -61,36 +61,40 @@ def reconcile(
             for provider in providers
             if provider.renamed_on_conflict is renamed_on_conflict
         ]
-        now = _with_plugins(inputs, now, asked)
+        next_cache = _with_plugins(inputs, next_cache, asked)
     plugins = build_plugins(
-        (plugin.contribution for plugin in now.bound.plugins.values()),
+        (plugin.contribution for plugin in next_cache.bound.plugins.values()),
         previous,
-        now.bound.served_instead,
+        next_cache.bound.served_instead,
     )
     declared, invalid_servers = declared_servers(inputs.selection, plugins, inputs.gate)
     if config.lock is not None:
         declared, unlocked = config.lock.servers(declared)
         invalid_servers += unlocked
-    now = replace(now, plugins=plugins, declared=declared)
+    next_cache = replace(next_cache, plugins=plugins, declared=declared)
     with paused_collector():
-        return _with_catalog(inputs, now, providers, invalid_servers)
+        return _with_catalog(inputs, next_cache, providers, invalid_servers)
 
 
 def _with_catalog(
     inputs: PassInputs,
-    now: ScanCache,
+    next_cache: ScanCache,
     providers: Iterable[PassProvider],
     invalid_servers: tuple[Diagnostic, ...],
 ) -> tuple[ScanCache, Catalog]:
     """Add the skills of all providers, and build the catalog."""
     for provider in providers:
-        now = _with_skills(inputs, now, provider)
-    edit = _edit(inputs, now)
-    if edit is None:
-        edit = _Edit(ranked=tuple(_ranked(inputs, now.skills)))
-    now = replace(now, settling=frozenset(_settling_paths(edit.ranked, now)))
-    diagnostics = (*_source_diagnostics(inputs, now), *invalid_servers, *inputs.options.diagnostics)
-    return now, _catalog(inputs, now, edit, diagnostics)
+        next_cache = _with_skills(inputs, next_cache, provider)
+    skills = _incremental_skills(inputs, next_cache)
+    if skills is None:
+        skills = _NextSkills(ranked=tuple(_ranked(inputs, next_cache.skills)))
+    next_cache = replace(next_cache, settling=frozenset(_settling_paths(skills.ranked, next_cache)))
+    diagnostics = (
+        *_source_diagnostics(inputs, next_cache),
+        *invalid_servers,
+        *inputs.options.diagnostics,
+    )
+    return next_cache, _catalog(inputs, next_cache, skills, diagnostics)
 
 
 def _inputs(
@@ -118,10 +122,10 @@ def _inputs(
 
 
 def _with_plugins(
-    inputs: PassInputs, now: ScanCache, providers: Iterable[PassProvider]
+    inputs: PassInputs, next_cache: ScanCache, providers: Iterable[PassProvider]
 ) -> ScanCache:
     """Add the plugins of some providers, imported and bound."""
-    answers = {provider: provider.plugins(inputs, now) for provider in providers}
+    answers = {provider: provider.plugins(inputs, next_cache) for provider in providers}
     candidates = [item for answer in answers.values() for item in answer.candidates]
     # A new installation may provide a module that a broken plugin was missing.
     has_new_packages = any(
@@ -130,26 +134,26 @@ def _with_plugins(
     )
     imported = import_plugins(inputs, candidates, may_heal=has_new_packages)
     return replace(
-        now,
-        answers={**now.answers, **answers},
-        imported=now.imported | imported,
-        bound=now.bound | bind(inputs, imported.contributions.values()),
+        next_cache,
+        answers={**next_cache.answers, **answers},
+        imported=next_cache.imported | imported,
+        bound=next_cache.bound | bind(inputs, imported.contributions.values()),
     )
 
 
-def _with_skills(inputs: PassInputs, now: ScanCache, provider: PassProvider) -> ScanCache:
+def _with_skills(inputs: PassInputs, next_cache: ScanCache, provider: PassProvider) -> ScanCache:
     """Add the skills of a provider; the user's trust decides which scripts may be run."""
-    skills = dict(now.skills)
-    for scan in provider.skills(inputs, now):
+    skills = dict(next_cache.skills)
+    for scan in provider.skills(inputs, next_cache):
         last = inputs.cache.skills.get(scan.place)
         skills[scan.place] = inputs.gate.checked_scripts(scan, last, inputs.cache.gate)
-    return replace(now, skills=skills)
+    return replace(next_cache, skills=skills)
 
 
 # ---- skills ----------------------------------------------------------------------------------
 
 
-class _Edit(NamedTuple):
+class _NextSkills(NamedTuple):
     """The skills that the next catalog is built of."""
 
     ranked: tuple[RankedSkill, ...]
@@ -157,42 +161,47 @@ class _Edit(NamedTuple):
     """What else changed; `None` if `ranked` are all skills."""
 
 
-def _edit(inputs: PassInputs, now: ScanCache) -> _Edit | None:
+def _incremental_skills(inputs: PassInputs, next_cache: ScanCache) -> _NextSkills | None:
     """Return the skills that changed since the last pass; `None` if a whole catalog is needed."""
     cache, selection = inputs.cache, inputs.selection
     is_same = (
         inputs.config.lock is None
         and cache.selection == selection
-        and list(now.skills) == list(cache.skills)
-        and skill_membership(now.plugins) == skill_membership(cache.plugins)
+        and list(next_cache.skills) == list(cache.skills)
+        and skill_membership(next_cache.plugins) == skill_membership(cache.plugins)
     )
     if not is_same:
         return None
     changed = [
         _ranked_skill(inputs, order, finding)
-        for order, (root, scan) in enumerate(now.skills.items())
+        for order, (root, scan) in enumerate(next_cache.skills.items())
         for finding in _changed_or_suspect(cache.skills[root], scan)
     ]
-    gone = [it for root, scan in now.skills.items() for it in _gone(cache.skills[root], scan)]
-    keeps_plugins = _are_same(now.plugins, cache.plugins)
+    gone = [
+        it for root, scan in next_cache.skills.items() for it in _gone(cache.skills[root], scan)
+    ]
+    keeps_plugins = _are_same(next_cache.plugins, cache.plugins)
     findings = [*gone, *(ranked.finding for ranked in changed)]
-    if len(findings) > _MOST_EDITS or not _are_apart(inputs.previous, findings):
+    if len(findings) > _MOST_EDITS or not _has_ascii_names_only(inputs.previous, findings):
         return None
-    has_groups = skill_membership(now.plugins) or any(it.place.groups for it in findings)
+    has_groups = skill_membership(next_cache.plugins) or any(it.place.groups for it in findings)
     if selection.chooses and (has_groups or not keeps_plugins):
         return None  # A group may be disabled, or no longer.
     changes = SkillChanges(frozenset(map(skill_unit, gone)), keeps_plugins)
-    return _Edit(tuple(changed), changes)
+    return _NextSkills(tuple(changed), changes)
 
 
-def _are_apart(previous: Catalog, findings: Iterable[SkillFinding]) -> bool:
-    """Return whether skills affect only others of their own names: none looks like another."""
+def _has_ascii_names_only(previous: Catalog, findings: Iterable[SkillFinding]) -> bool:
+    """Return whether all names are ASCII.
+
+    Other names may look like those of other skills, so they need a whole catalog.
+    """
     names = [*map(_NAME, previous.all_skills), *map(_NAME, findings)]
     return "".join(names).isascii()
 
 
 def _changed_or_suspect(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:
-    """Yield what differs, and what may be half written, as that depends on the time."""
+    """Yield the skills that changed, and suspect ones: those may have settled since."""
     if now is before:
         changed: Iterable[str] = ()
     elif now.edited is not None:
@@ -239,9 +248,9 @@ def _ranked_skill(inputs: PassInputs, order: int, finding: SkillFinding) -> Rank
     return RankedSkill(finding, (order, finding.is_hidden, finding.key), is_settling)
 
 
-def _settling_paths(ranked: Iterable[RankedSkill], now: ScanCache) -> Iterable[str]:
+def _settling_paths(ranked: Iterable[RankedSkill], next_cache: ScanCache) -> Iterable[str]:
     yield from (item.finding.path for item in ranked if item.is_settling)
-    plugins = now.imported.contributions.values()
+    plugins = next_cache.imported.contributions.values()
     yield from (plugin.path for plugin in plugins if plugin.state is Status.SETTLING)
 
 
@@ -249,45 +258,48 @@ def _settling_paths(ranked: Iterable[RankedSkill], now: ScanCache) -> Iterable[s
 
 
 def _catalog(
-    inputs: PassInputs, now: ScanCache, edit: _Edit, diagnostics: tuple[Diagnostic, ...]
+    inputs: PassInputs,
+    next_cache: ScanCache,
+    skills: _NextSkills,
+    diagnostics: tuple[Diagnostic, ...],
 ) -> Catalog:
     selection = inputs.selection
     make = partial(
         build,
-        edit.ranked,
-        now.plugins,
+        skills.ranked,
+        next_cache.plugins,
         inputs.previous,
         disable_reason=selection.disabled if selection.chooses else nothing_disabled,
         first_skills=selection.first_skills,
         names=name_rules(inputs.config, selection),
-        changes=edit.changes,
+        changes=skills.changes,
     )
     catalog = make(diagnostics)
-    # Contracts are checked against the finished catalog, which must list their problems, too.
-    bound = now.bound.plugins.values()
+    # Contracts need the finished catalog. If they have problems, build it again with these.
+    bound = next_cache.bound.plugins.values()
     problems = tuple(contract_diagnostics(inputs.config, catalog, bound))
     return make((*diagnostics, *problems)) if problems else catalog
 
 
-def _source_diagnostics(inputs: PassInputs, now: ScanCache) -> Iterable[Diagnostic]:
-    for answer in now.answers.values():
+def _source_diagnostics(inputs: PassInputs, next_cache: ScanCache) -> Iterable[Diagnostic]:
+    for answer in next_cache.answers.values():
         yield from answer.diagnostics
-    for scan in now.skills.values():
-        yield from (item for item in problems_of(scan) if not _is_served_anyway(item, now))
+    for scan in next_cache.skills.values():
+        yield from (item for item in problems_of(scan) if not _is_served_anyway(item, next_cache))
     yield from inputs.selection.diagnostics
     yield from inputs.gate.diagnostics
     # The host is not listed as a plugin, so its diagnostics are reported here.
-    yield from now.bound.plugins[unit_of(inputs.config.host)].diagnostics
+    yield from next_cache.bound.plugins[unit_of(inputs.config.host)].diagnostics
 
 
-def _is_served_anyway(item: Diagnostic, now: ScanCache) -> bool:
+def _is_served_anyway(item: Diagnostic, next_cache: ScanCache) -> bool:
     """Return whether a refused link leads to a search root, or to a skill in one."""
     if item.code != "source-link-outside":
         return False
     target = real_path(item.where.path)
     return any(
         key == "." or key.replace(os.sep, "/") in scan.findings
-        for root, scan in now.skills.items()
+        for root, scan in next_cache.skills.items()
         if root.is_folder and "" in scan.walked  # else the root itself may be the refused link
         for key in [os.path.relpath(target, real_path(root.path))]
     )

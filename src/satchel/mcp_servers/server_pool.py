@@ -165,19 +165,19 @@ class ServerHandle:
 class ServerPool:
     """The servers of one satchel. The first one starts the thread.
 
-    `on_news` is called in a thread whenever a server's snapshot changes. `folder` is the folder of
-    the state files, with the logins. `callbacks` answer what servers ask.
+    `on_change` is called in a thread whenever a server's snapshot changes. `folder` has the state
+    files, with the logins. `callbacks` answer what servers ask.
     """
 
     def __init__(
         self,
         limits: Limits,
-        on_news: Callable[[], None],
+        on_change: Callable[[], None],
         *,
         folder: str = "",
         callbacks: ClientCallbacks | None = None,
     ) -> None:
-        self._limits, self._on_news, self._folder = limits, on_news, folder
+        self._limits, self._on_change, self._folder = limits, on_change, folder
         self._callbacks = callbacks
         self._thread: EventLoopThread | None = None
         self._handles: list[ServerHandle] = []
@@ -260,13 +260,13 @@ class ServerPool:
             self._news.set()
 
     async def _notify(self, news: asyncio.Event) -> None:
-        """Call `on_news`, once for several quick changes, and never on the event loop."""
+        """Call `on_change`, once for several quick changes, and never on the event loop."""
         while True:
             await news.wait()
             await asyncio.sleep(_DEBOUNCE)  # several servers often start together
             news.clear()
             try:
-                await in_thread(self._on_news)
+                await in_thread(self._on_change)
             except Exception:
                 _log.exception("cannot publish a change of MCP servers")
 

@@ -73,7 +73,7 @@ class Phase(Enum):
     LAZY = "lazy"
     """Its first call starts it."""
     STARTING = "starting"
-    """A connection is made that calls wait for: the first, or in place of one that we ended."""
+    """It is connecting, for the first time or after Satchel closed a connection; calls wait."""
     UP = "up"
     """It is connected, and its tools are listed."""
     DOWN = "down"
@@ -86,7 +86,7 @@ class ServerSupervisor:
     """Supervise one server in the task `run`.
 
     `snapshot` and `settled` may be read in any thread; all else belongs to the task's event loop.
-    Errors of the server are not raised: they are in `snapshot`, and `on_news` is called whenever
+    Errors of the server are not raised: they are in `snapshot`, and `on_change` is called whenever
     that changes.
     """
 
@@ -94,7 +94,7 @@ class ServerSupervisor:
         self,
         config: ServerConfig,
         limits: Limits,
-        on_news: Callable[[], None],
+        on_change: Callable[[], None],
         *,
         pinned: tuple[ToolDefinition, ...] = (),
         folder: str = "",
@@ -104,7 +104,7 @@ class ServerSupervisor:
         """Prepare to supervise; `pinned` are the tools that it had when it was last connected."""
         self.name, self.server = name, server = config.name, config.server
         self._stateless, self._options = config.stateless, config.options
-        self._limits, self._on_news = limits, on_news
+        self._limits, self._on_change = limits, on_change
         self._callbacks, self._refusal = callbacks, refusal
         self._login = ServerLogin.of(name, server, folder)
         self.plan = ConnectionPlan(server, limits, self._options)
@@ -135,7 +135,7 @@ class ServerSupervisor:
         self.snapshot = ServerSnapshot(tools=pinned, outage=None if is_lazy else starting)
 
     def _enter(self, phase: Phase) -> None:
-        """Enter a phase, and let those continue who wait for it."""
+        """Enter a phase, and wake the tasks that wait for it."""
         self._phase = phase
         if phase is not Phase.STARTING:
             self.settled.set()
@@ -185,7 +185,7 @@ class ServerSupervisor:
                         continue
                     why = self.plan.failed(problem)
                 held_program = first_error(problem, HeldProgramError)
-                self._withdraw(why, held_program.diagnostic if held_program else None)
+                self._revoke(why, held_program.diagnostic if held_program else None)
             # A server that starts slowly and then ends at once does not reset the backoff.
             if self.opened_at > began and _now() - self.opened_at > _STABLE:
                 backoff.reset()
@@ -220,11 +220,11 @@ class ServerSupervisor:
                         break
             except BaseException as problem:
                 self._connection = None
-                self._withdraw(reason(problem))
+                self._revoke(reason(problem))
                 raise
             self._connection = None
             if self._phase is Phase.UP:  # otherwise calls wait for the next connection
-                self._withdraw(GONE)
+                self._revoke(GONE)
 
     async def _poll(self) -> None:
         """List the tools now and then, and keep no connection in between."""
@@ -236,7 +236,7 @@ class ServerSupervisor:
             await self._until_stale()
 
     def _connected(self, **options: Any) -> AbstractAsyncContextManager[ServerConnection]:
-        """Connect as is planned now."""
+        """Connect with the transport and the limits of the current plan."""
         return connect(
             self.name,
             self.plan.transport,
@@ -259,10 +259,10 @@ class ServerSupervisor:
         self._must_list.set()
 
     def _on_slow_start(self) -> None:
-        self._withdraw(self.plan.allow_longer_start().message)
+        self._revoke(self.plan.allow_longer_start().message)
 
-    def _withdraw(self, why: str, outage: Diagnostic | None = None) -> None:
-        """Withdraw the tools at once: closing the connection may take long."""
+    def _revoke(self, why: str, outage: Diagnostic | None = None) -> None:
+        """Revoke the tools before the connection is closed, which may take long."""
         if self._phase is not Phase.ENDED:
             # The last listing stays, so that no other tool takes the names.
             self._publish(replace(self.snapshot, outage=outage or self._outage(why)))
@@ -279,11 +279,11 @@ class ServerSupervisor:
         return replace(snapshot, drifted_files=self._files.drifted)
 
     def _publish(self, snapshot: ServerSnapshot) -> None:
-        is_news, self.snapshot = snapshot != self.snapshot, snapshot
+        has_changed, self.snapshot = snapshot != self.snapshot, snapshot
         if self._phase is not Phase.ENDED:
             self._enter(Phase.UP if snapshot.is_up else Phase.DOWN)
-        if is_news:
-            self._on_news()
+        if has_changed:
+            self._on_change()
 
     async def _until_stale(self) -> None:
         """Wait for a reason to list the tools again; back off from frequent changes."""
@@ -311,12 +311,12 @@ class ServerSupervisor:
 
     async def send(
         self,
-        send: Callable[[ServerConnection], Awaitable[T]],
+        request: Callable[[ServerConnection], Awaitable[T]],
         tool: ToolDefinition | None = None,
     ) -> T:
         """Use the connection for a call, on the task's event loop. Raises `ToolError`.
 
-        A call of a tool has its definition in the caller's listing, which may be an older one.
+        `tool` is the definition from the caller's listing, which may be outdated.
         """
         if (task := asyncio.current_task()) is not None:
             self._calls.add(task)
@@ -328,7 +328,7 @@ class ServerSupervisor:
                 await self._until(Phase.UP, Phase.DOWN, Phase.ENDED)
                 await self._require_approved(tool)
                 try:
-                    result = await self._with_connection(send)
+                    result = await self._with_connection(request)
                 except CannotAskError:
                     self.plan.allow_questions()
                     await self._reconnect()
@@ -336,7 +336,7 @@ class ServerSupervisor:
                 except SessionExpiredError:
                     await self._reconnect()
                     await self._require_approved(tool)
-                    result = await self._with_connection(send)
+                    result = await self._with_connection(request)
         except ToolError:
             # Its tools may have changed, or the session may be gone.
             self._cancelled_calls = 0
@@ -392,9 +392,9 @@ class ServerSupervisor:
         if (error := await in_thread(partial(self._refusal, snapshot, tool))) is not None:
             raise error
 
-    async def _with_connection(self, send: Callable[[ServerConnection], Awaitable[T]]) -> T:
+    async def _with_connection(self, request: Callable[[ServerConnection], Awaitable[T]]) -> T:
         if self._stateless:
-            return await self._with_own_connection(send)
+            return await self._with_own_connection(request)
         if isinstance(self.server, WorkerServer):
             # The process of a plugin is restarted at once, and its tools stay listed.
             with suppress(TimeoutError):
@@ -402,14 +402,14 @@ class ServerSupervisor:
                     await self._until(Phase.UP, Phase.ENDED)
         if self._connection is None:
             raise self.unavailable()
-        return await send(self._connection)
+        return await request(self._connection)
 
-    async def _with_own_connection(self, send: Callable[[ServerConnection], Awaitable[T]]) -> T:
+    async def _with_own_connection(self, request: Callable[[ServerConnection], Awaitable[T]]) -> T:
         has_begun = False
         try:
             async with self._connected() as connection:
                 has_begun = True
-                return await send(connection)
+                return await request(connection)
         except (ToolError, asyncio.CancelledError):
             raise
         except BaseException as problem:
@@ -428,7 +428,7 @@ class ServerSupervisor:
     # ---- its end --------------------------------------------------------------------------
 
     def end(self, task: "asyncio.Task[None]") -> None:
-        """Cancel the task for good; libraries may cancel it, too, and that does not end it."""
+        """Cancel the task for good; after a cancellation by a library it only reconnects."""
         # Once: a second cancellation would interrupt closing.
         if self._phase is not Phase.ENDED:
             self._enter(Phase.ENDED)

@@ -1,4 +1,4 @@
-"""Which waiting call may go next: sessions take turns, and groups have limits."""
+"""Decide which waiting call runs next: sessions take turns, and groups have limits."""
 
 import asyncio
 from collections import Counter, deque
@@ -61,6 +61,7 @@ class FairSemaphore:
                 if turns:
                     sessions[session] = turns  # behind the others
             if has_moved or not sessions:
+                # To the end, so that other sets of limits come first next time.
                 del self._waiting[limits]
                 if sessions:
                     self._waiting[limits] = sessions
@@ -70,7 +71,7 @@ class FairSemaphore:
 
 
 class GroupLimiter:
-    """The limits of groups on one worker: calls of all its plugins take turns by host."""
+    """Limits the calls of each group on one worker, for all plugins together; hosts take turns."""
 
     def __init__(self, limits: Mapping[str, int]) -> None:
         self._limits = limits

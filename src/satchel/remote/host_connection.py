@@ -41,7 +41,7 @@ from satchel.tools.runner import RunnerSignal
 from satchel.tools.tool_results import FinalResult
 from satchel.workers.codec import exact_part
 
-Otherwise = Literal["here", "wait", "refuse"]
+NoWorkerPolicy = Literal["here", "wait", "refuse"]
 """What becomes of a call while no worker has its version."""
 
 _READ_TIMEOUT = 1_000
@@ -60,14 +60,17 @@ _CONNECTIONS = 16
 _QUEUES = 32
 """Versions with an open queue; beyond that, idle ones are closed."""
 _CANCEL_TIMEOUT = 0.5
-"""Seconds that a cancelled call waits for redis to hear of it; then that continues by itself."""
+"""Seconds that a cancelled call waits until redis has its cancellation.
+
+After that, the cancellation is sent in the background.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingPolicy:
     """What a host does with calls that cannot be sent at once."""
 
-    otherwise: Otherwise
+    when_no_worker: NoWorkerPolicy
     queue: int
     """How many calls may wait; more are refused."""
     limits: Mapping[str, int]
@@ -104,7 +107,7 @@ class HostConnection:
         policy: RoutingPolicy,
     ) -> None:
         self._url, self._keys, self._key, self._faults = url, keys, key, faults
-        self._limits, self._otherwise = policy.limits, policy.otherwise
+        self._limits, self._when_no_worker = policy.limits, policy.when_no_worker
         self._inbox = keys.inbox(uuid4().hex)
         self._queues: dict[str, VersionQueue] = {}
         self._calls: dict[str, list[SentCall]] = {}
@@ -156,7 +159,7 @@ class HostConnection:
     def without_worker(self, call: ToolCall) -> RunnerSignal | FinalResult:
         """Return what becomes of a call that no worker can run, unless it waits for one."""
         self._report_no_worker(call)
-        if self._otherwise == "here":
+        if self._when_no_worker == "here":
             return RunnerSignal.HERE
         return refusal(NO_WORKER, f"no worker can run {call.name} now")
 
@@ -170,7 +173,7 @@ class HostConnection:
     async def run(self, queue: VersionQueue, call: ToolCall, wait: float) -> AsyncGenerator[Any]:
         """Send a call; yield that it has started, its chunks, and last its result.
 
-        Instead of all that, `RunnerSignal.HERE` if it is to run here.
+        Yield only `RunnerSignal.HERE` if the call must run in this process.
         """
         until = asyncio.get_running_loop().time() + wait
         sent = SentCall(call, wait)
@@ -225,7 +228,7 @@ class HostConnection:
 
     async def _has_lost_workers(self, call: ToolCall) -> bool:
         """Return whether the workers of a call have left while it waited for its turn."""
-        if self._otherwise != "wait":
+        if self._when_no_worker != "wait":
             with suppress(*UNREACHABLE):  # then it waits for redis
                 return not (await self.queue_of(queue_name_of(call))).slots
         return False
@@ -263,7 +266,10 @@ class HostConnection:
                     )
 
     async def _add(self, queue: VersionQueue, sent: SentCall) -> None:
-        """Put a call into the queue; try until redis answers. Docket knows a call that it has."""
+        """Put a call into the queue; try until redis answers.
+
+        Docket ignores a key that it already has, so a second try is safe.
+        """
         call = sent.call
         body = {
             "id": sent.id,
@@ -383,7 +389,7 @@ class HostConnection:
                     await self._decide_missing(queue, sent, is_known=state is not None)
 
     def _may_give_up(self, sent: SentCall) -> bool:
-        return not sent.is_started and self._otherwise != "wait"
+        return not sent.is_started and self._when_no_worker != "wait"
 
     async def _has_lost_all_workers(self, sent: SentCall) -> bool:
         """Return whether no worker is left, twice in a row: redis itself may have been away."""
@@ -392,7 +398,7 @@ class HostConnection:
         return was_alone and sent.had_no_workers
 
     async def _decide_missing(self, queue: VersionQueue, sent: SentCall, *, is_known: bool) -> None:
-        """Decide on a call that redis has neither waiting nor running nor ended."""
+        """Decide on a call that is not in redis as waiting, running or ended."""
         sent.misses += 1
         if sent.misses < _MAX_MISSES:
             return  # its worker may have been between the two

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 from uuid import uuid4
 
@@ -27,6 +28,16 @@ _LARGE = 256 * 1_024
 """Bytes from which a result is not sent: the host fetches it, so redis holds it only once."""
 
 
+class Start(Enum):
+    """Whether a call was begun before."""
+
+    FIRST = "first"
+    AGAIN = "again"
+    SPENT = "spent"
+    """Again, and after all its tries."""
+    CANCELLED = "cancelled"
+
+
 @dataclass(frozen=True, slots=True)
 class CallAddress:
     """Where the answers of a call go, and the version that gives them."""
@@ -44,11 +55,8 @@ class RemoteRun:
         self.id, self._inbox, self._digest = address.call, address.inbox, address.digest
         self._run = uuid4().hex
 
-    async def begin(self) -> str | bytes:
-        """Mark a call as begun, and return what it is.
-
-        That is `"first"`, `"again"`, `"spent"` after all its tries, `"cancelled"`, or its result.
-        """
+    async def begin(self) -> tuple[Start, bytes | None]:
+        """Mark a call as begun; return whether it was begun before, and its stored result."""
         mark, run = self._keys.started(self.id), self._run.encode()
         state, tries = self._queue.runs_key(self.id), self._keys.tries(self.id)
 
@@ -65,12 +73,12 @@ class RemoteRun:
 
         _, by, result, state_now, _, count, *_ = await self._written(write)
         if state_now == b"cancelled":
-            return "cancelled"
+            return Start.CANCELLED, None
         if result:
-            return bytes(result)
+            return Start.AGAIN, bytes(result)
         if by == run:
-            return "first"
-        return "spent" if count > TRIES else "again"
+            return Start.FIRST, None
+        return (Start.SPENT if count > TRIES else Start.AGAIN), None
 
     async def chunk(self, count: int, chunk: str) -> None:
         """Send a chunk."""
@@ -95,15 +103,15 @@ class RemoteRun:
         """Send a result that was kept."""
         await self._written(lambda pipeline: self._enqueue(pipeline, message))
 
-    async def stored_result_within(self, seconds: float) -> str | bytes:
-        """Wait a while for the result of another worker; return it, or `"again"`."""
+    async def stored_result_within(self, seconds: float) -> bytes | None:
+        """Wait a while for the result of another worker; return it, or `None`."""
         until, key = loop_time() + seconds, self._keys.result(self.id)
         while loop_time() < until:
             (result,) = await self._written(lambda pipeline: pipeline.get(key))
             if result is not None:
                 return bytes(result)
             await asyncio.sleep(seconds / 10)
-        return "again"
+        return None
 
     def _sealed(self, item: dict[str, Any]) -> bytes:
         return seal(self._key, ITEM, {"id": self.id, "digest": self._digest, **item})

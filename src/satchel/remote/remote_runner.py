@@ -12,7 +12,7 @@ from satchel.errors import DefinitionError
 from satchel.remote.docket_json import checked_url
 from satchel.remote.host_connection import (
     HostConnection,
-    Otherwise,
+    NoWorkerPolicy,
     RoutingPolicy,
     VersionQueue,
     refusal,
@@ -44,15 +44,15 @@ class RemoteRunner(Runner):
         *,
         key: str,
         name: str = "satchel",
-        otherwise: Otherwise = "here",
+        otherwise: NoWorkerPolicy = "here",
         wait: float = 60.0,
         queue: int = 1_000,
         limits: Mapping[str, int] | None = None,
     ) -> None:
         if not 0 < wait <= LONGEST_WAIT:
             raise DefinitionError(f"wait is {wait:g}", fix=f"choose 1 to {LONGEST_WAIT:g} seconds")
-        if otherwise not in get_args(Otherwise):
-            fix = f"choose one of: {', '.join(get_args(Otherwise))}"
+        if otherwise not in get_args(NoWorkerPolicy):
+            fix = f"choose one of: {', '.join(get_args(NoWorkerPolicy))}"
             raise DefinitionError(f"otherwise is {otherwise!r}", fix=fix)
         limits = dict(limits or {})
         sizes = {"queue": queue, **{f"the limit of {group!r}": limits[group] for group in limits}}
@@ -80,10 +80,10 @@ class RemoteRunner(Runner):
             queue = await self._queue(connection, call)
         except UNREACHABLE as problem:
             self._faults.unreachable(problem)
-            if self._policy.otherwise == "here":
+            if self._policy.when_no_worker == "here":
                 return RunnerSignal.HERE
             return refusal(NO_WORKER, f"the workers of {call.name} cannot be reached now")
-        if not queue.slots and self._policy.otherwise != "wait":
+        if not queue.slots and self._policy.when_no_worker != "wait":
             return connection.without_worker(call)
         if connection.semaphore.waiting + queue.length >= self._policy.queue:
             return refusal(BUSY, f"too many calls wait for {call.name}")
@@ -117,7 +117,7 @@ class RemoteRunner(Runner):
             try:
                 return await connection.queue_of(queue_name_of(call))
             except UNREACHABLE as problem:
-                if self._policy.otherwise != "wait" or loop.time() > until:
+                if self._policy.when_no_worker != "wait" or loop.time() > until:
                     raise
                 self._faults.unreachable(problem)
                 await asyncio.sleep(BACKOFF)

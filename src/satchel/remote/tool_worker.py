@@ -7,7 +7,7 @@ from contextlib import suppress
 from copy import deepcopy
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from docket import Docket, Worker
@@ -27,7 +27,7 @@ from satchel.remote.remote_keys import (
     RemoteKeys,
     queue_name_for,
 )
-from satchel.remote.remote_run import CallAddress, RemoteRun
+from satchel.remote.remote_run import CallAddress, RemoteRun, Start
 from satchel.remote.sealed_envelope import EnvelopeError, checked_key, mark_of, open_sealed
 from satchel.remote.sent_call import NO_WORKER, WORKER_FAILED, may_run_again, unknown_outcome
 from satchel.runtime.call_task import CallTask, prepare_call
@@ -48,13 +48,24 @@ _CANCEL_TIMEOUT = 2.0
 """Seconds that cancelled tools have to end."""
 
 
+class ServedVersion(NamedTuple):
+    """A version of a plugin that a worker serves from one queue."""
+
+    requested: str
+    """The digest that hosts ask for."""
+    queue_name: str
+    own: str
+    """The digest of the version that answers; it is compatible with the requested one."""
+
+
 class ToolWorker:
     """Runs the tools of one satchel for hosts, each version of a plugin from a queue of its own.
 
     `url`, `key` and `name` are those of the hosts' `RemoteRunner`. With `groups`, only tools of
-    these groups are run. At most `concurrency` calls run at once, within `limits`, of those tools
-    of a plugin that are in the same groups. Of a group in `group_limits` at most so many run, of
-    all plugins together.
+    these groups are run. `limits` are those of each call.
+
+    `concurrency` limits the calls of each queue at once. A queue has the tools of one version of a
+    plugin that are in the same groups. `group_limits` limits the calls of a group over all plugins.
     """
 
     def __init__(
@@ -74,16 +85,16 @@ class ToolWorker:
         self._limits, self._faults = limits or Limits(), RemoteFaults(name)
         self._limiter = GroupLimiter(group_limits or {})
         self._tools_loop: EventLoopThread | None = None
-        # By the version that is asked for, its queue, and the version that answers.
-        self._services: dict[tuple[str, str, str], asyncio.Task[None]] = {}
-        self._known: set[tuple[str, str, str]] = set()  # to hosts
+        self._services: dict[ServedVersion, asyncio.Task[None]] = {}
+        self._announced: set[ServedVersion] = set()
+        """Those that hosts can see in redis."""
         self.ready = asyncio.Event()
         """Set once every plugin of the first catalog has its queue."""
 
     @property
     def digests(self) -> tuple[str, ...]:
         """The versions of plugins that hosts can send calls for."""
-        digests = (version[0] for version in self._services if version in self._known)
+        digests = (version.requested for version in self._services if version in self._announced)
         return tuple(dict.fromkeys(digests))
 
     async def run(self) -> None:
@@ -101,21 +112,20 @@ class ToolWorker:
 
     async def _bring_up_to_date(self, group: asyncio.TaskGroup) -> None:
         catalog = self._satchel.catalog
-        tools: dict[tuple[str, str, str], dict[str, ToolEntry]] = {}
+        tools: dict[ServedVersion, dict[str, ToolEntry]] = {}
         for entry in catalog.tools.values():
             own = catalog.plugin_digest_of(entry.name)  # tools of the host's own code have none
             if entry.tool is None or not own or not self._may_run(entry):
                 continue
             for digest in (own, *catalog.compatible_digests_of(entry.name)):
-                queue_name = queue_name_for(digest, entry.groups)
-                tools.setdefault((digest, queue_name, own), {})[entry.name] = entry
+                version = ServedVersion(digest, queue_name_for(digest, entry.groups), own)
+                tools.setdefault(version, {})[entry.name] = entry
         for version in self._services.keys() - tools.keys():
             self._services.pop(version).cancel()
         for version in tools.keys() - self._services.keys():
-            digest, queue_name, own = version
             service = PluginService(
                 catalog,
-                queue_name=queue_name,
+                queue_name=version.queue_name,
                 tools=tools[version],
                 limits=self._limits,
                 limiter=self._limiter,
@@ -125,12 +135,13 @@ class ToolWorker:
                 tools_loop=self._tools_loop,
             )
             started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            queue = open_docket(self._url, self._name, mark_of(self._key, queue_name))
+            queue = open_docket(self._url, self._name, mark_of(self._key, version.queue_name))
             task = group.create_task(service.serve(queue, self._concurrency, started))
             self._services[version] = task
             await asyncio.wait({started, task}, return_when=asyncio.FIRST_COMPLETED)
-            self._known.add(version)
-            other = "" if digest == own else f" for version {digest[:12]}"
+            self._announced.add(version)
+            is_own = version.requested == version.own
+            other = "" if is_own else f" for version {version.requested[:12]}"
             _log.info("runs %s%s", ", ".join(sorted(tools[version])), other)
 
     def _may_run(self, entry: ToolEntry) -> bool:
@@ -164,10 +175,10 @@ class PluginService:
 
     async def serve(self, queue: Docket, concurrency: int, started: "asyncio.Future[None]") -> None:
         """Run calls of the queue until cancelled; calls that run are then ended in order."""
-        name = uuid4().hex
+        worker_id = uuid4().hex
         worker = Worker(
             queue,
-            name=name,
+            name=worker_id,
             concurrency=concurrency,
             redelivery_timeout=timedelta(seconds=_REDELIVERY),
             reconnection_delay=timedelta(seconds=BACKOFF),
@@ -183,7 +194,7 @@ class PluginService:
         with json_only():
             async with queue, worker:
                 heartbeats = asyncio.create_task(
-                    self._send_heartbeats(queue, name, concurrency, started)
+                    self._send_heartbeats(queue, worker_id, concurrency, started)
                 )
                 try:
                     await worker.run_forever()
@@ -191,7 +202,7 @@ class PluginService:
                     heartbeats.cancel()
 
     async def _send_heartbeats(
-        self, queue: Docket, name: str, slots: int, started: "asyncio.Future[None]"
+        self, queue: Docket, worker_id: str, slots: int, started: "asyncio.Future[None]"
     ) -> None:
         try:
             while True:
@@ -199,7 +210,7 @@ class PluginService:
                     if not started.done():
                         await _listen(queue)
                     async with queue.redis() as redis:
-                        await self._registry.heartbeat(redis, self._queue_name, name, slots)
+                        await self._registry.heartbeat(redis, self._queue_name, worker_id, slots)
                 except UNREACHABLE as problem:
                     self._faults.unreachable(problem)
                 else:
@@ -210,7 +221,7 @@ class PluginService:
         finally:
             with suppress(*UNREACHABLE):
                 async with queue.redis() as redis:
-                    await self._registry.leave(redis, self._queue_name, name, slots)
+                    await self._registry.leave(redis, self._queue_name, worker_id, slots)
 
     async def run(self, queue: Docket, message: str) -> None:
         """Run one call: keep its result, and send it with its chunks to the host."""
@@ -249,7 +260,10 @@ class PluginService:
         return "it is too old" if age > LONGEST_WAIT else ""
 
     def _has_lost_its_mark(self, call: str, until: float) -> bool:
-        """Return whether a call without a mark had one: who can write to redis may remove it."""
+        """Return whether the mark of a begun call is missing.
+
+        Anybody who can write to redis could delete it, so that the call runs twice.
+        """
         now = self._registry.clock.now()
         while self._begun and self._begun[oldest := next(iter(self._begun))] < now:
             del self._begun[oldest]
@@ -258,24 +272,24 @@ class PluginService:
         return has_lost_it
 
     async def _run(self, run: RemoteRun, call: ToolCall, until: float) -> None:
-        """Run a call whose host gives up at a time of redis if no worker has begun it."""
+        """Run a call. Its host gives up at `until`, a time of redis, if no worker has begun it."""
         entry = self._tools.get(call.name)
         tool = entry.tool if entry is not None else None
-        begun = await run.begin()
-        if begun == "cancelled":
+        start, stored_result = await run.begin()
+        if start is Start.CANCELLED:
             return
         is_harmless = tool is None or may_run_again(tool)
-        if begun == "first" and self._has_lost_its_mark(run.id, until) and not is_harmless:
-            begun = "again"
-        is_over = begun == "spent" or not is_harmless
-        if begun in {"again", "spent"} and is_over:
+        if start is Start.FIRST and self._has_lost_its_mark(run.id, until) and not is_harmless:
+            start = Start.AGAIN
+        must_not_run = start is Start.SPENT or (start is Start.AGAIN and not is_harmless)
+        if must_not_run and stored_result is None:
             # The first worker may only have been slow, or without redis.
-            begun = await run.stored_result_within(_GRACE)
-        if isinstance(begun, bytes):
-            await run.send(begun)
+            stored_result = await run.stored_result_within(_GRACE)
+        if stored_result is not None:
+            await run.send(stored_result)
         elif entry is None or tool is None:
             await run.finish(_failed(NO_WORKER, f"the workers have no tool {call.name}"))
-        elif begun != "first" and is_over:
+        elif must_not_run:
             _log.warning("a call of %s is not run again: its worker has ended", call.name)
             await run.finish({"result": unknown_outcome(call).to_dict()})
         else:
@@ -320,7 +334,7 @@ class PluginService:
 
 
 async def _listen(queue: Docket) -> None:
-    """Raise if redis does not let us hear of cancelled calls; docket would wait without a word."""
+    """Raise if redis does not let us hear of cancelled calls; docket itself would wait silently."""
     async with queue._pubsub() as channel:  # noqa: SLF001 - docket has no public way
         await channel.psubscribe(queue.key("cancel:*"))
         await channel.get_message(timeout=HEARTBEAT)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CallScope:
-    """What a session offers to the middleware of a call; this is a call without a session."""
+    """Services of a session for middleware. This base class is for a call without a session."""
 
     def find(self, name: str) -> PreparedTool | None:
         """Return a tool to which a call may be redirected."""
@@ -40,7 +40,7 @@ class MiddlewareRun:
     """One run of a function inside its middleware, in the task of a call."""
 
     is_over = False
-    """Whether what the middleware opened is closed."""
+    """Whether `aclose` was called."""
     _result: ToolResult | None = None
     _items: AsyncIterator[Item] | None = None
 
@@ -86,13 +86,7 @@ class MiddlewareRun:
         # Released: middleware may keep a handler, and with it this object.
         self._opened, self._functions, self._scope = [], [], CallScope()
         for items in opened:
-            if getattr(items, "ag_frame", items) is None:
-                continue  # a generator that has ended
-            if aclose := getattr(items, "aclose", None):
-                with suppress(Exception):  # the result is known already
-                    await aclose()
-            elif hasattr(items, "send"):  # a coroutine: the middleware is not a generator
-                items.close()
+            await _close(items)
         for function in functions:
             if not function.is_over:
                 await function.aclose()
@@ -115,7 +109,8 @@ class MiddlewareRun:
             return call
         target = self._scope.find(call.name)
         tool, groups = (target.tool, target.groups) if target else (None, ())
-        return call.changed(tool=tool, groups=groups, approved=False)  # it was of the first tool
+        # The approval was for the first tool.
+        return call.changed(tool=tool, groups=groups, approved=False)
 
     def _run_tool(self, call: ToolCall) -> AsyncIterator[Item]:
         """Run the tool that a call names, inside the middleware that belongs to that tool."""
@@ -175,3 +170,14 @@ class MiddlewareRun:
         return replace(
             ended, content=content, structured=result.structured, metadata=result.metadata
         )
+
+
+async def _close(items: Any) -> None:
+    """Close what middleware returned: an async generator, another iterator, or a coroutine."""
+    if getattr(items, "ag_frame", items) is None:
+        return  # an async generator that has ended
+    if aclose := getattr(items, "aclose", None):
+        with suppress(Exception):  # the result is known already
+            await aclose()
+    elif hasattr(items, "send"):  # a coroutine: the middleware is not a generator
+        items.close()

@@ -46,7 +46,7 @@ else:
 class CallPhase(IntEnum):
     """How far the life of a call has come; it never goes back."""
 
-    RUNNING = 0  # or not started
+    OPEN = 0  # not started, or running
     INTERRUPTED = 1  # its functions were cancelled; middleware around them may clean up
     CANCELLED = 2  # its whole task was cancelled, because of `interrupt()`
     LEFT = 3  # its whole task was cancelled, because the reader left
@@ -55,14 +55,14 @@ class CallPhase(IntEnum):
 
 
 # Python 3.11 takes long to read the member of an enum from its class.
-RUNNING, INTERRUPTED, CANCELLED, LEFT, OVER, ABANDONED = CallPhase
+OPEN, INTERRUPTED, CANCELLED, LEFT, OVER, ABANDONED = CallPhase
 
 
 class CallTask:
     """One call of a tool. It runs once, and its last item is the result."""
 
     # Class attributes: most calls never need to set these.
-    phase: CallPhase = RUNNING
+    phase: CallPhase = OPEN
     is_interrupted = False
     """Whether `interrupt()` was called, perhaps in another thread or before the start."""
     executed_tool = ""
@@ -103,7 +103,7 @@ class CallTask:
     # ---- for the reader -------------------------------------------------------------------
 
     def start(self) -> ToolResult | None:
-        """Start the task; return the result if the tool did not wait, so that there is one."""
+        """Start the task; return the result if the tool has already ended, else `None`."""
         self._loop = loop = asyncio.get_running_loop()
         if self.is_interrupted:
             self._finish(self._interrupted_result())
@@ -117,8 +117,9 @@ class CallTask:
     def result(self) -> Coroutine[Any, Any, ToolResult]:
         """Run the call to its end and return the result."""
         self._reads_chunks = False
-        last: Coroutine[Any, Any, Any] = self._next()
-        return last
+        # Without chunks the first item is the result, which a type checker cannot know.
+        result: Coroutine[Any, Any, Any] = self._next()
+        return result
 
     def next(self) -> Coroutine[Any, Any, Item]:
         """Return the next chunk, or the result. Only the caller's own cancellation is raised."""
@@ -176,12 +177,12 @@ class CallTask:
 
     @property
     def wants_chunks(self) -> bool:
-        """Whether each chunk goes to middleware or to the reader; or only into the result."""
+        """Whether anything reads single chunks; else they are only collected for the result."""
         return self._reads_chunks or self.prepared.has_middleware or self.is_interrupted
 
     @property
     def is_started(self) -> bool:
-        """Whether there is a task; not yet in the first step of one that starts eagerly."""
+        """Whether the task exists; `False` during the first step of an eager task."""
         return self._task is not None
 
     @property
@@ -272,7 +273,7 @@ class CallTask:
                 loop.call_soon_threadsafe(self._interrupt_in_loop)
 
     def _interrupt_in_loop(self) -> None:
-        if self.phase is not RUNNING or self._task is None:
+        if self.phase is not OPEN or self._task is None:
             return
         self.phase = INTERRUPTED
         if self._run is None or not self._run.cancel(EndReason.INTERRUPTED):

@@ -1,4 +1,4 @@
-"""Follow data through the statements of a text: what is fetched here may be run there.
+"""Taint tracking: follow data from statement to statement, such as from a download to a run.
 
 A name, of a variable or of a file, keeps the kinds of the statements that give it a value. How a
 statement does that is data, in `lure_rules.yaml`: code of all languages is read the same way.
@@ -21,7 +21,7 @@ _FUNCTION = re.compile(r"\s*(?:async\s+)?(?:def|function)\s+(\w+)")
 _ENTERS = re.compile(r"\s*cd\s")
 _RUNS_HERE = re.compile(r"\./|\b(?:sh|bash|zsh|python3?|node)\s+[\w-]+\.\w")
 _FOLDER = "./"
-"""The name of the folder that a shell is in."""
+"""The name that stands for the current directory."""
 _MOST_NAMES = 500
 _DEEPEST = 30
 """Folders of a path that are names."""
@@ -30,13 +30,13 @@ _NO_KINDS: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowSign:
-    """Kinds that are a finding together, in a statement and in what its names stand for."""
+    """Kinds that make a finding if a statement, or a value that it uses, has them."""
 
     act: str
     """What the statement itself does."""
     involved: tuple[str, ...]
     """Kinds of the statement or of a name in it."""
-    of_names: tuple[str, ...]
+    name_kinds: tuple[str, ...]
     """Kinds of a name in it."""
     absent: tuple[str, ...]
     """Kinds that the statement must not have."""
@@ -44,15 +44,15 @@ class FlowSign:
     @property
     def kinds(self) -> frozenset[str]:
         """Return all kinds that must be in a text."""
-        return frozenset((self.act, *self.involved, *self.of_names))
+        return frozenset((self.act, *self.involved, *self.name_kinds))
 
-    def is_met(self, of_statement: set[str], of_names: frozenset[str]) -> bool:
+    def is_met(self, statement_kinds: set[str], name_kinds: frozenset[str]) -> bool:
         """Return whether a statement is a finding."""
         return (
-            self.act in of_statement
-            and of_names.issuperset(self.of_names)
-            and (of_statement | of_names).issuperset(self.involved)
-            and of_statement.isdisjoint(self.absent)
+            self.act in statement_kinds
+            and name_kinds.issuperset(self.name_kinds)
+            and (statement_kinds | name_kinds).issuperset(self.involved)
+            and statement_kinds.isdisjoint(self.absent)
         )
 
 
@@ -65,7 +65,7 @@ def read_flow_sign(text: str) -> FlowSign:
     return FlowSign(
         act=act,
         involved=tuple(kind for kind in others if kind[0] not in "^!"),
-        of_names=tuple(kind[1:] for kind in others if kind[0] == "^"),
+        name_kinds=tuple(kind[1:] for kind in others if kind[0] == "^"),
         absent=tuple(kind[1:] for kind in others if kind[0] == "!"),
     )
 
@@ -89,18 +89,18 @@ class DataFlow:
         kinds = set().union(*(sign.kinds | {*sign.absent} for _, sign in signs))
         kinds_by_statement = _by_statement(ends, {kind: spans[kind] for kind in kinds})
         for index, (start, end) in enumerate(pairwise(ends)):
-            of_statement = kinds_by_statement.get(index, set())
+            statement_kinds = kinds_by_statement.get(index, set())
             statement = text[start:end].rstrip(";& \n")
             if "```" in statement:
                 kinds_by_name = {}
             names = set(_names_in(statement)) if kinds_by_name else set()
-            of_names = _NO_KINDS.union(*(kinds_by_name.get(name, _NO_KINDS) for name in names))
-            for rule, sign in signs if of_statement else ():
-                if sign.is_met(of_statement, of_names):
+            name_kinds = _NO_KINDS.union(*(kinds_by_name.get(name, _NO_KINDS) for name in names))
+            for rule, sign in signs if statement_kinds else ():
+                if sign.is_met(statement_kinds, name_kinds):
                     yield rule, start, end
             if match := _FUNCTION.match(statement):
                 function = match[1]
-            kept = of_names | (of_statement & self._flowing)
+            kept = name_kinds | (statement_kinds & self._flowing)
             if kept and len(kinds_by_name) < _MOST_NAMES:
                 defined = set(self._defined_in(statement))
                 if function and "return" in statement:
@@ -121,8 +121,8 @@ class DataFlow:
 def _by_statement(ends: list[int], spans: Mapping[str, list[Span]]) -> dict[int, set[str]]:
     """Return the kinds that begin in each statement, by its number."""
     kinds: dict[int, set[str]] = defaultdict(set)
-    for kind, of_kind in spans.items():
-        for start, _ in of_kind:
+    for kind, kind_spans in spans.items():
+        for start, _ in kind_spans:
             kinds[bisect_right(ends, start) - 1].add(kind)
     return kinds
 
@@ -138,7 +138,7 @@ def _names_in(statement: str) -> Iterator[str]:
 
 
 def _statement_ends(text: str) -> list[int]:
-    """Return where statements end; the text that a shell is given is a part of its statement."""
+    """Return where statements end; a here-document belongs to the statement that opens it."""
     documents = [match.span() for match in _HERE_DOCUMENT.finditer(text)]
     ends = (match.end() for match in _STATEMENT_END.finditer(text))
     return [0, *(at for at in ends if not any(a < at < b for a, b in documents)), len(text)]

@@ -30,19 +30,19 @@ _SHORT_WORD = 3
 _LITERALS = re.compile("\u00ab(.*?)\u00bb")
 """The mark of the plain text in a pattern, which is in each of its matches."""
 _START = 4
-"""Letters that say quickly whether a text may contain a literal."""
+"""Length of the prefixes by which literals are indexed."""
 _REACH = 80
-"""Characters behind a literal, and on to the end of a line, in which a pattern is tried."""
+"""A pattern is tried up to this many characters after its literal, and to the end of that line."""
 
 
 class Lexicon:
     """The kinds of words and of code."""
 
     def __init__(self, words: Mapping[str, str], code: Mapping[str, Iterable[str]]) -> None:
-        self._phrases = _Phrases()
+        self._phrases = _TrieNode()
         for kind, text in words.items():
             for phrase in text.split(","):
-                for choice in product(*(words.split("|") for words in phrase.split())):
+                for choice in product(*(options.split("|") for options in phrase.split())):
                     self._phrases.add(map(_stem, _WORD.findall(" ".join(choice))), kind)
         self.code = {kind: tuple(map(CodePattern, patterns)) for kind, patterns in code.items()}
         self._by_start: dict[tuple[str, ...], list[tuple[str, str, CodePattern]]]
@@ -73,14 +73,14 @@ class Lexicon:
         spans: dict[str, list[Span]] = defaultdict(list)
         words = [(_stem(match[0]), *match.span()) for match in _WORD.finditer(text)]
         for index, (word, start, _) in enumerate(words):
-            if phrases := self._phrases.longer.get(word):
-                for kind, last in _phrases_at(words, index, phrases):
+            if node := self._phrases.children.get(word):
+                for kind, last in _phrases_at(words, index, node):
                     spans[kind].append((start, words[last][2]))
         return spans
 
 
 class CodePattern:
-    """A regular expression without case, which is tried only around its literals."""
+    """A case-insensitive regular expression, which is tried only near its literals."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -140,37 +140,37 @@ def _span_of(match: re.Match[str]) -> Span:
     return match.end() - len(match[0].lstrip(" \t\n;&|")), match.end()
 
 
-class _Phrases:
-    """The phrases that begin with the same words."""
+class _TrieNode:
+    """A node of the trie of phrases; each edge is a word."""
 
-    __slots__ = ("kinds", "longer")
+    __slots__ = ("children", "kinds")
 
     def __init__(self) -> None:
         self.kinds: list[str] = []
-        """Of the phrase that ends here."""
-        self.longer: dict[str, _Phrases] = {}
+        """The kinds of the phrases that end at this node."""
+        self.children: dict[str, _TrieNode] = {}
 
     def add(self, words: Iterable[str], kind: str) -> None:
-        phrases = self
+        node = self
         for word in words:
-            phrases = phrases.longer.setdefault(word, _Phrases())
-        phrases.kinds.append(kind)
+            node = node.children.setdefault(word, _TrieNode())
+        node.kinds.append(kind)
 
 
 def _phrases_at(
-    words: list[tuple[str, int, int]], index: int, phrases: _Phrases
+    words: list[tuple[str, int, int]], index: int, node: _TrieNode
 ) -> Iterator[tuple[str, int]]:
     """Yield the kinds of phrases that begin at a word, and the index of their last word."""
-    for kind in phrases.kinds:
+    for kind in node.kinds:
         yield kind, index
-    if not phrases.longer:
+    if not node.children:
         return
     for following in range(index + 1, min(index + _MOST_FILLERS + 2, len(words))):
         word, start, _ = words[following]
         if start - words[following - 1][2] > _WORD_GAP:
             return
-        if longer := phrases.longer.get(word):
-            yield from _phrases_at(words, following, longer)
+        if child := node.children.get(word):
+            yield from _phrases_at(words, following, child)
         if word not in _FILLERS:
             return
 

@@ -1,6 +1,6 @@
 """Find lures in a text: words of several kinds that stand together, and data that flows in code.
 
-What counts is data, in `lure_rules.yaml`. A *sign* names kinds that must meet in one sentence
+The rules are in `lure_rules.yaml`. A *sign* names kinds that must meet in one sentence
 (`send secret`), follow closely (`not>tell>user`), or be missing (`!example`). One that begins with
 `flow:` is about code: `flow:run ^fetch` is a statement that runs what an earlier one has fetched.
 """
@@ -34,7 +34,7 @@ class _Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Kinds that are a finding together, in a sentence."""
+    """Kinds that make a finding if they are in one sentence."""
 
     chains: tuple[tuple[_Link, ...], ...]
     """Each is a kind, or several that follow one another closely."""
@@ -79,12 +79,12 @@ class LureFinder:
         signs: Mapping[str, Iterable[Sign | FlowSign]],
         harmless: re.Pattern[str],
     ) -> None:
-        """`harmless` are addresses that are no sign of anything."""
+        """`harmless` matches URLs that are never part of a finding."""
         self.lexicon, self._data_flow, self._harmless = lexicon, data_flow, harmless
         self._signs = [
             (sorted(sign.kinds, key=lexicon.cost), rule, sign)
-            for rule, of_rule in signs.items()
-            for sign in of_rule
+            for rule, rule_signs in signs.items()
+            for sign in rule_signs
         ]
 
     def find(self, text: str) -> Iterator[tuple[str, int, int]]:

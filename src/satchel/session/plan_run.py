@@ -26,19 +26,19 @@ RunInView = Callable[[SharedView, ToolCall], Awaitable[tuple[ToolResult, ToolCon
 class ValidatedPlan:
     """The calls of a plan that are accepted, and the answers to the calls that are refused.
 
-    Each call has an `index` in the plan of the model. An accepted call also has a `number`: its
-    place among the accepted calls, which are all that the executor gets.
+    Each call has a `plan_index`, in the plan of the model. An accepted call also has an
+    `accepted_index`, among the accepted calls. The executor gets only these.
     """
 
     calls: tuple[ToolCall, ...]
-    indexes: tuple[int, ...]
-    """The index of each accepted call."""
-    numbers: Mapping[int, int]
-    """The number of each accepted call, by its `id()`."""
+    plan_indexes: tuple[int, ...]
+    """The plan index of each accepted call."""
+    accepted_indexes: Mapping[int, int]
+    """The accepted index of each call, by its `id()`."""
     contracts: tuple[ToolContract | None, ...]
     """The contract of each accepted call, if its tool has one."""
     refusals: Mapping[int, ToolResult]
-    """The answers to the refused calls, by their index."""
+    """The answers to the refused calls, by their plan index."""
     effects: EffectWriter
 
 
@@ -54,7 +54,7 @@ class PlanRun:
     ) -> None:
         self._calls, self._validator = calls, validator
         self._current_view, self._run_in_view = current_view, run_in_view
-        # Both by index: the calls that have not started, and those that will not start.
+        # Both by plan index: the calls that have not started, and those that will not start.
         self._waiting = dict(enumerate(calls))
         self._interrupted: set[int] = set()
 
@@ -67,8 +67,8 @@ class PlanRun:
         contracts = tuple(contract_of(shared_view, call.name) for call in planned.calls)
         return ValidatedPlan(
             calls=planned.calls,
-            indexes=planned.places,
-            numbers={id(call): number for number, call in enumerate(planned.calls)},
+            plan_indexes=planned.indexes,
+            accepted_indexes={id(call): index for index, call in enumerate(planned.calls)},
             contracts=contracts,
             refusals=planned.answers,
             effects=EffectWriter(contracts, self._validator.state),
@@ -76,18 +76,18 @@ class PlanRun:
 
     async def run(self, plan: ValidatedPlan, call: ToolCall) -> ToolResult:
         """Run one of the accepted calls; the executor calls this."""
-        number = plan.numbers.get(id(call))
-        if number is None:  # a call that the executor made itself
+        accepted_index = plan.accepted_indexes.get(id(call))
+        if accepted_index is None:  # a call that the executor made itself
             result, _ = await self._run_in_newest_view(call, validated_by=None)
             return result
-        index = plan.indexes[number]
-        self._waiting.pop(index, None)
-        if index in self._interrupted:
+        plan_index = plan.plan_indexes[accepted_index]
+        self._waiting.pop(plan_index, None)
+        if plan_index in self._interrupted:
             return interruption(call.name, call.id or None)
-        validated_by = plan.contracts[number]
+        validated_by = plan.contracts[accepted_index]
         result, contract = await self._run_in_newest_view(call, validated_by=validated_by)
         if not result.is_error:
-            plan.effects.record(number, result, contract)
+            plan.effects.record(accepted_index, result, contract)
         return result
 
     async def _run_in_newest_view(
@@ -114,8 +114,9 @@ class PlanRun:
 class PlanStream(AsyncIterator[Answer]):
     """Yields the result of each call when it is final; refused calls come first.
 
-    It is no async generator, for the reason in the docstring of `answer_stream.py`. The plan holds
-    no reference to this stream, so a stream without a reader is freed at once.
+    Not an async generator: before Python 3.13, a waiting generator does not notice that its reader
+    is closed, and could not end its calls. The plan holds no reference to this stream, so a stream
+    without a reader is freed at once.
     """
 
     def __init__(self, plan_run: PlanRun, executor: Executor) -> None:
@@ -141,25 +142,26 @@ class PlanStream(AsyncIterator[Answer]):
     async def _receive(self, plan: ValidatedPlan, answers: AsyncIterator[Answer]) -> None:
         """Take the next answer of the executor; raise `StopAsyncIteration` after the last one."""
         try:
-            number, result = await anext(answers)
+            accepted_index, result = await anext(answers)
         except StopAsyncIteration:
             if not self._unanswered:
                 raise
             # The executor left them out, and the model needs a result for each.
-            for number, call in tuple(self._unanswered.items()):
-                self._take(plan, number, failure("tool_failed", "tool failed", call.id or None))
+            for index, call in tuple(self._unanswered.items()):
+                self._take(plan, index, failure("tool_failed", "tool failed", call.id or None))
         except BaseException:
             self._is_over = True  # the running calls have ended with the executor
             plan.effects.close()
             raise
         else:
-            self._take(plan, number, result)
+            self._take(plan, accepted_index, result)
 
-    def _take(self, plan: ValidatedPlan, number: int, result: ToolResult) -> None:
-        """Add the answers that are final now: one may wait until earlier calls have ended."""
-        if self._unanswered.pop(number, None) is not None:  # an executor may answer a call twice
-            for final_number, final_result in plan.effects.release(number, result):
-                self._final.append((plan.indexes[final_number], final_result))
+    def _take(self, plan: ValidatedPlan, accepted_index: int, result: ToolResult) -> None:
+        """Add the results that are final. One with effects waits for the calls before it."""
+        # An executor may answer a call twice.
+        if self._unanswered.pop(accepted_index, None) is not None:
+            for final_index, final_result in plan.effects.release(accepted_index, result):
+                self._final.append((plan.plan_indexes[final_index], final_result))
 
     async def aclose(self) -> None:
         """Cancel the running calls, and wait until they have ended."""

@@ -24,7 +24,7 @@ class PlannedCalls:
     """The calls of a plan that run, and the answers to its other calls."""
 
     calls: tuple[ToolCall, ...]
-    places: tuple[int, ...]
+    indexes: tuple[int, ...]
     """The index of each of the calls in the plan."""
     answers: Mapping[int, ToolResult]
     """By the index of the call in the plan."""
@@ -34,8 +34,8 @@ def planned(validation: Validation) -> PlannedCalls:
     """Split a validated plan into the calls that run and the answers to the others."""
     verdicts = (*validation.pruned, *validation.rejected)
     answers = {item.index: _answer(item) for item in verdicts}
-    places = (at for at in range(len(validation.plan) + len(answers)) if at not in answers)
-    return PlannedCalls(validation.plan, tuple(places), answers)
+    indexes = (at for at in range(len(validation.plan) + len(answers)) if at not in answers)
+    return PlannedCalls(validation.plan, tuple(indexes), answers)
 
 
 def with_policy(
@@ -159,7 +159,7 @@ def _refused(validation: Validation, message: str) -> Validation:
     accepted = planned(validation)
     refused = [
         Verdict(index=at, sent=sent.get(at, call), call=None, ids=(), message=message, code=REFUSED)
-        for at, call in zip(accepted.places, accepted.calls, strict=True)
+        for at, call in zip(accepted.indexes, accepted.calls, strict=True)
     ]
     rejected = sorted((*validation.rejected, *refused), key=lambda item: item.index)
     return Validation(plan=(), pruned=validation.pruned, rejected=tuple(rejected))

@@ -59,7 +59,7 @@ class PlanValidator:
         # Each is a call of its own, also where a host sends the same one twice.
         ready = (
             call.changed(context=replace(call.context, config=configs.get(at, call.context.config)))
-            for at, call in zip(plan.places, plan.calls, strict=True)
+            for at, call in zip(plan.indexes, plan.calls, strict=True)
         )
         return replace(plan, calls=tuple(ready))
 

@@ -31,7 +31,7 @@ class StepPlan:
         self.calls = tuple(calls)
         """The calls as the model sent them."""
         planned = dispatcher.validate_plan(shared_view, calls)
-        self._accepted = dict(zip(planned.places, planned.calls, strict=True))
+        self._accepted = dict(zip(planned.indexes, planned.calls, strict=True))
         self._results = dict(planned.answers)
         # Calls may run in several event loops, so a future of `asyncio` could not be waited for.
         self._running: dict[int, Future[None]] = {}

@@ -24,7 +24,7 @@ class KeptSkills:
     """
 
     def __init__(self, before: SkillScan | None, settle: float) -> None:
-        # What the cache has was not served yet.
+        # Skills from the disk cache were never served, so none of them has to stay.
         self._before = before if before and not before.is_cached else None
         self._settle = settle
 
@@ -38,7 +38,7 @@ class KeptSkills:
         }
 
     def added_to(self, scan: SkillScan) -> SkillScan:
-        """Add the skills that are gone for a moment only, or with a file system."""
+        """Add the skills that went missing just now, or whose file system is not mounted now."""
         before = self._before
         if before is None:
             return scan
@@ -82,7 +82,10 @@ class KeptSkills:
 
 
 def _is_refused(finding: SkillFinding, scan: SkillScan) -> bool:
-    """Return whether a skill was left out on purpose; it may also have returned just now."""
+    """Return whether a skill was left out on purpose.
+
+    Also true for one that came back after the scan; the next scan finds it.
+    """
     is_reported = any(not key or is_inside(finding.key, key) for key in scan.diagnostics_by_key)
     return is_reported and os.path.exists(os.path.join(finding.path, SKILL_FILE))
 

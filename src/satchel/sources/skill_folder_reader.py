@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
 
-from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic, strictly
+from satchel.diagnostics import RULES, Diagnostic, Where, has_error, make_diagnostic
 from satchel.formats.packed_text import pack
 from satchel.formats.read_result import ReadResult
 from satchel.formats.skill_manifest import SkillManifest, read_skill
@@ -53,9 +53,9 @@ class SkillFolderReader:
             skips_repositories=bool(place.project),
             hides_secrets=True,
         )
-        # A first scan must not take longer because it compresses what the cache has.
-        is_first = before is not None and before.is_cached
-        self._may_pack = 0 if is_first else _MOST_PACKED
+        # Nothing is compressed in the first scan of a process, because it has to be fast.
+        is_from_disk_cache = before is not None and before.is_cached
+        self._may_pack = 0 if is_from_disk_cache else _MOST_PACKED
 
     def unchanged(self, key: str, path: str) -> SkillFinding | None:
         """Return a skill of the last scan if stamps alone show that it is still the same."""
@@ -102,7 +102,7 @@ class SkillFolderReader:
     def _only_file(
         self, key: str, path: str, opened: OpenFolder, entry: os.DirEntry[str]
     ) -> SkillFinding | None:
-        """Read a new skill without other files, as most are; `None` if that needs a closer look."""
+        """Read a skill of one file, as most are; `None` if the folder must be read in full."""
         is_regular = entry.is_file(follow_symlinks=False)
         reading = self._reader.read_only_file(SKILL_FILE, opened) if is_regular else None
         if reading is None:
@@ -114,7 +114,7 @@ class SkillFolderReader:
         )
 
     def _pack(self, finding: SkillFinding) -> None:
-        """Compress the body of an unchanged skill, but only of some, as an edit may wait."""
+        """Compress the body of an unchanged skill; few in a scan, so edits are not delayed."""
         if finding.manifest and self._may_pack and pack(finding.manifest, "body"):
             self._may_pack -= 1
 
@@ -141,7 +141,9 @@ class SkillFolderReader:
         reading = read_skill(data, os.path.basename(folder_path), path, self._limits)
         if self._place.policy.has_strict_skills:
             diagnostics = tuple(
-                strictly([item])[0] if item.code in _BREAKS_THE_FORMAT else item
+                replace(item, severity=RULES[item.code].strict)
+                if item.code in _BREAKS_THE_FORMAT
+                else item
                 for item in reading.diagnostics
             )
             reading = ReadResult(None if has_error(diagnostics) else reading.value, diagnostics)

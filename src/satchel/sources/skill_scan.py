@@ -14,11 +14,11 @@ from satchel.sources.skill_walk import SkillWalk
 
 _MOST_RESCANS = 3
 _MOST_PARTS = 50
-"""With more parts to scan, everything is: parts are merged one by one."""
+"""If more parts changed, the whole root is scanned: each merge copies all findings."""
 
 
 def scan_skills(
-    place: SearchRoot,
+    root: SearchRoot,
     limits: Limits,
     before: SkillScan | None = None,
     dirty: Collection[str] | None = None,
@@ -35,38 +35,38 @@ def scan_skills(
     if before is not None and dirty is not None:
         scan = _scan_dirty(before, limits, dirty, kept)
     if scan is None:
-        scan = _scan_everything(place, limits, before, kept)
+        scan = _scan_everything(root, limits, before, kept)
     return scan if scan is before else kept.added_to(scan)
 
 
 def _scan_everything(
-    place: SearchRoot, limits: Limits, before: SkillScan | None, kept: KeptSkills
+    root: SearchRoot, limits: Limits, before: SkillScan | None, kept: KeptSkills
 ) -> SkillScan:
-    """Scan a search root, and again if a link was replaced meanwhile, so that no targets mix."""
-    scan = SkillWalk(place, limits, before, kept).everything()
+    """Scan a search root; again while links change meanwhile, so that old and new never mix."""
+    scan = SkillWalk(root, limits, before, kept).everything()
     for _ in range(_MOST_RESCANS):
         if all(real_path(path) == target for path, target in scan.links):
             break
-        scan = SkillWalk(place, limits, before, kept).everything()
-    return replace(scan, device=device_of(place.path))
+        scan = SkillWalk(root, limits, before, kept).everything()
+    return replace(scan, device=device_of(root.path))
 
 
 def _scan_dirty(
     before: SkillScan, limits: Limits, dirty: Collection[str], kept: KeptSkills
 ) -> SkillScan | None:
     """Scan the parts that changes touch; `None` if everything must be scanned."""
-    place = before.place
-    if before.cut or _may_be_linked(before, dirty):
+    root = before.place
+    if before.cut or _changes_reach_links(before, dirty):
         return None
     starts = {start for path in dirty if (start := _start(before, path)) is not None}
     if not starts:
         return before
-    if "" in starts or len(starts) > _MOST_PARTS or lost_mount(place.path, before.device):
+    if "" in starts or len(starts) > _MOST_PARTS or lost_mount(root.path, before.device):
         return None
     scan = replace(before, edited=frozenset())
     try:
         for start in _outermost(starts):
-            scan = _merge(scan, SkillWalk(place, limits, before, kept).part(start), start)
+            scan = _merge(scan, SkillWalk(root, limits, before, kept).part(start), start)
     except OSError:  # Without handles or rights, nothing is known to be gone.
         return None
     folders = len(scan.walked) + len(scan.findings) - 1  # without the root itself
@@ -95,15 +95,17 @@ def _start(before: SkillScan, path: str) -> str | None:
     return "/".join(parts)
 
 
-def _may_be_linked(before: SkillScan, dirty: Collection[str]) -> bool:
-    """Return whether a link may lead to a part that changed, other than that part itself."""
+def _changes_reach_links(before: SkillScan, dirty: Collection[str]) -> bool:
+    """Return whether a changed part is also reached by a link, so its skills have two keys."""
     if not before.links:
         return False
     starts = {path: _start(before, path) for path in dirty}
+    # A change outside of known skills may have replaced a link.
     if any(start not in before.findings for start in starts.values()) and any(
         real_path(link) != target for link, target in before.links
     ):
         return True
+    # A changed part is above, below or at a link or its target.
     parts = {path if key is None else _path(before, key) for path, key in starts.items()}
     return any(
         link != part and (_overlap(link, part) or _overlap(target, real))
@@ -134,7 +136,7 @@ def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
         findings = {key: scan.findings[key] for key in _outside(scan.findings, start)}
         walked = frozenset(_outside(scan.walked, start))
         gone = scan.findings.keys() - findings.keys()
-    else:  # There is at most the skill itself.
+    else:  # Fast path: a single skill, or a new one, so nothing below must be removed.
         findings, walked, gone = dict(scan.findings), scan.walked, {start}
         if start not in part.findings:
             findings.pop(start, None)

@@ -51,11 +51,11 @@ class _Folder(NamedTuple):
     above: tuple[str, ...]
     """The resolved paths of it and of all folders above, to notice loops."""
     target: str = ""
-    """Its resolved path, if a link of the user's own leads to it out of the search root."""
+    """Its resolved path if it is outside of the search root, reached through a link; else `""`."""
 
 
 class _Entry(NamedTuple):
-    """What is in a folder that is not a skill."""
+    """An entry of a folder without SKILL.md."""
 
     name: str
     key: str
@@ -69,11 +69,11 @@ class SkillWalk:
     """One walk through a search root, or a part of it."""
 
     def __init__(
-        self, place: SearchRoot, limits: Limits, before: SkillScan | None, kept: KeptSkills
+        self, root: SearchRoot, limits: Limits, before: SkillScan | None, kept: KeptSkills
     ) -> None:
-        self._place, self._limits, self._kept = place, limits, kept
-        self._root = place.bounds()
-        self._reader = SkillFolderReader(place, limits, before)
+        self._root, self._limits, self._kept = root, limits, kept
+        self._bounds = root.bounds()
+        self._reader = SkillFolderReader(root, limits, before)
         self._findings: dict[str, SkillFinding] = {}
         self._walked: set[str] = set()
         self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
@@ -82,18 +82,18 @@ class SkillWalk:
 
     def everything(self) -> SkillScan:
         """Scan the whole search root."""
-        path = self._place.path
+        path = self._root.path
         with ExitStack() as stack:
             try:
                 top = stack.enter_context(following(path))
             except OSError as error:
                 self._report_root(error)
                 return self._result()
-            if self._place.within and top.path != self._path_without_links():
+            if self._root.within and top.path != self._path_without_links():
                 self._links.add((path, top.path))
-            if not is_inside(top.path, self._root):
+            if not is_inside(top.path, self._bounds):
                 self._report("", [link_outside(path)])
-            elif repository := nested_repository(self._place, top.path):
+            elif repository := nested_repository(self._root, top.path):
                 self._report("", [in_repository(repository)])
             elif top.file:
                 self._report_root(NotADirectoryError())
@@ -102,16 +102,16 @@ class SkillWalk:
         return self._result()
 
     def part(self, key: str) -> SkillScan:
-        """Scan the part of the search root at `key` and below; no link above leads there.
+        """Scan the part of the search root at `key` and below.
 
-        Raises `OSError` if that cannot be looked at now.
+        No folder above may be a link. Raises `OSError` if the part cannot be read now.
         """
         *above, name = key.split("/")
-        path = self._place.path
+        path = self._root.path
         with ExitStack() as stack:
             try:
                 top = stack.enter_context(following(path))
-                if top.file or not is_inside(top.path, self._root):
+                if top.file or not is_inside(top.path, self._bounds):
                     return self._result()
                 opened = top.folder
                 resolved = [opened.path]
@@ -119,7 +119,8 @@ class SkillWalk:
                     path = joined(path, folder_name)
                     opened = stack.enter_context(opened.enter(folder_name))
                     resolved.append(opened.path)
-                # Listing thousands of skills would take longer than all else after an edit.
+                # Only a listing shows the exact case of a name, and it is slow for thousands of
+                # skills. So it is used only where the case may differ.
                 is_exact = not _MAY_IGNORE_CASE or key in self._reader.known
                 if is_exact or any(entry.name == name for entry in opened.entries()):
                     is_link = stat.S_ISLNK(opened.stat(name).st_mode)
@@ -133,7 +134,7 @@ class SkillWalk:
 
     def _result(self) -> SkillScan:
         return SkillScan(
-            place=self._place,
+            place=self._root,
             findings=self._findings,
             walked=frozenset(self._walked),
             diagnostics_by_key=self._diagnostics,
@@ -153,10 +154,10 @@ class SkillWalk:
             self._walked.add(key)
             self._report_unlistable(key, path, error)
             return
-        if key and self._place.project and is_repository(entries):
+        if key and self._root.project and is_repository(entries):
             self._report(key, [in_repository(path)])
             return
-        may_be_skill = bool(key) or not self._place.policy.has_strict_skills
+        may_be_skill = bool(key) or not self._root.policy.has_strict_skills
         if may_be_skill and SKILL_FILE in map(_NAME, entries):
             finding = self._reader.read(key, path, folder.opened, entries, folder.target)
             self._findings[key] = finding
@@ -190,7 +191,7 @@ class SkillWalk:
     def _scan_below(self, entry: _Entry, folder: _Folder) -> None:
         """Scan a folder, or a link to one, unless it must not be entered."""
         name, key, path = entry.name, entry.key, entry.path
-        if self._place.policy.has_strict_skills and "/" in key:
+        if self._root.policy.has_strict_skills and "/" in key:
             return
         if not is_utf8(name):
             self._report(key, [not_utf8(folder.path, name)])
@@ -215,28 +216,28 @@ class SkillWalk:
     def _scan_target(self, entry: _Entry, folder: _Folder) -> None:
         """Scan where a link leads, if that is inside, or the user's own link leads to a skill."""
         key, path, diagnostics = entry.key, entry.path, list[Diagnostic]()
-        leads_out = self._place.follows_links_out and not folder.key
-        root = os.sep if leads_out else self._root
-        with linked(folder.opened, entry.name, path, root, diagnostics) as place:
+        leads_out = self._root.follows_links_out and not folder.key
+        bounds = os.sep if leads_out else self._bounds
+        with linked(folder.opened, entry.name, path, bounds, diagnostics) as linked_folder:
             for problem in diagnostics:
                 if problem.code == "source-unreadable":
                     self._findings.update(self._kept.unreadable(key, problem))
-            if place is not None and not place.file:
-                target = "" if is_inside(place.path, self._root) else place.path
+            if linked_folder is not None and not linked_folder.file:
+                target = "" if is_inside(linked_folder.path, self._bounds) else linked_folder.path
                 try:
-                    is_refused = bool(target) and not _has_skill(place.folder)
+                    is_refused = bool(target) and not _has_skill(linked_folder.folder)
                 except OSError as error:
                     self._report_unlistable(key, path, error)
                     return
                 if is_refused:
                     diagnostics.append(link_to_no_skill(path))
-                elif place.path in folder.above:
+                elif linked_folder.path in folder.above:
                     diagnostics.append(link_loop(path))
-                elif repository := nested_repository(self._place, place.path):
+                elif repository := nested_repository(self._root, linked_folder.path):
                     diagnostics.append(in_repository(repository))
                 elif not (self._is_over_limit() or self._take_unchanged(key, path)):
-                    above = (*folder.above, place.path)
-                    self._scan_folder(_Folder(key, path, place.folder, above, target))
+                    above = (*folder.above, linked_folder.path)
+                    self._scan_folder(_Folder(key, path, linked_folder.folder, above, target))
         self._report(key, diagnostics)
 
     def _take_unchanged(self, key: str, path: str) -> bool:
@@ -264,10 +265,10 @@ class SkillWalk:
 
     def _report_root(self, error: OSError) -> None:
         """Report a search root that is missing, or cannot be opened now."""
-        path = self._place.path
+        path = self._root.path
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             self._report_unlistable("", path, error)
-        elif not self._place.optional or (self._place.within and os.path.lexists(path)):
+        elif not self._root.optional or (self._root.within and os.path.lexists(path)):
             self._report("", [missing(path)])
 
     def _report_unlistable(self, key: str, path: str, error: OSError) -> None:
@@ -281,15 +282,15 @@ class SkillWalk:
         most = self._limits.find_folders
         return make_diagnostic(
             "source-too-many",
-            Where(self._place.path),
+            Where(self._root.path),
             f"has more than {most} folders (limit find_folders); the rest is not searched",
             "name the folders that hold skills, or raise find_folders in your satchel.toml, "
             "or --find-folders",
         )
 
     def _path_without_links(self) -> str:
-        below = os.path.relpath(self._place.path, self._place.within)
-        return os.path.normpath(os.path.join(self._root, below))
+        below = os.path.relpath(self._root.path, self._root.within)
+        return os.path.normpath(os.path.join(self._bounds, below))
 
 
 def _has_skill(folder: OpenFolder) -> bool:

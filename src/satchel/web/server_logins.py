@@ -16,10 +16,10 @@ _PATIENCE = 300.0
 
 
 class ServerLogins:
-    """The logins that were begun, by the name of the server; `on_news` tells the pages."""
+    """The logins that were begun, by server name; `on_change` notifies the pages."""
 
-    def __init__(self, on_news: Callable[[], None]) -> None:
-        self._on_news = on_news
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self._on_change = on_change
         self._logins: dict[str, _Login] = {}
 
     def record(self, name: str) -> dict[str, str]:
@@ -33,7 +33,7 @@ class ServerLogins:
     async def begin(self, name: str, server: RemoteServer) -> str:
         """Begin a login, and return the address to open. Raises `SatchelError`."""
         self.cancel(name)
-        login = self._logins[name] = _Login(name, server, self._on_news)
+        login = self._logins[name] = _Login(name, server, self._on_change)
         await login.is_shown_or_over.wait()
         if not login.address:
             raise SatchelError(login.problem or f"{name!r} needed no login", fix="try again")
@@ -69,10 +69,10 @@ def _state_of(address: str) -> list[str]:
 
 
 class _Login:
-    def __init__(self, name: str, server: RemoteServer, on_news: Callable[[], None]) -> None:
+    def __init__(self, name: str, server: RemoteServer, on_change: Callable[[], None]) -> None:
         self.address = self.problem = ""
         self.pasted: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._on_news, self.is_shown_or_over = on_news, asyncio.Event()
+        self._on_change, self.is_shown_or_over = on_change, asyncio.Event()
         self.task = asyncio.create_task(self._run(name, server))
 
     async def _run(self, name: str, server: RemoteServer) -> None:
@@ -85,7 +85,7 @@ class _Login:
             self.address = ""
             self.pasted.put("")  # who reads it ends
             self.is_shown_or_over.set()
-            self._on_news()
+            self._on_change()
 
     def _show(self, address: str) -> None:
         # The server chose it: in a link it must not be anything but a page.
@@ -93,4 +93,4 @@ class _Login:
             raise SatchelError("the authorization server has no web address")
         self.address = address
         self.is_shown_or_over.set()
-        self._on_news()
+        self._on_change()

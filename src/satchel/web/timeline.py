@@ -48,10 +48,10 @@ class TimelineEntry:
 class Timeline:
     """The newest entries. Any thread may add to it."""
 
-    def __init__(self, on_news: Callable[[], None]) -> None:
+    def __init__(self, on_change: Callable[[], None]) -> None:
         self._entries: deque[TimelineEntry] = deque(maxlen=MOST_KEPT)
         self._numbers = itertools.count(1)
-        self._on_news = on_news
+        self._on_change = on_change
 
     def __iter__(self) -> Iterator[TimelineEntry]:
         """Return the entries, the newest first."""
@@ -94,4 +94,4 @@ class Timeline:
     def _add(self, **parts: Any) -> None:
         entry = TimelineEntry(number=next(self._numbers), at=time.time(), **parts)
         self._entries.append(entry)
-        self._on_news()
+        self._on_change()

@@ -39,11 +39,11 @@ class WorkerPool:
     """The processes of one satchel's plugins."""
 
     def __init__(
-        self, limits: Limits, on_news: Callable[[], None], errors: ErrorText = "summary"
+        self, limits: Limits, on_change: Callable[[], None], errors: ErrorText = "summary"
     ) -> None:
         self.limits, self.errors = limits, errors
         self._start_timeout = limits.plugin_import + limits.hook * 2 + _START
-        self._on_news = on_news
+        self._on_change = on_change
         self._pool: ServerPool | None = None
         # Reentrant: garbage collection may end one process while another is starting.
         self._lock = threading.RLock()
@@ -58,7 +58,7 @@ class WorkerPool:
         with self._lock:
             if self._pool is None:
                 limits = replace(self.limits, mcp_connect=self._start_timeout)
-                self._pool = ServerPool(limits, self._on_news)
+                self._pool = ServerPool(limits, self._on_change)
             pool = self._pool
             handle = pool.add(ServerConfig(name=name, server=server))
         worker = WorkerHandle(handle, values, self.errors)

@@ -67,7 +67,8 @@ def command(
         number = sum(map(has_code_not_run, catalog.plugins.values()))
         if number and not run and {"tool", "plugin"} & {*kinds}:
             console.say(
-                f"not run: list only read the code of {count(number, 'plugin')}; --run runs it"
+                f"not run: list reads the code of {count(number, 'plugin')} but does not run it; "
+                "add --run to run it"
             )
     summary(catalog, console)
 
