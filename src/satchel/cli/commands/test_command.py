@@ -38,7 +38,7 @@ from satchel.tools import ToolResult
 from satchel.tools.tool_examples import validate_examples
 
 if TYPE_CHECKING:
-    from satchel.catalog.catalog_entries import PluginEntry, ToolEntry
+    from satchel.catalog.catalog_entries import PluginEntry, ToolContribution, ToolEntry
 
 _MAX_SHOWN = 120
 # The diagnostic has no structured fields for the tool and the configuration field.
@@ -123,14 +123,15 @@ def command(
     given_values = field_values(values)
     plugin = _find_plugin(name, sources)
     log_to_stderr()
-    with scratch_world() as folder, _as_installed(plugin, folder) as plugin:
-        view = _configured(plugin, {})
+    with scratch_world() as folder, _as_installed(plugin, folder) as selected:
+        view = _configured(selected, {})
         view.warn_if_unknown(console, given_values)
-        texts = as_texts(plugin.name, view.config.fields, given_values, any_key=True)
+        texts = as_texts(selected.name, view.config.fields, given_values, any_key=True)
         empty = os.path.join(folder, "here")
         os.mkdir(empty)
         with contextlib.chdir(empty):
-            outcome = _test(plugin, texts, None if as_json else console)
+            declared = plugin.contribution.tools
+            outcome = _test(selected, declared, texts, None if as_json else console)
     if as_json and not outcome.is_interrupted:
         console.json(outcome_json(outcome))
     _print_totals(outcome, console)
@@ -211,6 +212,7 @@ def _configured(plugin: "PluginEntry", values: Mapping[str, str]) -> PluginConfi
 
 def _test(
     selected: "PluginEntry",
+    declared: "Iterable[ToolContribution]",
     values: Mapping[str, str],
     console: Console | None,
 ) -> PluginTestResult:
@@ -228,7 +230,7 @@ def _test(
         entry_points=[selected.name] if is_package else (),
         config={selected.name: values},
     ) as app:
-        outcome, tools = _plan(app, selected)
+        outcome, tools = _plan(app, selected, declared)
         if console:
             for item in outcome.diagnostics:
                 console.wrapped(diagnostic_line(item))
@@ -243,7 +245,7 @@ def _test(
 
 
 def _plan(
-    app: satchel.Satchel, selected: "PluginEntry"
+    app: satchel.Satchel, selected: "PluginEntry", declared: "Iterable[ToolContribution]"
 ) -> "tuple[PluginTestResult, list[ToolEntry]]":
     """Return the result before any call, and the tools to call."""
     plugin = next(item for item in app.catalog.all_plugins if item.unit == selected.unit)
@@ -261,6 +263,8 @@ def _plan(
             examples.append(SkippedTool(tool.name, "no examples", _ADD_EXAMPLES))
         else:
             tools.append(tool)
+    if plugin.is_served and not (skipped or examples or tools):
+        skipped += map(_not_loaded, declared)
     diagnostics = tuple(
         item
         for item in plugin.diagnostics
@@ -268,6 +272,12 @@ def _plan(
     )
     left_out = (*skipped, *examples)
     return PluginTestResult(plugin=plugin, left_out=left_out, diagnostics=diagnostics), tools
+
+
+def _not_loaded(tool: "ToolContribution") -> SkippedTool:
+    """Return a tool that is in the code of a plugin of which no tool was loaded."""
+    fix = "run 'satchel validate --run' with the folder of the plugin"
+    return SkippedTool(tool.name, "it is in the code, but was not loaded", fix)
 
 
 def _usable_groups(app: satchel.Satchel, tool: "ToolEntry") -> list[str]:
