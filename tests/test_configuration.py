@@ -157,6 +157,24 @@ def test_the_command_in_the_sentence_for_the_model_works(plugins):
     assert say(Satchel(plugins=[plugins]), "fetch", city="a") == "a k 2"
 
 
+def test_each_command_for_several_missing_values_works(tmp_path, write_plugin):
+    source = """
+        from satchel import tool
+        @tool(state=["key", "account"])
+        def fetch(key: str, account: str) -> str:
+            return key + account
+    """
+    folder = write_plugin(tmp_path / "p", "demo", "active: true\n", tools=source)
+    app = Satchel(plugins=[tmp_path / "p"])
+    told = asyncio.run(app.session().call("fetch", {})).text
+    line = told.partition("run: ")[2].partition(",")[0].replace("FOLDER", str(folder))
+    for command in line.split(" && "):
+        arguments = f"{command.removeprefix('satchel ')}=k".split()
+        result = CliRunner().invoke(cli, arguments)
+        assert result.exit_code == 0, result.output
+    assert asyncio.run(Satchel(plugins=[tmp_path / "p"]).session().call("fetch", {})).text == "kk"
+
+
 def test_the_command_for_a_folder_that_the_host_named_names_a_folder(tmp_path, write_plugin):
     fails = "\n@hookimpl\ndef satchel_startup(config):\n    1 / 0\n"
     source = dedent(SOURCE).replace("import tool", "import hookimpl, tool") + fails

@@ -277,6 +277,13 @@ def test_a_plugin_that_does_not_load_fails(run, outcome, plugin, broken):
     assert "plugins/demo/" in run("test", "plugins/demo").stdout
 
 
+def test_a_plugin_with_tools_of_which_none_is_loaded_does_not_pass(outcome, plugin):
+    plugin("if False:\n    @tool\n    def unused() -> str:\n        'Do it.'\n        return 'a'\n")
+    told, code = outcome("plugins/demo")
+    assert code == 1
+    assert [item["tool"] for item in told["left_out"]] == ["unused"]
+
+
 def test_a_package_that_imports_itself_by_name_is_tested_as_a_project(run, here):
     run("new", "plugin", "acme-maps", "--package")
     package = here / "acme-maps/src/acme_maps"

@@ -409,3 +409,16 @@ def test_validate_counts_as_list_does(run, here, write_skill):
     for paths in (["work"], ["work", "work"], ["work", "./work/demo", "work/more/pdf"]):
         result = run("validate", *paths)
         assert result.stderr == "3 skills, 1 plugin checked: 0 errors, 0 warnings\n", paths
+
+
+def test_a_package_that_imports_itself_by_name_is_run_as_if_it_were_installed(run, here):
+    run("new", "plugin", "acme-maps", "--package")
+    package = here / "acme-maps/src/acme_maps"
+    (package / "names.py").write_text("NAME = 'maps'\n")
+    tools = (package / "tools.py").read_text()
+    (package / "tools.py").write_text(f"from acme_maps.names import NAME\n{tools}")
+    result = run("validate", "acme-maps", "--run")
+    assert (result.exit_code, result.stdout) == (0, ""), result.stderr
+    (package / "tools.py").write_text(f"from acme_maps.nothing import NAME\n{tools}")
+    result = run("validate", "acme-maps", "--run")
+    assert (result.exit_code, "error[plugin-import-failed]" in result.stdout) == (1, True)

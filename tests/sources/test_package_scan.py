@@ -193,6 +193,13 @@ def test_a_package_without_init_files_is_edited_where_its_manifest_is(editable, 
     assert look(site).edited.name == "acme.weather"
 
 
+def test_a_path_file_may_have_the_name_of_the_package(install, site, write, tmp_path):
+    write(tmp_path / "work")
+    (site / "acme.pth").write_text(str(tmp_path / "work"))
+    install(site, points=POINTS, files=("acme.pth",))
+    assert [tool.name for tool in look(site).part.declared] == ["forecast"]
+
+
 def test_a_single_module_is_edited_alone(install, site, tmp_path):
     work = tmp_path / "work"
     (work / "tests").mkdir(parents=True)

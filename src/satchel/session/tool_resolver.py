@@ -136,7 +136,7 @@ _REASONS = {
 """Why a tool cannot be called, in words that show the model no text of the plugin's code."""
 
 
-_COMMAND = re.compile(r"^satchel (config |mcp )?[a-z]+")
+_COMMAND = re.compile(r"(?:^|(?<=&& ))satchel (config |mcp )?[a-z]+")
 
 
 def unknown_tool(name: str, guesses: Iterable[str], catalog: Catalog) -> str:

@@ -250,7 +250,9 @@ def _locate_entry(installed: DistributionFinding) -> tuple[tuple[LocatedModule, 
     """Return the entry point's module with its packages, and whether it is edited."""
     module, files = installed.module, installed.files
     top = module.partition(".")[0]
-    is_recorded = any(file.startswith((f"{top}/", f"{top}.")) for file in files)
+    # A path file may have the name of the package whose folder it adds.
+    names = (file for file in files if not file.endswith(".pth"))
+    is_recorded = any(file.startswith((f"{top}/", f"{top}.")) for file in names)
     # Satchel itself is never reloaded.
     if is_recorded or not files or top == "satchel":
         return parents(module, ModuleBase("", installed.site)), False

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -16,6 +15,7 @@ import satchel
 from satchel.cli.base_command import CatalogCommand, Sources, plugin_argument, set_option
 from satchel.cli.call_output import run_and_print
 from satchel.cli.console import Console, log_to_stderr
+from satchel.cli.installed_project import installed_project
 from satchel.cli.key_value_pairs import field_values
 from satchel.cli.plugin_config import PluginConfigView, as_texts
 from satchel.cli.rendering import diagnostic_line
@@ -28,9 +28,7 @@ from satchel.plugins.config_keys import keys_of
 from satchel.reports.serializer import outcome_json
 from satchel.reports.short_texts import count, relative
 from satchel.sources.configuration import read_configuration
-from satchel.sources.distributions import ENTRY_POINT_GROUP
 from satchel.sources.plugin_formats import MANIFEST_FILE, format_of
-from satchel.sources.project_entry_points import project_package
 from satchel.sources.scratch_world import scratch_world
 from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten, visible
@@ -38,7 +36,7 @@ from satchel.tools import ToolResult
 from satchel.tools.tool_examples import validate_examples
 
 if TYPE_CHECKING:
-    from satchel.catalog.catalog_entries import PluginEntry, ToolEntry
+    from satchel.catalog.catalog_entries import PluginEntry, ToolContribution, ToolEntry
 
 _MAX_SHOWN = 120
 # The diagnostic has no structured fields for the tool and the configuration field.
@@ -123,14 +121,15 @@ def command(
     given_values = field_values(values)
     plugin = _find_plugin(name, sources)
     log_to_stderr()
-    with scratch_world() as folder, _as_installed(plugin, folder) as plugin:
-        view = _configured(plugin, {})
+    with scratch_world() as folder, _as_installed(plugin) as selected:
+        view = _configured(selected, {})
         view.warn_if_unknown(console, given_values)
-        texts = as_texts(plugin.name, view.config.fields, given_values, any_key=True)
+        texts = as_texts(selected.name, view.config.fields, given_values, any_key=True)
         empty = os.path.join(folder, "here")
         os.mkdir(empty)
         with contextlib.chdir(empty):
-            outcome = _test(plugin, texts, None if as_json else console)
+            declared = plugin.contribution.tools
+            outcome = _test(selected, declared, texts, None if as_json else console)
     if as_json and not outcome.is_interrupted:
         console.json(outcome_json(outcome))
     _print_totals(outcome, console)
@@ -173,35 +172,15 @@ def _plugin_folder(path: str) -> str:
 
 
 @contextlib.contextmanager
-def _as_installed(plugin: "PluginEntry", folder: str) -> Iterator["PluginEntry"]:
-    """Yield the package of a project as it is when installed: it may import itself by its name.
-
-    The folder gets what an editable installation writes.
-    """
-    package = project_package(plugin.path)
-    if plugin.scope is Precedence.PLUGIN or not package.name:
+def _as_installed(plugin: "PluginEntry") -> Iterator["PluginEntry"]:
+    """Yield the package of a project as it is when installed: it may import itself by its name."""
+    if plugin.scope is Precedence.PLUGIN:
         yield plugin
         return
-    site = os.path.join(folder, "site")
-    info = os.path.join(site, f"{package.name}-0.dist-info")
-    files = {
-        os.path.join(site, f"{package.name}.pth"): package.source,
-        os.path.join(info, "METADATA"): f"Metadata-Version: 2.1\nName: {package.name}\nVersion: 0",
-        os.path.join(info, "entry_points.txt"): (
-            f"[{ENTRY_POINT_GROUP}]\n{package.name} = {package.value}"
-        ),
-        os.path.join(info, "RECORD"): f"{package.name}.pth,,",
-    }
-    os.makedirs(info)
-    for path, text in files.items():
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"{text}\n")
-    sys.path.insert(0, site)
-    try:
-        catalog = satchel.Satchel(entry_points=[package.name], run_code=False).catalog
-        yield catalog.plugin(package.name)
-    finally:
-        sys.path.remove(site)
+    with installed_project(plugin.path) as name:
+        if name:
+            catalog = satchel.Satchel(entry_points=[name], run_code=False).catalog
+        yield catalog.plugin(name) if name else plugin
 
 
 def _configured(plugin: "PluginEntry", values: Mapping[str, str]) -> PluginConfigView:
@@ -211,6 +190,7 @@ def _configured(plugin: "PluginEntry", values: Mapping[str, str]) -> PluginConfi
 
 def _test(
     selected: "PluginEntry",
+    declared: "Iterable[ToolContribution]",
     values: Mapping[str, str],
     console: Console | None,
 ) -> PluginTestResult:
@@ -228,7 +208,7 @@ def _test(
         entry_points=[selected.name] if is_package else (),
         config={selected.name: values},
     ) as app:
-        outcome, tools = _plan(app, selected)
+        outcome, tools = _plan(app, selected, declared)
         if console:
             for item in outcome.diagnostics:
                 console.wrapped(diagnostic_line(item))
@@ -243,7 +223,7 @@ def _test(
 
 
 def _plan(
-    app: satchel.Satchel, selected: "PluginEntry"
+    app: satchel.Satchel, selected: "PluginEntry", declared: "Iterable[ToolContribution]"
 ) -> "tuple[PluginTestResult, list[ToolEntry]]":
     """Return the result before any call, and the tools to call."""
     plugin = next(item for item in app.catalog.all_plugins if item.unit == selected.unit)
@@ -261,6 +241,8 @@ def _plan(
             examples.append(SkippedTool(tool.name, "no examples", _ADD_EXAMPLES))
         else:
             tools.append(tool)
+    if plugin.is_served and not (skipped or examples or tools):
+        skipped += map(_not_loaded, declared)
     diagnostics = tuple(
         item
         for item in plugin.diagnostics
@@ -268,6 +250,12 @@ def _plan(
     )
     left_out = (*skipped, *examples)
     return PluginTestResult(plugin=plugin, left_out=left_out, diagnostics=diagnostics), tools
+
+
+def _not_loaded(tool: "ToolContribution") -> SkippedTool:
+    """Return a tool that is in the code of a plugin of which no tool was loaded."""
+    fix = "run 'satchel validate --run' with the folder of the plugin"
+    return SkippedTool(tool.name, "it is in the code, but was not loaded", fix)
 
 
 def _usable_groups(app: satchel.Satchel, tool: "ToolEntry") -> list[str]:

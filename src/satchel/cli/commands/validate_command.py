@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+import satchel
 from satchel.cli.base_command import Command, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED
+from satchel.cli.installed_project import installed_project
 from satchel.cli.rendering import COLOURS, diagnostic_line, workflow_command
 from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_diagnostic, strictly
 from satchel.lazy_dataclass import dataclass
@@ -29,6 +31,7 @@ from satchel.sources.skill_scan import scan_skills
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
+    from satchel.catalog.catalog import Catalog
     from satchel.formats.toolkit_manifest import GroupManifest, PluginManifest
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.plugin_scan import PluginScan
@@ -138,13 +141,21 @@ def _units(checks: list[Checked], plugins: Iterable[PluginFinding]) -> str:
 
 def _run_diagnostics(path: str, console: Console) -> Iterable[Diagnostic]:
     """Load a plugin with its code, and return the diagnostics that only this finds."""
-    sources = Sources(plugins=(path,))
-    earlier = sources.open(run_code=False).catalog.diagnostics
-    catalog = sources.open(run_code=True).catalog
+    with installed_project(path) as name:
+        earlier, catalog = (_catalog(path, name, run_code=run_code) for run_code in (False, True))
     for tool in catalog.all_tools:
         if tool.contract:
             console.say(one_line(f"tool {tool.name} has a contract"))
-    return (item for item in catalog.diagnostics if item not in earlier)
+    return [item for item in catalog.diagnostics if item not in earlier.diagnostics]
+
+
+def _catalog(path: str, package: str, *, run_code: bool) -> Catalog:
+    if not package:
+        return Sources(plugins=(path,)).open(run_code=run_code).catalog
+    settings = satchel.Settings(mcp_servers=False)
+    app = satchel.Satchel(entry_points=[package], run_code=run_code, settings=settings)
+    click.get_current_context().call_on_close(app.close)
+    return app.catalog
 
 
 def _may_have_contracts(plugin: PluginFinding) -> bool:
