@@ -99,7 +99,7 @@ def test_tools_their_arguments_and_descriptions_can_be_renamed(app, plain):
     }
     refused = called(app, "weather", {"city": "Oslo"})
     assert refused.error_code == "invalid_arguments"
-    assert "place" in refused.text
+    assert "city: is called place" in refused.text
     both = called(app, "weather", {"place": "Oslo", "city": "Rome"})
     assert both.error_code == "invalid_arguments"
     assert not [item for item in app.catalog.diagnostics if item.code.startswith("mcp-")]
@@ -304,7 +304,7 @@ def test_a_question_ends_no_other_call(tmp_path):
         assert asyncio.run(main(app.session())) == "done"
 
 
-def test_a_question_that_nobody_here_answers_is_refused_politely(tmp_path):
+def test_a_question_without_an_answer_is_refused_politely(tmp_path):
     (tmp_path / "asking.py").write_text(_ASKING)
     server = StdioServer(command=sys.executable, args=(str(tmp_path / "asking.py"),))
     settings = Settings(limits=Limits(mcp_connect=60), state_folder=str(tmp_path / "state"))

@@ -136,7 +136,7 @@ def _require_safe_request(request: httpx2.Request) -> None:
 
 
 async def _require_valid_metadata(response: httpx2.Response) -> None:
-    """Refuse metadata that is invalid: the SDK would use endpoints that nobody named."""
+    """Refuse metadata that is invalid: the SDK would guess the endpoints instead."""
     if not response.is_success or "/.well-known/" not in response.request.url.path:
         return
     content = await response.aread()

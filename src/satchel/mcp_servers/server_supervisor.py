@@ -496,7 +496,7 @@ class ServerSupervisor:
 
 
 def _log_error(task: "asyncio.Task[None]") -> None:
-    """Take the error of a connection that was replaced: nobody else waits for it."""
+    """Take the error of a connection that was replaced, for which no task waits."""
     if not task.cancelled() and (problem := task.exception()) is not None:
         _log.debug("a replaced connection ended: %s", reason(problem))
 
