@@ -443,6 +443,12 @@ def test_a_configured_client_is_not_registered(running, folder, method):
         ({"code_challenge_methods_supported": None}, "does not say that it checks code challenges"),
         ({"code_challenge_methods_supported": ["plain"]}, "does not say that it checks"),
         ({"authorization_endpoint": "https://known.example@evil.example/"}, "has a user name"),
+        ({"token_endpoint": "https://known.example@evil.example/"}, "has a user name"),
+        ({"token_endpoint": "http://192.0.2.2/token"}, "token_endpoint is not reached over https"),
+        ({"authorization_endpoint": "https://a.example/login#a"}, "has a fragment"),
+        ({"authorization_endpoint": "javascript:alert(1)"}, "says about itself is invalid"),
+        ({"code_challenge_methods_supported": "S256"}, "says about itself is invalid"),
+        ({"registration_endpoint": "http://192.0.2.2/"}, "is not reached over https"),
     ],
 )
 def test_a_login_that_could_be_stolen_is_not_begun(running, folder, metadata, why):

@@ -222,6 +222,52 @@ def test_a_call_in_a_forgotten_session_is_made_in_a_new_one(app, raw):
     assert server.asked.count("tools/call") == 4
 
 
+def test_an_expired_session_ends_no_other_call(app, raw):
+    server, lock = raw(), threading.Lock()
+    first, third = threading.Event(), threading.Event()
+    numbers = iter(range(100))
+
+    def slow_then_forget(it):
+        with lock:
+            number = next(numbers)
+        if number == 0:  # runs on in the old session, until a call was made in the new one
+            first.set()
+            assert third.wait(ENOUGH)
+        elif number < 4:
+            forget(it)
+            return
+        else:
+            third.set()
+        it.result({"content": [{"type": "text", "text": str(number)}]})
+
+    server.doing["tools/call"] = slow_then_forget
+    app.register_mcp_server(HttpServer(server.url), name="raw", group="basic")
+
+    async def main():
+        session = app.session()
+        slow = asyncio.create_task(session.call("echo", {}))
+        await asyncio.to_thread(first.wait, ENOUGH)
+        others = await asyncio.gather(*(session.call("echo", {}) for _ in range(3)))
+        return (await slow).text, sorted(one.text for one in others)
+
+    assert asyncio.run(main()) == ("0", ["4", "5", "6"])
+    assert server.asked.count("tools/call") == 7
+    assert server.asked.count("initialize") == 2
+
+
+def test_an_error_of_a_tool_with_the_status_404_is_no_expired_session(app, raw):
+    server = raw()
+
+    def refuse(it):
+        error = {"code": -32001, "message": "Unknown item"}
+        it.answer(404, json.dumps({"jsonrpc": "2.0", "id": it.id, "error": error}).encode())
+
+    server.doing["tools/call"] = refuse
+    app.register_mcp_server(HttpServer(server.url), name="raw", group="basic")
+    assert "refused the call: Unknown item" in called(app, "echo").text
+    assert server.asked.count("tools/call") == 1
+
+
 def test_a_call_in_a_new_session_is_held_if_its_tool_changed(app, raw):
     server = raw()
 

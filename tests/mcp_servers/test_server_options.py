@@ -99,7 +99,7 @@ def test_tools_their_arguments_and_descriptions_can_be_renamed(app, plain):
     }
     refused = called(app, "weather", {"city": "Oslo"})
     assert refused.error_code == "invalid_arguments"
-    assert "place" in refused.text
+    assert "city: is called place" in refused.text
     both = called(app, "weather", {"place": "Oslo", "city": "Rome"})
     assert both.error_code == "invalid_arguments"
     assert not [item for item in app.catalog.diagnostics if item.code.startswith("mcp-")]
@@ -269,6 +269,50 @@ def test_a_server_of_the_sdk_may_ask_in_the_middle_of_a_call(tmp_path, stateless
         assert "call it again" in called(app, "roam").text
         assert called(app, "roam").text == "Oslo ['file:///srv']"
         assert called(app, "old_roam").text == "Oslo ['file:///srv']"
+
+
+_SLOW = """
+@server.tool()
+def slow(pipe: str) -> str:
+    with open(pipe) as told:
+        return told.read()
+
+server.run()
+"""
+
+
+def test_a_question_ends_no_other_call(tmp_path):
+    def on_elicit(server, params):
+        return {"action": "accept", "content": {"city": "Oslo"}}
+
+    (tmp_path / "asking.py").write_text(_ASKING.replace("server.run()", _SLOW))
+    os.mkfifo(pipe := tmp_path / "pipe")
+    server = StdioServer(command=sys.executable, args=(str(tmp_path / "asking.py"),))
+    settings = Settings(limits=Limits(mcp_connect=60), state_folder=str(tmp_path / "state"))
+
+    async def main(session):
+        slow = asyncio.create_task(session.call("slow", {"pipe": str(pipe)}))
+        with await asyncio.to_thread(pipe.open, "w") as told:
+            assert "call it again" in (await session.call("roam")).text
+            assert (await session.call("roam")).text == "Oslo ['file:///srv']"
+            told.write("done")
+        return (await slow).text
+
+    with Satchel(settings=settings, on_elicit=on_elicit) as app:
+        options = ServerOptions(roots=("/srv",))
+        app.register_mcp_server(server, name="new", group="basic", options=options)
+        assert asyncio.run(main(app.session())) == "done"
+
+
+def test_a_question_without_an_answer_is_refused_politely(tmp_path):
+    (tmp_path / "asking.py").write_text(_ASKING)
+    server = StdioServer(command=sys.executable, args=(str(tmp_path / "asking.py"),))
+    settings = Settings(limits=Limits(mcp_connect=60), state_folder=str(tmp_path / "state"))
+    with Satchel(settings=settings, on_sample=lambda server, params: {}) as app:
+        app.register_mcp_server(server, name="new", group="basic")
+        for _ in range(2):
+            text = called(app, "roam").text
+            assert "asks what cannot be answered here; continue without it" in text
 
 
 # ---- calls ----------------------------------------------------------------------------------

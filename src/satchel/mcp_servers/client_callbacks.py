@@ -63,6 +63,12 @@ class ClientCallbacks:
         has_roots = method == ROOTS and bool(self.roots)
         return self.asks_clients or has_roots or self._of_host(method) is not None
 
+    def can_for(self, method: str, caller: "Caller | None") -> bool:
+        """Return whether such a question can be answered in a call of this caller."""
+        has_roots = method == ROOTS and bool(self.roots)
+        is_able = caller is not None and caller.can(method)
+        return has_roots or is_able or self._of_host(method) is not None
+
     def _of_host(self, method: str) -> AskHost | None:
         return {ELICIT: self.on_elicit, SAMPLE: self.on_sample}.get(method)
 

@@ -60,8 +60,8 @@ def is_connection_closed(problem: Any) -> bool:
     return bool(problem.code == CONNECTION_CLOSED and is_ours)
 
 
-def is_unable_to_ask(problem: Any) -> bool:
-    """Return whether an `MCPError` means that the server had a question and could not send it.
+def unsent_question(problem: Any) -> str | None:
+    """Return the method of the question that a server could not send, if an `MCPError` says so.
 
     In the newer protocol there are no questions in the middle of a call.
     """
@@ -69,12 +69,14 @@ def is_unable_to_ask(problem: Any) -> bool:
 
     # So do servers of the Python SDK; for other servers the message stays what it is.
     message = problem.message
-    return bool(problem.code == INVALID_REQUEST and "no back-channel" in message)
+    if problem.code != INVALID_REQUEST or "no back-channel" not in message:
+        return None
+    return str(message.partition("'")[2].partition("'")[0])
 
 
 def is_expired(problem: Any) -> bool:
     """Return whether an `MCPError` means that the HTTP session is unknown: nothing was done."""
-    return bool(problem.message == SESSION_EXPIRED)
+    return bool(getattr(problem, "message", "") == SESSION_EXPIRED)
 
 
 SESSION_EXPIRED = "the HTTP session is unknown to the server"

@@ -4,12 +4,13 @@ Imported late: it loads the SDK. A running connection never asks a person: if it
 login it reports that one is needed, and the request is answered as the server answers it.
 """
 
+import json
 import logging
 import re
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, NoReturn, Protocol
 from urllib.parse import urlsplit
 
 import httpx2
@@ -38,7 +39,7 @@ from pydantic import AnyUrl
 
 from satchel.errors import SatchelError
 from satchel.mcp_servers.network_transports import OF_LOGIN
-from satchel.mcp_servers.oauth_client import OAuthClient
+from satchel.mcp_servers.oauth_client import OAuthClient, may_carry_tokens
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer
 from satchel.mcp_servers.token_store import SavedLogin, TokenStore
 from satchel.sources.file_reader import StampedPath
@@ -64,6 +65,14 @@ _PKCE: Final = "S256"
 
 CHECKS_ISSUERS = "issuers_match" in utils.__dict__
 """Whether the SDK compares the issuer with a configured one; those before 2.2 do not."""
+
+_ENDPOINTS: Final = (
+    "authorization_endpoint",
+    "token_endpoint",
+    "registration_endpoint",
+    "revocation_endpoint",
+)
+"""The endpoints that are used, as the metadata names them."""
 
 _ERROR_CODE = re.compile(r'"error"\s*:\s*"([A-Za-z0-9_.-]{1,60})"')
 
@@ -102,7 +111,11 @@ class _LoginFlow(OAuthClientProvider):
                         "timeout": _TIMEOUT,
                         OF_LOGIN: True,
                     }
-                outgoing = await flow.asend((yield outgoing))
+                    _require_safe_request(outgoing)
+                response = yield outgoing
+                if outgoing is not request:
+                    await _require_valid_metadata(response)
+                outgoing = await flow.asend(response)
         except StopAsyncIteration:
             return
         except (OAuthFlowError, OAuthRegistrationError, OAuthTokenError, ValueError) as problem:
@@ -110,6 +123,33 @@ class _LoginFlow(OAuthClientProvider):
             raise explain(problem, is_known=is_known) from None
         finally:
             await flow.aclose()
+
+
+def _refuse_login(why: str) -> NoReturn:
+    raise SatchelError(f"cannot be logged in to: {why}", fix="tell who runs the server")
+
+
+def _require_safe_request(request: httpx2.Request) -> None:
+    """Refuse to send codes, tokens or secrets where others can read them."""
+    if request.method == "POST" and not may_carry_tokens(str(request.url)):
+        _refuse_login("its authorization server is not reached over https")
+
+
+async def _require_valid_metadata(response: httpx2.Response) -> None:
+    """Refuse metadata that is invalid: the SDK would guess the endpoints instead."""
+    if not response.is_success or "/.well-known/" not in response.request.url.path:
+        return
+    content = await response.aread()
+    try:
+        metadata = json.loads(content)
+    except (ValueError, RecursionError):
+        return  # such as a page for every address
+    # That of a resource has neither.
+    if isinstance(metadata, dict) and not metadata.keys().isdisjoint(_ENDPOINTS):
+        try:
+            OAuthMetadata.model_validate_json(content)
+        except ValueError:
+            _refuse_login("what its authorization server says about itself is invalid")
 
 
 def explain(problem: Exception, *, is_known: bool = True) -> SatchelError:
@@ -440,14 +480,21 @@ class BrowserLoginAuth(_LoginFlow):
 def _require_safe_login(metadata: OAuthMetadata) -> None:
     """Refuse a login that could be stolen, or whose address misleads its user."""
     why = ""
-    if urlsplit(str(metadata.authorization_endpoint)).username is not None:
-        why = "the address of its login has a user name, which hides where it leads"
-    elif _PKCE not in (metadata.code_challenge_methods_supported or ()):
-        # The protocol has clients refuse it.
-        why = f"its authorization server does not say that it checks code challenges ({_PKCE})"
+    for name in _ENDPOINTS:
+        address = str(getattr(metadata, name) or "")
+        if address and urlsplit(address).username is not None:
+            why = f"its {name} has a user name, which hides where it leads"
+        elif address and not may_carry_tokens(address):
+            why = f"its {name} is not reached over https"
+        elif "#" in address:
+            why = f"its {name} has a fragment"
     if why:
-        fix = "tell who runs the server"
-        raise SatchelError(f"cannot be logged in to: {why}", fix=fix)
+        _refuse_login(why)
+    if _PKCE not in (metadata.code_challenge_methods_supported or ()):
+        # The protocol has clients refuse it.
+        _refuse_login(
+            f"its authorization server does not say that it checks code challenges ({_PKCE})"
+        )
 
 
 def with_one_query(address: str) -> str:
@@ -481,6 +528,8 @@ async def revoke(store: TokenStore) -> bool:
     """Ask the authorization server to end the stored login. Return whether it did."""
     login = store.load()
     if login is None or not login.tokens or not (url := login.metadata.get("revocation_endpoint")):
+        return False
+    if not may_carry_tokens(url):
         return False
     tokens, client = login.tokens, login.client
     data = {

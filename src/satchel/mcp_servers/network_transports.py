@@ -187,7 +187,7 @@ def _client(
         is_post = request.method == "POST" and OF_LOGIN not in request.extensions
         if is_post and status == _NOT_FOUND and _SESSION in request.headers:
             # So the protocol says it; a proxy that finds no server sends the same.
-            rewrite = partial(_as_error, message=SESSION_EXPIRED)
+            rewrite = _as_expired
             response.headers["content-type"] = "application/json"
         elif is_post and has_failed:
             rewrite = partial(_with_reason, reason=_reason_of(response))
@@ -231,13 +231,20 @@ async def _with_reason(
     yield body if b'"jsonrpc"' in body else _error(reason)
 
 
-async def _as_error(
-    parts: AsyncIterator[bytes], longest: int, message: str
-) -> AsyncIterator[bytes]:
-    """Yield a JSON-RPC error in place of a body."""
-    async for _ in _readable_body(parts, longest):
-        pass
-    yield _error(message)
+async def _as_expired(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:
+    """Yield our error for an unknown session, unless the server answers with another error."""
+    body = b"".join([part async for part in _readable_body(parts, longest)])
+    yield body if _is_other_error(body) else _error(SESSION_EXPIRED)
+
+
+def _is_other_error(body: bytes) -> bool:
+    """Return whether a body is a JSON-RPC error that responds to a request it has read."""
+    try:
+        response = json.loads(body)
+        has_id = response["id"] is not None
+        return has_id and "session" not in str(response["error"]["message"]).lower()
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return False
 
 
 def _error(message: str) -> bytes:

@@ -85,4 +85,5 @@ def may_carry_tokens(url: str) -> bool:
     """Return whether tokens may be sent to a URL: over https, or to this machine."""
     parts = urlsplit(url)
     host = parts.hostname or ""
-    return parts.scheme == "https" or host == "localhost" or _is_loopback(host)
+    is_here = parts.scheme == "http" and (host == "localhost" or _is_loopback(host))
+    return parts.scheme == "https" or is_here

@@ -15,7 +15,7 @@ from satchel.mcp_servers.pin_store import ToolDrift
 from satchel.mcp_servers.schema_bounds import BoundedValidator, find_outside_properties
 from satchel.mcp_servers.server_options import ServerOptions, forwarded
 from satchel.mcp_servers.tool_definitions import ToolDefinition
-from satchel.tools import Tool, ToolChunk, ToolContext, ToolResult
+from satchel.tools import ArgumentError, ArgumentFault, Tool, ToolChunk, ToolContext, ToolResult
 from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.runner import LOOP
 
@@ -84,6 +84,13 @@ class RemoteTool(Tool):
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of the model. Raises `ArgumentError`, also for a preset."""
+        new_names = {old: new for new, old in self._original.items() if new != old}
+        if faults := [
+            ArgumentFault(old, f"is called {new}")
+            for old, new in new_names.items()
+            if old in arguments and old not in self._original
+        ]:
+            raise ArgumentError(self.name, faults)
         return self._arguments.check(self.name, arguments)
 
     @property

@@ -40,13 +40,18 @@ class ResourceSubscriptions:
 
         async with anyio.create_task_group() as tasks:
             self._connection = client, tasks
+            self._scopes.clear()  # a connection that this one replaces may still be open
             try:
                 for uri in self._followers:
                     tasks.start_soon(self._renew, uri)
                 await anyio.sleep_forever()
             finally:
-                self._connection = None
-                self._scopes.clear()
+                if self._is_current(client):
+                    self._connection = None
+                    self._scopes.clear()
+
+    def _is_current(self, client: "Client") -> bool:
+        return self._connection is not None and self._connection[0] is client
 
     async def add(self, uri: str, on_update: OnUpdate) -> None:
         """Follow a resource. Equal functions are called once. Raises `ToolError`."""
@@ -120,7 +125,7 @@ class ResourceSubscriptions:
         try:
             await anyio.sleep_forever()
         finally:
-            if self._connection is not None:
+            if self._is_current(client):
                 with anyio.move_on_after(_UNSUBSCRIBE_LIMIT, shield=True), suppress(Exception):
                     await _send(client, "resources/unsubscribe", uri)
 

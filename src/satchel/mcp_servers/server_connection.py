@@ -2,8 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,9 +19,6 @@ from satchel.mcp_servers.call_outcome import (
     truncate_blocks,
 )
 from satchel.mcp_servers.client_callbacks import (
-    ELICIT,
-    ROOTS,
-    SAMPLE,
     Caller,
     ClientCallbacks,
     RunningCallers,
@@ -34,8 +31,8 @@ from satchel.mcp_servers.connection_errors import (
     SlowStartError,
     is_connection_closed,
     is_expired,
-    is_unable_to_ask,
     is_unreadable,
+    unsent_question,
 )
 from satchel.mcp_servers.listed_skills import EXTENSION, SkillListing, list_skills
 from satchel.mcp_servers.resource_reader import read_resource
@@ -98,6 +95,32 @@ class ServerConnection:
         self._client, self._name, self._server, self._limits = client, name, server, limits
         self._callbacks, self._callers = callbacks, callers
         self._lister = ToolLister(client, server, limits)
+        self.is_replaced = False
+        """Whether new calls use another connection; this one closes when its last call ends."""
+        self._calls = 0
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep it open for a call, even if another connection replaces it."""
+        self._calls += 1
+        self._is_idle.clear()
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if not self._calls:
+                self._is_idle.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no call uses it."""
+        return self._is_idle.is_set()
+
+    async def until_idle(self) -> None:
+        """Wait until no call uses it; each call has a time limit."""
+        await self._is_idle.wait()
 
     @property
     def mode(self) -> ProtocolMode:
@@ -170,7 +193,12 @@ class ServerConnection:
             where = describe_server(self._server, self._name)
             if is_expired(problem):
                 raise SessionExpiredError(f"{where} ended the session; try again") from None
-            if self._could_ask(problem):
+            if (question := unsent_question(problem)) is not None:
+                if self.mode != "auto" or not self._callbacks.can_for(question, caller):
+                    raise ToolError(
+                        f"{where} asks what cannot be answered here; continue without it. What it "
+                        "did before may have been done"
+                    ) from None
                 raise CannotAskError(
                     f"{where} had to ask something in the middle of the call, and could not. It is "
                     "connected in another way now, in which it can. What it did before may have "
@@ -187,11 +215,6 @@ class ServerConnection:
             raise ToolError(f"{where} refused the call: {message}") from None
         except ValueError:  # pydantic's ValidationError, too
             raise invalid from None
-
-    def _could_ask(self, problem: Any) -> bool:
-        """Return whether a server with a question could ask it in the older protocol."""
-        can_answer = any(map(self._callbacks.can, (ELICIT, SAMPLE, ROOTS)))
-        return self.mode == "auto" and can_answer and is_unable_to_ask(problem)
 
     async def read(self, uri: str) -> bytes | None:
         """Return the content of a resource, or `None` for an invalid response.

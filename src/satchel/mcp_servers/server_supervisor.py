@@ -21,6 +21,7 @@ from satchel.mcp_servers.connection_errors import (
     SessionExpiredError,
     down_diagnostic,
     first_error,
+    is_expired,
     reason,
     starting_diagnostic,
 )
@@ -121,8 +122,10 @@ class ServerSupervisor:
         self.opened_at = 0.0
         self._connection: ServerConnection | None = None
         """The connection that calls may use; only while the phase is `UP`."""
-        self._has_ended = False
-        """Whether the server ended the open connection."""
+        self._connections = set[asyncio.Task[None]]()
+        """Keep the connection, and those that it replaced, until their last calls end."""
+        self._replaced: asyncio.Future[None] | None = None
+        """Done when the connection has ended, or another one replaces it."""
         self._must_list = asyncio.Event()
         """Set if its tools may have changed, or the connection may have ended."""
         self.settled = threading.Event()
@@ -168,6 +171,15 @@ class ServerSupervisor:
     async def run(self) -> None:
         """Connect, and reconnect whenever the connection ends, until the task is cancelled."""
         await self._until(Phase.STARTING, Phase.ENDED)
+        try:
+            await self._connect_again_and_again()
+        finally:
+            for task in self._connections:
+                task.cancel()
+            if self._connections:
+                await asyncio.wait(self._connections)
+
+    async def _connect_again_and_again(self) -> None:
         backoff = Backoff()
         while True:
             began = _now()
@@ -199,32 +211,80 @@ class ServerSupervisor:
             await asyncio.sleep(backoff.next())
 
     async def _serve(self) -> None:
-        """Keep one connection, and list the tools whenever they may have changed."""
-        self._has_ended = False
+        """Keep one connection, until it has ended or another one has to replace it."""
+        self._replaced = replaced = asyncio.get_running_loop().create_future()
+        # A task of its own: its calls may run longer than the next connection takes to open.
+        task = asyncio.create_task(self._keep_connection())
+        self._connections.add(task)
+
+        def ended(_: object) -> None:
+            self._connections.discard(task)
+            if not replaced.done():
+                replaced.set_result(None)
+
+        task.add_done_callback(ended)
+        await replaced
+        if task.done():
+            await task
+        else:
+            task.add_done_callback(_log_error)
+
+    async def _keep_connection(self) -> None:
+        """List the tools whenever they may have changed, until the connection ends."""
+        has_ended = False
+
+        def on_end() -> None:
+            nonlocal has_ended
+            has_ended = True
+            self._must_list.set()
+
+        def is_over() -> bool:
+            return has_ended or connection.is_replaced
+
         self._stderr = self._new_stderr()
         async with self._connected(
             on_change=self._must_list.set,
-            on_end=self._end_connection,
+            on_end=on_end,
             on_late=self._on_slow_start,
             subscriptions=self.subscriptions,
         ) as connection:
             self._opened(connection)
             try:
-                while True:
+                while not is_over():
                     snapshot = await self._listed(connection)
+                    if connection.is_replaced:
+                        break
                     # Only now: its tools may differ from those that were approved.
                     self._connection = connection
                     self._publish(snapshot)
-                    await self._until_stale()
-                    if self._has_ended:
-                        break
+                    await self._until_stale(is_over)
             except BaseException as problem:
+                error = first_error(problem, Exception)
+                if error is not None and is_expired(error):
+                    self._replace(connection)
+                if not connection.is_replaced:
+                    self._connection = None
+                    self._revoke(reason(problem))
+                    raise
+                if error is None:  # cancelled
+                    raise
+            if connection.is_replaced:
+                await connection.until_idle()
+            else:
                 self._connection = None
-                self._revoke(reason(problem))
-                raise
-            self._connection = None
-            if self._phase is Phase.UP:  # otherwise calls wait for the next connection
                 self._revoke(GONE)
+
+    def _replace(self, connection: ServerConnection) -> None:
+        """Let another connection take the new calls; all calls wait for it."""
+        if connection.is_replaced or self._phase is Phase.ENDED:
+            return
+        connection.is_replaced = True
+        self._connection = None
+        self._enter(Phase.STARTING)
+        self._must_list.set()
+        # Without a running call it is closed first: two processes may be in each other's way.
+        if not connection.is_idle and self._replaced is not None and not self._replaced.done():
+            self._replaced.set_result(None)
 
     async def _poll(self) -> None:
         """List the tools now and then, and keep no connection in between."""
@@ -254,10 +314,6 @@ class ServerSupervisor:
         self.opened_at = _now()
         self.plan.worked(connection.mode)
 
-    def _end_connection(self) -> None:
-        self._has_ended = True
-        self._must_list.set()
-
     def _on_slow_start(self) -> None:
         self._revoke(self.plan.allow_longer_start().message)
 
@@ -285,7 +341,7 @@ class ServerSupervisor:
         if has_changed:
             self._on_change()
 
-    async def _until_stale(self) -> None:
+    async def _until_stale(self, is_over: Callable[[], bool] = lambda: False) -> None:
         """Wait for a reason to list the tools again; back off from frequent changes."""
         began = _now()
         try:
@@ -295,7 +351,7 @@ class ServerSupervisor:
             return
         if _now() - began > _STABLE:
             self._list_backoff.reset()
-        if not self._has_ended:
+        if not is_over():
             await asyncio.sleep(self._list_backoff.next())
 
     def _seconds_to_list(self) -> float | None:
@@ -331,10 +387,10 @@ class ServerSupervisor:
                     result = await self._with_connection(request)
                 except CannotAskError:
                     self.plan.allow_questions()
-                    await self._reconnect()
+                    await self._until_connected()
                     raise
                 except SessionExpiredError:
-                    await self._reconnect()
+                    await self._until_connected()
                     await self._require_approved(tool)
                     result = await self._with_connection(request)
         except ToolError:
@@ -354,12 +410,7 @@ class ServerSupervisor:
         self._cancelled_calls = 0
         return result
 
-    async def _reconnect(self) -> None:
-        """End the connection, and wait for the next one, as all calls do meanwhile."""
-        if self._connection is not None:
-            self._connection = None
-            self._enter(Phase.STARTING)
-            self._end_connection()
+    async def _until_connected(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._limits.mcp_connect):
                 await self._until(Phase.UP, Phase.ENDED)
@@ -397,12 +448,15 @@ class ServerSupervisor:
             return await self._with_own_connection(request)
         if isinstance(self.server, WorkerServer):
             # The process of a plugin is restarted at once, and its tools stay listed.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._limits.mcp_connect):
-                    await self._until(Phase.UP, Phase.ENDED)
-        if self._connection is None:
+            await self._until_connected()
+        if (connection := self._connection) is None:
             raise self.unavailable()
-        return await request(self._connection)
+        try:
+            with connection.in_use():
+                return await request(connection)
+        except (CannotAskError, SessionExpiredError):
+            self._replace(connection)
+            raise
 
     async def _with_own_connection(self, request: Callable[[ServerConnection], Awaitable[T]]) -> T:
         has_begun = False
@@ -439,6 +493,12 @@ class ServerSupervisor:
         running = (await asyncio.wait(self._calls, timeout=seconds))[1] if self._calls else ()
         if running:
             _log.warning("server %s was closed while its calls were running", self.name)
+
+
+def _log_error(task: "asyncio.Task[None]") -> None:
+    """Take the error of a connection that was replaced, for which no task waits."""
+    if not task.cancelled() and (problem := task.exception()) is not None:
+        _log.debug("a replaced connection ended: %s", reason(problem))
 
 
 def _now() -> float:
