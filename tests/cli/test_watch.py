@@ -235,3 +235,41 @@ def test_alike_warnings_and_the_plugins_of_one_broken_marketplace_are_one_line(
     assert watch.until("recovered plugin aa, bb, cc")
     watch.process.send_signal(signal.SIGTERM)
     assert not [line for line in watch.rest("stderr") if "plugin-unused" in line]
+
+
+@pytest.fixture
+def bundle(here):
+    """Write a plugin for Claude with a command and a skill."""
+
+    def bundle(name):
+        folder = here / "plugins" / name
+        for path, text in {
+            ".claude-plugin/plugin.json": json.dumps({"name": name, "description": "D."}),
+            f"commands/{name}-go.md": "---\ndescription: Go.\n---\nGo.\n",
+            f"skills/{name}-s/SKILL.md": f"---\nname: {name}-s\ndescription: D.\n---\nBody.\n",
+        }.items():
+            (folder / path).parent.mkdir(parents=True)
+            (folder / path).write_text(text)
+        return folder
+
+    return bundle
+
+
+def test_a_renamed_plugin_is_one_line_and_shadows_nothing(armed, here, bundle):
+    folder = bundle("aa")
+    watch = armed()
+    folder.rename(folder.with_name("bb"))
+    assert watch.until("(changed|added|removed) ").endswith(
+        "changed plugin aa (plugins) now plugins/bb with skill aa-go, skill aa-s"
+    )
+    watch.process.send_signal(signal.SIGTERM)
+    assert not [line for line in watch.rest("stderr") if "shadowed" in line]
+
+
+def test_a_removed_plugin_is_one_line_with_its_commands(armed, here, bundle):
+    folder = bundle("aa")
+    watch = armed()
+    folder.rename(here / "gone")
+    assert watch.until("removed").endswith(
+        "removed plugin aa (plugins) with skill aa-go, skill aa-s"
+    )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from satchel.settings import Limits
 from satchel.sources.open_folder import OpenFolder
+from satchel.sources.search_roots import RootKind, search_root
 from satchel.sources.skill_scan import scan_skills
 from satchel.sources.skill_walk import SkillWalk
 
@@ -632,6 +633,20 @@ def test_a_settled_skill_is_neither_listed_nor_read_again(
     listed.clear()
     assert scan(tmp_path, first).findings["a"] is first.findings["a"]
     assert listed == [str(tmp_path)]
+
+
+def test_a_skill_that_is_gone_does_not_stay_beside_one_of_its_name_that_is_new(
+    tmp_path, write_skill
+):
+    folder = write_skill(tmp_path, "a")
+    write_skill(tmp_path, "b")
+    place = search_root(str(tmp_path), RootKind.SKILLS)
+    first = scan_skills(place, Limits(), settle=60)
+    folder.rename(tmp_path / "c")
+    shutil.rmtree(tmp_path / "b")
+    second = scan_skills(place, Limits(), first, settle=60)
+    assert list(second.findings) == ["c", "b"]
+    assert list(second.missing) == ["b"]
 
 
 CHANGES = {

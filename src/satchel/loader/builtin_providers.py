@@ -239,6 +239,9 @@ class _SkillsOfPlugins(PassProvider):
                 from satchel.sources.command_scan import scan_commands  # lazy: few have commands
 
                 last = inputs.cache.skills.get(root)
+                if last is not None and not may_be_folder(plugin.path):
+                    yield last  # the plugin is gone for a moment only, or will be in the next pass
+                    continue
                 yield scan_commands(root, inputs.limits, last, inputs.options.dirty)
 
 

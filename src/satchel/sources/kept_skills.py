@@ -51,13 +51,18 @@ class KeptSkills:
         absent = [key for key in edited if key not in scan.findings]
         if not absent:
             return scan
+        # A renamed folder: what is gone does not stay beside what is new and has its name.
+        new = [scan.findings[key] for key in scan.findings.keys() - keys]
+        new_names = {finding.name for finding in new if finding.manifest}
         now = time.monotonic()
         kept, missing = dict[str, SkillFinding](), dict[str, float]()
         for key in absent:
             finding, missed_at = before.findings[key], before.missing.get(key, now)
             if problem := lost_below(before, finding):
                 kept[key] = _unreadable(finding, problem)
-            elif now - missed_at < self._settle and not _is_refused(finding, scan):
+            elif finding.name in new_names or _is_refused(finding, scan):
+                continue
+            elif now - missed_at < self._settle:
                 kept[key], missing[key] = finding, missed_at
         if not kept:
             return scan

@@ -115,6 +115,9 @@ def _with_kept(scan: PluginScan, before: PluginScan, settle: float) -> PluginSca
             kept = {key: _broken(cached, (problem,)) for key, cached in before.findings.items()}
             return replace(before, findings=kept, diagnostics=(problem,))
     findings, missing_since = dict(scan.findings), dict[str, float]()
+    # A renamed folder: what is gone does not stay beside what is new and has its name.
+    new = [scan.findings[key] for key in scan.findings.keys() - before.findings]
+    new_names = {finding.manifest.name for finding in new if finding.manifest}
     now = time.monotonic()
     for key, cached in before.findings.items():
         if key in findings:
@@ -127,7 +130,9 @@ def _with_kept(scan: PluginScan, before: PluginScan, settle: float) -> PluginSca
             findings[key] = _broken(cached, (problem,))
         elif problem := lost_below(before, cached):
             findings[key] = _broken(cached, (problem,))
-        elif now - missed_at < settle and not _is_refused(cached, scan):
+        elif (cached.manifest and cached.manifest.name in new_names) or _is_refused(cached, scan):
+            continue
+        elif now - missed_at < settle:
             findings[key], missing_since[key] = cached, missed_at
     links = (finding.folder.links for finding in findings.values())
     return replace(scan, findings=findings, links=scan.links.union(*links), missing=missing_since)
