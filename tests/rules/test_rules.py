@@ -493,7 +493,7 @@ POSIX_USES = {
     "mcp/bearer_tokens.py: geteuid": "only where it exists",
     "mcp/worker_main.py: resource": "no limit where it cannot be imported",
     "mcp/worker_main.py: setrlimit": "no limit where it cannot be imported",
-    "runtime/process_group.py: killpg": "not on Windows",
+    "sources/process_group.py: killpg": "not on Windows",
     "setup/install_lock.py: fcntl": "not on Windows",
     "sources/atomic_write.py: fchmod": "only where it exists",
     "sources/atomic_write.py: fcntl": "no lock where it cannot be imported",

@@ -54,3 +54,22 @@ def test_records_of_more_than_three_fields_are_keyword_only():
         and len(fields_of(node)) > 3
     ]
     assert positional == []
+
+
+POSITIONAL = {
+    "Stamp": "one is made for each file of a scan, and a record with keywords takes longer",
+    "_Entry": "one is made for each entry of a scanned folder",
+    "_Folder": "one is made for each scanned folder",
+    "_Visit": "one is made for each folder of a skill or plugin",
+    "Validation": "hosts unpack it",
+}
+"""Each named tuple of more than three fields, and why it is no record."""
+
+
+def test_named_tuples_have_at_most_three_fields():
+    names = {
+        node.name
+        for _, node in CLASSES
+        if "NamedTuple" in map(ast.unparse, node.bases) and len(fields_of(node)) > 3
+    }
+    assert names == POSITIONAL.keys()

@@ -772,6 +772,20 @@ def test_a_skill_that_is_switched_off_serves_runs_and_approves_nothing_more(tmp_
     assert conversation.preapproved == ()
 
 
+def test_a_skill_whose_folder_was_renamed_has_to_be_loaded_again(tmp_path, write_skill):
+    folder = write_skill(tmp_path, "way")
+    (folder / "guide.md").write_text("Guide.")
+    app = Satchel(skills=[tmp_path])
+    session = app.session()
+    session.load_skill("way")
+    folder.rename(tmp_path / "moved")
+    app.refresh()
+    result = answer(session, "read_skill_file", skill="way", path="guide.md")
+    assert result.text == "Skill 'way' was replaced. Call load_skill with name 'way' again."
+    session.load_skill("way")
+    assert "Guide." in answer(session, "read_skill_file", skill="way", path="guide.md").text
+
+
 def test_a_saved_skill_approves_nothing_once_it_is_another_version(tmp_path, write_skill):
     folder = write_skill(tmp_path, "way")
     app = Satchel(skills=[tmp_path])

@@ -179,6 +179,6 @@ def _down(name: str, server: RemoteServer, why: str) -> Diagnostic:
     return make_diagnostic(
         "mcp-server-down",
         Where(str(server)),
-        f"MCP server {name!r} {why}; its tools are withdrawn",
+        f"MCP server {name!r} {why}; its tools are revoked",
         "start or fix the server; it is reconnected automatically",
     )

@@ -79,7 +79,7 @@ class ServerLogin:
         return make_diagnostic(
             "mcp-login-needed",
             Where(str(self._server)),
-            f"MCP server {self._name!r} {self.need.why}; its tools are withdrawn",
+            f"MCP server {self._name!r} {self.need.why}; its tools are revoked",
             self.need.fix,
         )
 

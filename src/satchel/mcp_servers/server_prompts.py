@@ -129,7 +129,8 @@ def remote_finding(
     files: tuple[UnitFile, ...],
     manifest: SkillManifest,
     reader: SkillReader,
-    *diagnostics: Diagnostic,
+    *,
+    diagnostics: tuple[Diagnostic, ...] = (),
 ) -> SkillFinding:
     """Return a skill that a server offers."""
     root = SearchRoot(

@@ -93,4 +93,6 @@ def _finding(item: ServerOffer, skill: ListedSkill, name: str) -> SkillFinding:
         timeout=config.timeout,
     )
     manifest = replace(skill.manifest, name=name)
-    return remote_finding(item, skill.address, files, manifest, reader, *problems, *drifted)
+    return remote_finding(
+        item, skill.address, files, manifest, reader, diagnostics=(*problems, *drifted)
+    )

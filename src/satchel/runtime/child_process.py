@@ -13,8 +13,8 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
-from satchel.runtime.process_group import ProcessGroup
 from satchel.sources.compiled_cache import own_compiled
+from satchel.sources.process_group import ProcessGroup
 
 if TYPE_CHECKING:
     import asyncio

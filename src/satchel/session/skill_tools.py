@@ -186,9 +186,13 @@ def _find_loaded(context: BuiltinContext, name: str) -> tuple[LoadedSkill, Skill
     if loaded is None:
         _find(context, name)  # raises if there is no such skill
         raise ToolError(f"Skill {name!r} is not loaded. Call load_skill with name {name!r} first.")
-    if (entry := context.conversation.entry_of(loaded)) is None:
-        raise ToolError(f"Skill {name!r} is no longer available. Continue without it.")
-    return loaded, entry
+    if (entry := context.conversation.entry_of(loaded)) is not None:
+        return loaded, entry
+    try:
+        _find(context, name)
+    except ToolError:
+        raise ToolError(f"Skill {name!r} is no longer available. Continue without it.") from None
+    raise ToolError(f"Skill {name!r} was replaced. Call load_skill with name {name!r} again.")
 
 
 def _resolve_file(path: str, skill: LoadedSkill, names: tuple[str, ...], kind: str) -> str:

@@ -20,6 +20,7 @@ from satchel.setup.archive_extraction import ExtractedMembers, keep_executable
 from satchel.setup.folder_placement import climbs_out
 from satchel.setup.source_addresses import SourceAddress
 from satchel.sources.installed_programs import absolute_path_variable, find_program
+from satchel.sources.process_group import run_in_group
 from satchel.text import one_line, shorten
 
 MOST_FILES = 50_000
@@ -129,11 +130,14 @@ class _Git:
 
     def run(self, *arguments: str) -> bytes:
         try:
-            process = subprocess.run(  # noqa: S603 - the arguments are checked, or ours
-                self._command(arguments), check=False, capture_output=True,
-                stdin=subprocess.DEVNULL, env=self._environment, timeout=_SECONDS,
-                start_new_session=True,
-            )  # fmt: skip
+            process = run_in_group(
+                self._command(arguments),
+                _SECONDS,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self._environment,
+            )
         except subprocess.TimeoutExpired:
             message = f"git took more than {_SECONDS:.0f} seconds"
             raise SatchelError(message, where=self._shown) from None

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from satchel.errors import DefinitionError
 from satchel.sources.file_reader import digest_of
 from satchel.sources.installed_programs import find_program
+from satchel.sources.process_group import run_in_group
 from satchel.sources.state_files import make_folder, user_folder
 from satchel.text import one_line, shorten
 
@@ -58,13 +59,12 @@ def _run(command: Sequence[str], seconds: float) -> None:
     import subprocess
 
     try:
-        result = subprocess.run(  # noqa: S603 - the requirements were validated
+        result = run_in_group(
             command,
+            seconds,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            timeout=seconds,
-            check=False,
         )
     except subprocess.TimeoutExpired:
         message = f"were not installed within {seconds:g} s (limit plugin_install)"

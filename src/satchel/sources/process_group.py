@@ -5,8 +5,11 @@ A process that starts a new session (`setsid`) leaves the group and is not ended
 
 import os
 import sys
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 _LEFTOVER_GRACE = 0.2
 """Seconds from TERM to KILL for the processes that an exited program left running."""
@@ -73,6 +76,24 @@ class ProcessGroup:
         except (ProcessLookupError, PermissionError):
             return False
         return True
+
+
+def run_in_group(
+    command: Sequence[str], timeout: float, **options: Any
+) -> "CompletedProcess[bytes]":
+    """Run a program to its end; if it takes too long, or on Ctrl-C, end all that it started.
+
+    `options` are those of `Popen`. Raises `TimeoutExpired`, and `OSError` if it cannot start.
+    """
+    import subprocess
+
+    with subprocess.Popen(command, start_new_session=True, **options) as process:  # noqa: S603 - the callers check it
+        try:
+            output, errors = process.communicate(timeout=timeout)
+        except BaseException:
+            ProcessGroup(process).kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 async def _becomes_true(condition: Callable[[], bool], seconds: float) -> bool:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from satchel.runtime.process_group import ProcessGroup
+from satchel.sources.process_group import ProcessGroup, run_in_group
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 
@@ -94,3 +94,23 @@ def test_the_exit_of_a_process_is_awaited_for_a_time():
     group.kill()
     process.wait()
     assert asyncio.run(group.has_exited(0.05))
+
+
+def test_a_program_that_takes_too_long_ends_with_all_that_it_started(tmp_path):
+    note = tmp_path / "pid"
+    parent = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"import pathlib; pathlib.Path({str(note)!r}).write_text(str(child.pid))\n"
+        "time.sleep(60)\n"
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_in_group([sys.executable, "-c", parent], 2.0, stdout=subprocess.PIPE)
+    assert is_gone(int(note.read_text()))
+
+
+def test_the_output_of_a_program_that_ends_is_returned():
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    line = "import sys; print('out'); sys.exit('err')"
+    result = run_in_group([sys.executable, "-c", line], 60, **options)
+    assert (result.returncode, result.stdout, result.stderr) == (1, b"out\n", b"err\n")
