@@ -141,18 +141,18 @@ def test_a_deleted_skill_goes_even_if_it_was_stale(make):
     assert make.catalog([], previous=second).all_skills == ()
 
 
-def test_an_unsettled_skill_stays_as_it_was(make):
+def test_a_settling_skill_stays_as_it_was(make):
     first = make.catalog([make.skill("a", text="good")])
     torn = make.skill("a", text="torn", broken=True, unsettled=True)
     assert make.catalog([torn], previous=first) is first
 
 
-def test_an_unsettled_skill_that_never_was_is_not_listed_yet(make):
+def test_a_settling_skill_that_never_was_is_not_listed_yet(make):
     torn = make.skill("a", broken=True, unsettled=True)
     assert make.catalog([torn]).all_skills == ()
 
 
-def test_an_unsettled_skill_wins_its_name_when_the_one_that_shadowed_it_goes(make):
+def test_a_settling_skill_wins_its_name_when_the_one_that_shadowed_it_goes(make):
     near = make.skill("a", source="near")
     far = make.skill("a", source="far", scope=Precedence.USER, text="far")
     first = make.catalog([near, far])
@@ -250,7 +250,7 @@ def test_a_degraded_plugin_serves_its_good_tools_unless_there_is_a_last_good_ver
     assert (mended.plugins["p"].state, list(mended.tools)) == (Status.OK, ["t"])
 
 
-def test_a_flawed_version_is_no_last_good_one(make):
+def test_a_degraded_version_is_no_last_good_one(make):
     first = make.catalog(plugins=[make.plugin("p", "t", state=Status.DEGRADED)])
     second = make.catalog(plugins=[make.plugin("p", state=Status.FAILED)], previous=first)
     assert second.all_plugins[0].state is Status.FAILED
@@ -262,7 +262,7 @@ def test_a_plugin_that_was_disabled_has_no_last_good_version(make):
     assert second.all_plugins[0].state is Status.FAILED
 
 
-def test_an_unsettled_plugin_stays_as_it_was_or_is_not_listed_yet(make):
+def test_a_settling_plugin_stays_as_it_was_or_is_not_listed_yet(make):
     torn = make.plugin("p", state=Status.SETTLING, digest="torn")
     assert make.catalog(plugins=[torn]).all_plugins == ()
     first = make.catalog(plugins=[make.plugin("p", "t")])

@@ -214,6 +214,6 @@ def _as_text(value):
     return value
 
 
-def test_importing_the_room_does_not_import_the_yaml_package():
+def test_importing_the_package_does_not_import_the_yaml_package():
     code = "import sys, satchel.formats; sys.exit('yaml' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

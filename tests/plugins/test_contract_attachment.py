@@ -232,7 +232,7 @@ def test_a_package_brings_contracts_by_its_hook(package, codes):
     assert run(tools(supply)["say"], word="x") == "x 7"
 
 
-def test_a_package_whose_contract_does_not_fit_is_flawed(package, codes):
+def test_a_package_whose_contract_does_not_fit_is_degraded(package, codes):
     supply = package(PACKAGE.replace('"word": "str - w"', '"wrd": "str - w"'))
     assert codes(supply) == ["contract-unfit"]
     assert supply.tools == ()

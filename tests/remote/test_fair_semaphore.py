@@ -43,7 +43,7 @@ def test_a_full_group_holds_up_only_its_own_calls():
     asyncio.run(main())
 
 
-def test_a_room_that_grows_lets_calls_through():
+def test_a_limit_that_grows_lets_calls_through():
     async def main():
         sizes = {"version": 0}
         semaphore = FairSemaphore(sizes.__getitem__)

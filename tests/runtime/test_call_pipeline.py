@@ -186,7 +186,7 @@ def test_no_one_gets_around_the_middleware_of_one_tool_by_way_of_another():
     assert noted == [("everywhere", "probe"), ("guard", "second")]
 
 
-def test_importing_the_room_imports_nothing_heavy():
+def test_importing_the_package_imports_nothing_heavy():
     code = (
         "import sys, satchel.runtime\n"
         "print({'asyncio', 'pydantic', 'pydantic_core', 'griffe'} & set(sys.modules))"

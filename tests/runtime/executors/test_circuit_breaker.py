@@ -36,7 +36,7 @@ async def codes(executor, *results, stage=None, **more):
 FAILURE, OPEN, FINE_CODE = "tool_failed", "circuit_open", None
 
 
-def test_a_tool_that_fails_again_and_again_is_left_in_peace():
+def test_a_tool_that_fails_again_and_again_is_not_called_for_a_while():
     stage = Stage()
     told = play(codes(breaker(), *[FAILED] * 3, FINE, FINE, stage=stage))
     assert told == [FAILURE, FAILURE, FAILURE, OPEN, OPEN]
@@ -211,7 +211,7 @@ class Plain:
             yield index, await run(call)
 
 
-def test_it_waits_for_no_turn_in_an_executor_without_gates_either():
+def test_it_waits_for_no_turn_in_an_executor_without_limits_either():
     async def main():
         executor = RateLimited(breaker(Plain(), failures=1), 0.1, clock=now)
         assert await codes(executor, FINE, FAILED, FINE) == [None, FAILURE, OPEN]

@@ -130,7 +130,7 @@ class Plain:
             yield index, await run(call)
 
 
-def test_in_an_executor_without_gates_calls_wait_as_they_run():
+def test_in_an_executor_without_limits_calls_wait_as_they_run():
     assert times(rate(Plain(), {"a": 1}), named("aab")) == [("a", 0), ("a", 1), ("b", 1)]
 
 
