@@ -153,6 +153,7 @@ class Walk:
             "HOME": str(home),
             "XDG_CONFIG_HOME": str(home / ".config"),
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "COLUMNS": "200",  # the runner of tests may have set another width
         }
         self.watch = None
         self.watched = queue.SimpleQueue()
