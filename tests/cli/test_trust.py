@@ -354,3 +354,13 @@ def test_each_code_file_is_shown_once_also_if_servers_may_use_all_of_them(run, p
     assert "plugins/demo: tools.py (digest" in text
     full = run("trust", "--full").stdout
     assert sum(line.startswith("===") and "more.py" in line for line in full.splitlines()) == 1
+
+
+def test_a_changed_declaration_is_written_once_and_a_broken_one_with_its_line(run, project):
+    (project / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "one"}}}')
+    assert run("trust", "--code").exit_code == 0
+    (project / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "two"}}}')
+    held = [line for line in run("mcp", "list").stderr.splitlines() if "[code-held]" in line]
+    assert len(held) == 1
+    (project / ".mcp.json").write_text('{"mcpServers": {\n"a": {"comm')
+    assert ".mcp.json:2: warning[mcp-invalid]" in run("mcp", "list").stderr

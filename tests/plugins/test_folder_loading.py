@@ -292,7 +292,14 @@ def test_a_package_without_groups_is_a_group_of_its_own_name(package):
 def test_a_package_whose_import_fails_is_reported(package, codes, tmp_path):
     supply = package("raise SystemExit(3)")
     assert (codes(supply), supply.state) == (["plugin-import-failed"], Status.FAILED)
-    assert supply.diagnostics[0].where.path.startswith(str(tmp_path))
+    where = supply.diagnostics[0].where
+    assert (where.path, where.line) == (str(tmp_path / "site" / "acme_plugin.py"), 1)
+
+
+def test_hooks_of_a_package_that_raise_are_reported_with_their_line(package, tmp_path):
+    supply = package("import satchel\n@satchel.hookimpl\ndef satchel_tools():\n    json.x()\n")
+    where = supply.diagnostics[0].where
+    assert (where.path, where.line) == (str(tmp_path / "site" / "acme_plugin.py"), 4)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ def load_package(
             limits.hook,
             "hook",
             alone=alone,
+            own_modules=code.modules.keys() | {finding.installed.module},
         )
     except PluginCodeError as error:
         code.undo()

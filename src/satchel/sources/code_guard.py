@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from satchel.sources.exit_guard import PLUGIN_THREAD, guard_exit
@@ -39,13 +39,15 @@ def guarded(
     *,
     alone: bool = True,
     of_processor: bool = False,
+    own_modules: Iterable[str] = (),
 ) -> tuple[R, tuple[str, ...]]:
     """Run plugin code in its own thread; return its result and the process state that was restored.
 
     `plugin_folder` and `alone` are those of `ProcessState.put_back`. Raises `PluginCodeError` for
     anything the code raises, and `PluginTimeoutError` after `limit` seconds, which names the
     setting `limit_name`. With `of_processor`, the limit is for the thread's processor time, so
-    that a busy machine ends nothing; on the clock it may take twelve times as long.
+    that a busy machine ends nothing; on the clock it may take twelve times as long. An error of an
+    installed package has its position in the packages of `own_modules`.
     """
     clocks: list[Callable[[], float]] = []
     outcome: list[R] = []
@@ -57,7 +59,7 @@ def guarded(
             outcome.append(work())
         except BaseException as error:  # SystemExit and CancelledError are the plugin's, not ours
             # Described in this thread, because even the `__str__` of an error may hang.
-            errors.append(describe_error(error))
+            errors.append(describe_error(error, own_modules))
 
     guard_exit()
     thread = threading.Thread(target=run, name=PLUGIN_THREAD, daemon=True)
@@ -119,21 +121,24 @@ def _others(thread: threading.Thread) -> int:
     )
 
 
-def describe_error(error: BaseException) -> PluginCodeError:
-    """Return a description of what plugin code raised; even its `__str__` may raise."""
+def describe_error(error: BaseException, own_modules: Iterable[str] = ()) -> PluginCodeError:
+    """Return a description of what plugin code raised; even its `__str__` may raise.
+
+    `own_modules` are those of an installed package; modules of folders are known by their names.
+    """
     try:
         text = str(error)
     except BaseException:
         text = "(its message cannot be shown)"
     # Not `type(error).__name__`, which a metaclass may replace.
     kind = type.__dict__["__name__"].__get__(type(error))
-    path, line = _position(error)
+    path, line = _position(error, {name.partition(".")[0] for name in own_modules})
     described = PluginCodeError(f"{kind}: {text}" if text else kind, path, line)
     described.__cause__ = error
     return described
 
 
-def _position(error: BaseException) -> tuple[str | None, int | None]:
+def _position(error: BaseException, own_packages: set[str]) -> tuple[str | None, int | None]:
     """Return the innermost line of plugin code in the traceback."""
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename, error.lineno
@@ -141,7 +146,8 @@ def _position(error: BaseException) -> tuple[str | None, int | None]:
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if str(trace.tb_frame.f_globals.get("__name__")).startswith(PRIVATE_PREFIX):
+        module = str(trace.tb_frame.f_globals.get("__name__"))
+        if module.startswith(PRIVATE_PREFIX) or module.partition(".")[0] in own_packages:
             path, line = file, trace.tb_lineno
         trace = trace.tb_next
     return path, line

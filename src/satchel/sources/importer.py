@@ -90,7 +90,7 @@ def import_folder(
     extra: Iterable[str] = (),
     alone: bool = True,
 ) -> ImportedCode:
-    """Import `module` of a plugin folder, and `more` of its modules, from a snapshot.
+    """Import `module` of a plugin folder, and `extra` modules of it, from a snapshot.
 
     `alone` means that neither the host nor other plugins run at the same time; see
     `ProcessState.put_back`. Raises `PluginCodeError` for anything the code raises, and after
@@ -179,7 +179,12 @@ def import_distribution(
     started = time.perf_counter()
     try:
         (plugin, imported), process_changes = guarded(
-            load, limit, "plugin_import", alone=alone, of_processor=True
+            load,
+            limit,
+            "plugin_import",
+            alone=alone,
+            of_processor=True,
+            own_modules=(finding.module, *names),
         )
     except BaseException:
         module_set.undo()

@@ -170,18 +170,20 @@ def _parsed_servers(
     }
     reading = read_claude_servers(data, empty.path, Limits(), folders)
     if reading.value is None:
-        return _broken_servers(empty, before, reading.diagnostics[0].message)
+        problem = reading.diagnostics[0]
+        return _broken_servers(empty, before, problem.message, problem.where.line)
     servers = {server.name: _server_table(server, folder) for server in reading.value}
     return replace(empty, servers=servers, diagnostics=reading.diagnostics)
 
 
 def _broken_servers(
-    empty: SelectionFile, before: SelectionFile | None, reason: str
+    empty: SelectionFile, before: SelectionFile | None, reason: str, line: int | None = None
 ) -> SelectionFile:
     """Return the file with its last good servers and a diagnostic."""
     last_good = replace(before, stamp=empty.stamp, digest=empty.digest) if before else empty
     fix = 'write {"mcpServers": {"NAME": {...}}}'
-    problem = make_diagnostic("mcp-invalid", Where(empty.path), f"cannot be read: {reason}", fix)
+    where = Where(empty.path, line)
+    problem = make_diagnostic("mcp-invalid", where, f"cannot be read: {reason}", fix)
     return replace(last_good, diagnostics=(problem,))
 
 

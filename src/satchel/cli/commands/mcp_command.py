@@ -10,7 +10,7 @@ import click
 import satchel
 from satchel.catalog.catalog_entries import SkillEntry, ToolEntry
 from satchel.cli.agreement import require_agreement
-from satchel.cli.base_command import CatalogCommand, Sources
+from satchel.cli.base_command import CatalogCommand, Sources, is_said_once
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
 from satchel.cli.console import Console
 from satchel.cli.mcp_login import is_address, log_in, log_out, server_at
@@ -319,7 +319,8 @@ def _not_declared(name: str, app: "satchel.Satchel", sources: Sources) -> Satche
 
 def _say_diagnostics(app: "satchel.Satchel", console: Console) -> None:
     for item in _diagnostics(app):
-        console.say(one_line(str(item)))
+        if not is_said_once(item):  # else it is written already
+            console.say(one_line(str(item)))
 
 
 def _diagnostics(app: "satchel.Satchel") -> list[Diagnostic]:
