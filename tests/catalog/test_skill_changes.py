@@ -1,7 +1,7 @@
 """A catalog that is built of the changed skills is the one that is built of all."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from satchel.catalog.catalog_builder import build
@@ -58,6 +58,13 @@ def is_alpha(kind, name, _others):
     return problem if (kind, name) == ("skill", "alpha") else None
 
 
+SHADOWS_THE_ONLY_ONE_OF_A_GROUP = [
+    ({"b": ("alpha", "one", ()), "c": ("beta", "two", ("red",))}, False, "t"),
+    ({"b": ("beta", "one", ()), "c": ("beta", "two", ("red",))}, False, "t"),
+]
+
+
+@example(states=SHADOWS_THE_ONLY_ONE_OF_A_GROUP, has_plugins=False, disable=False)
 @given(states=STATES, has_plugins=st.booleans(), disable=st.booleans())
 def test_a_catalog_of_the_changed_skills_is_that_of_all(make, states, has_plugins, disable):
     reason = is_alpha if disable else nothing_disabled

@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from satchel import Satchel, Settings, StdioServer, tool
 from satchel.cli.rendering import problem_lines
-from satchel.cli.served_report import LEFT_OUT, new_problems
+from satchel.cli.served_report import LEFT_OUT
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.mcp.mcp_server import SatchelServer, StartWait
 from satchel.mcp.served_selection import ServedSelection
@@ -275,16 +275,20 @@ def test_a_strict_server_fails_if_something_named_cannot_be_served(world, text, 
     assert [why in line for line in said] == [*[False] * (len(said) - 1), True], "it is said once"
 
 
-def test_an_error_that_comes_later_is_written_once(world):
-    process = subprocess.Popen(
-        [sys.executable, *command(world)],
+def started(world, *options):
+    """Start `satchel serve` with open standard input; its standard error can be read."""
+    return subprocess.Popen(
+        [sys.executable, *command(world, *options)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         env=environment(world),
     )
-    with process:
+
+
+def test_an_error_that_comes_later_is_written_once(world):
+    with started(world) as process:
         while "serving 2 tools" not in process.stderr.readline():
             pass
         (world / "plugins" / "demo" / "tools.py").write_text("from satchel import (\n")
@@ -296,15 +300,7 @@ def test_an_error_that_comes_later_is_written_once(world):
 
 
 def test_what_is_served_later_is_written(world, write_plugin):
-    process = subprocess.Popen(
-        [sys.executable, *command(world)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(world),
-    )
-    with process:
+    with started(world) as process:
         while "serving 2 tools" not in (line := process.stderr.readline()):
             assert line
         write_plugin(world / "plugins", "fresh", tools="""
@@ -331,16 +327,7 @@ def test_what_is_served_later_is_written(world, write_plugin):
 
 
 def test_what_is_not_served_later_is_written_with_the_reason(world, write_plugin):
-    process = subprocess.Popen(
-        [sys.executable, *command(world, "--group", "demo")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(world),
-    )
-
-    with process:
+    with started(world, "--group", "demo") as process:
         while "serving 1 tool" not in (line := process.stderr.readline()):
             assert line
         write_plugin(world / "plugins", "fresh", tools="""
@@ -400,7 +387,7 @@ def test_a_plugin_that_comes_later_does_not_take_a_served_name(world, write_plug
 def test_what_is_held_or_exceeds_a_limit_is_written(code):
     held = make_diagnostic(code, Where("tools.py"), "it waits")
     assert code in LEFT_OUT
-    (line, _) = problem_lines(new_problems((), [held, replace(held, message="too")]), LEFT_OUT)
+    (line, _) = problem_lines([held, replace(held, message="too")], LEFT_OUT)
     assert f"[{code}]: it waits" in line
 
 
@@ -416,6 +403,15 @@ def test_warnings_are_written_in_groups_and_prompts_are_no_skills(world):
     assert "warning[skill-name-folder]" in first
     assert second == "  and 1 more warning [skill-name-folder] at 1 other place"
     assert any("serving 2 tools, 1 skill, 1 prompt of basic" in line for line in lines)
+
+
+@pytest.mark.parametrize(("active", "number"), [("true", "2 prompts"), ("false", "")])
+def test_prompts_of_a_server_are_counted_if_it_is_served(world, active, number):
+    table = f"command = {sys.executable!r}\nargs = [{GIFTED!r}]\nactive = {active}\n"
+    configured(world, f"[mcp.gifted]\n{table}")
+    _, lines = served(world, "--strict")
+    (line,) = (line for line in lines if line.startswith("serving "))
+    assert ", ".join(re.findall(r"\d+ prompts?", line)) == number
 
 
 def test_the_log_of_the_sdk_is_silent_unless_asked_for_and_has_no_secrets(world):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
@@ -68,8 +69,10 @@ def build(
         usable = hold_newcomers(map(rules.apply, found_tools), plugins, names or NameRules())
         parts["all_tools"] = _with_generation(resolve_tools(usable), previous.all_tools, number)
         parts["all_plugins"] = _with_generation(listed, previous.all_plugins, number)
-    # Group entries stay the same if no plugin changed and no changed skill is in a group.
-    if not keeps_plugins or membership or any(entry.groups for entry in (*before, *next_skills)):
+    changed = frozenset(entry.name for entry in (*before, *next_skills)) if changes else None
+    # Group entries stay the same if no plugin changed and no skill of a changed name is in a group.
+    same_name = chain(previous.skills_named(changed), next_skills)
+    if not keeps_plugins or membership or any(entry.groups for entry in same_name):
         groups = group_entries(plugins, parts["all_tools"], parts["all_skills"], rules)
         parts["all_groups"] = _with_generation(groups, previous.all_groups, number)
     parts |= {
@@ -78,10 +81,7 @@ def build(
     }
     if parts == previous.parts:
         return previous
-    changed = {entry.name for entry in (*before, *next_skills)} if changes else None
-    return Catalog(
-        generation=number, changed_skills=None if changed is None else frozenset(changed), **parts
-    )
+    return Catalog(generation=number, changed_skills=changed, **parts)
 
 
 def _with_changes(

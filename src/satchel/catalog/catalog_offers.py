@@ -1,7 +1,7 @@
 """The prompts and resources that the plugins and servers of a catalog offer."""
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from copy import copy
 from dataclasses import field
 
@@ -33,10 +33,7 @@ class CatalogOffers:
         prompts: dict[str, McpPrompt] = {}
         resources: dict[str, McpResource] = {}
         for plugin in _in_order(catalog):
-            own_groups = {group.name for group in plugin.contribution.groups}
-            for offer in plugin.contribution.offers:
-                if active is not None and active.isdisjoint(own_groups.union(offer.groups)):
-                    continue
+            for offer in active_offers(plugin, active):
                 if isinstance(offer, McpPrompt):
                     prompt = _named(offer, prompts, taken)
                     prompts.setdefault(prompt.name, prompt)
@@ -53,6 +50,16 @@ class CatalogOffers:
             if resource.is_template and (parts := resource.match(uri)) is not None:
                 return resource, parts
         return None
+
+
+def active_offers(
+    plugin: PluginEntry, active: frozenset[str] | None
+) -> Iterator[McpPrompt | McpResource]:
+    """Yield what a plugin or server offers in an active group; with `None`, all."""
+    own_groups = {group.name for group in plugin.contribution.groups}
+    for offer in plugin.contribution.offers:
+        if active is None or not active.isdisjoint(own_groups.union(offer.groups)):
+            yield offer
 
 
 def _in_order(catalog: Catalog) -> list[PluginEntry]:

@@ -1,17 +1,20 @@
 """What `satchel serve` serves, what it does not, and the option that would serve it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from satchel.catalog.catalog_offers import active_offers
 from satchel.cli.rendering import problem_lines
 from satchel.diagnostics import Severity
+from satchel.groups.group_activation import visible_skills
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import is_nested
 from satchel.mcp_servers.server_contributions import starting_servers
 from satchel.names import BASIC_GROUP, SESSION_TOOLS, fits
 from satchel.reports.short_texts import count
+from satchel.tools import McpPrompt
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
@@ -26,6 +29,7 @@ LEFT_OUT = frozenset(
     }
 )
 """Diagnostics of what is not served that are no errors for other commands."""
+_UNITS = ("tool", "skill", "prompt")
 _MOST_LINES = 20
 """Groups that are named one by one."""
 
@@ -45,7 +49,7 @@ def served_report(
     catalog: "Catalog", declared: Collection[str], selection: ServedSelection
 ) -> ServedReport:
     """Compare what the operator named, and the declared MCP servers, with what is served."""
-    problems = new_problems((), catalog.diagnostics)
+    problems = problems_in(catalog)
     missing = filter(_is_left_out, problems)
     return ServedReport(
         served=_served(catalog, selection),
@@ -64,13 +68,8 @@ def served_report(
 
 def _served(catalog: "Catalog", selection: ServedSelection) -> str:
     active = selection.active_in(catalog, can_switch=False)
-    number = sum(
-        selection.enables(tool.name) and not active.isdisjoint(tool.groups)
-        for tool in catalog.tools.values()
-    )
-    prompts = sum(not skill.is_for_model for skill in catalog.skills.values())
-    sizes = [count(number, "tool"), count(len(catalog.skills) - prompts, "skill")]
-    sizes += [count(prompts, "prompt")] if prompts else []
+    total = sum(_counts(catalog, selection).values(), Counter(tool=0, skill=0))
+    sizes = [count(total[unit], unit) for unit in _UNITS if total[unit] or unit != "prompt"]
     line = f"serving {', '.join(sizes)} of {', '.join(sorted(active))}"
     switched = active - selection.active_in(catalog)
     if switched and selection.meta_tool:
@@ -121,7 +120,8 @@ def hidden_groups(catalog: "Catalog", selection: ServedSelection) -> dict[str, s
     whom = "to clients that cannot switch groups" if can_switch else "to any client"
     lines = {}
     for group in catalog.groups.values():
-        members = _members(group.tools, (catalog.skills[name] for name in group.skills))
+        skills = (_unit_of(catalog.skills[name]) for name in group.skills)
+        members = _members(Counter(tool=len(group.tools)) + Counter(skills))
         if group.name in active or group.name == BASIC_GROUP or not members:
             continue
         off = " (active = false)" if group.is_off else ""
@@ -134,27 +134,38 @@ def hidden_groups(catalog: "Catalog", selection: ServedSelection) -> dict[str, s
 
 def served_by_source(catalog: "Catalog", selection: ServedSelection) -> dict[str, str]:
     """Return what each plugin and server serves, in words, to clients that cannot switch groups."""
-    active = selection.active_in(catalog, can_switch=False)
-    tools: dict[str, list[str]] = defaultdict(list)
-    skills: dict[str, list[SkillEntry]] = defaultdict(list)
-    for tool in catalog.tools.values():
-        if selection.enables(tool.name) and not active.isdisjoint(tool.groups):
-            tools[tool.source].append(tool.name)
-    for skill in catalog.skills.values():
-        skills[skill.source].append(skill)
+    counts = _counts(catalog, selection)
     lines = {}
     for plugin in catalog.plugins.values():
-        if members := _members(tools[plugin.name], skills[plugin.name]):
-            is_server = plugin.is_server
-            who = f"MCP server {plugin.unit!r}" if is_server else f"plugin {plugin.name!r}"
+        if members := _members(counts[plugin.name]):
+            who = f"MCP server {plugin.unit!r}" if plugin.is_server else f"plugin {plugin.name!r}"
             lines[plugin.name] = f"{who} with {members}"
     return lines
 
 
-def _members(tools: Collection[str], skills: Iterable["SkillEntry"]) -> str:
-    kinds = Counter("skill" if skill.is_for_model else "prompt" for skill in skills)
-    sizes = {"tool": len(tools), "skill": kinds["skill"], "prompt": kinds["prompt"]}
-    return " and ".join(count(size, unit) for unit, size in sizes.items() if size)
+def _counts(catalog: "Catalog", selection: ServedSelection) -> dict[str, Counter[str]]:
+    """Return how many tools, skills and prompts of each source are served."""
+    active = selection.active_in(catalog, can_switch=False)
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for tool in catalog.tools.values():
+        is_served = selection.enables(tool.name) and not active.isdisjoint(tool.groups)
+        counts[tool.source]["tool"] += is_served
+    skills, _ = visible_skills(catalog, active)
+    for skill in skills:
+        if not skill.access.fills_arguments:  # else it is one of the prompts below
+            counts[skill.source][_unit_of(skill)] += 1
+    for plugin in catalog.plugins.values():
+        offers = active_offers(plugin, active)
+        counts[plugin.name]["prompt"] += sum(isinstance(offer, McpPrompt) for offer in offers)
+    return counts
+
+
+def _unit_of(skill: "SkillEntry") -> str:
+    return "skill" if skill.is_for_model else "prompt"
+
+
+def _members(counts: Counter[str]) -> str:
+    return " and ".join(count(counts[unit], unit) for unit in _UNITS if counts[unit])
 
 
 def _is_left_out(item: "Diagnostic") -> bool:
@@ -162,7 +173,6 @@ def _is_left_out(item: "Diagnostic") -> bool:
     return item.severity is Severity.ERROR or item.code in LEFT_OUT
 
 
-def new_problems(before: Iterable["Diagnostic"], now: Iterable["Diagnostic"]) -> list["Diagnostic"]:
-    """Return the errors and warnings that were not there before."""
-    earlier = set(before)
-    return [item for item in now if item.severity is not Severity.INFO and item not in earlier]
+def problems_in(catalog: "Catalog") -> list["Diagnostic"]:
+    """Return the errors and warnings of a catalog."""
+    return [item for item in catalog.diagnostics if item.severity is not Severity.INFO]

@@ -126,7 +126,9 @@ class _LoginFlow(OAuthClientProvider):
 
 
 def _refuse_login(why: str) -> NoReturn:
-    raise SatchelError(f"cannot be logged in to: {why}", fix="tell who runs the server")
+    raise SatchelError(
+        f"cannot be logged in to: {why}", fix="report it to the operator of the server"
+    )
 
 
 def _require_safe_request(request: httpx2.Request) -> None:

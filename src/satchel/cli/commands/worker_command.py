@@ -12,7 +12,7 @@ from satchel.cli.base_command import Sources, SourcesCommand, repeatable
 from satchel.cli.console import Console
 from satchel.cli.late_news import LateNews
 from satchel.cli.rendering import problem_lines, summary
-from satchel.cli.served_report import LEFT_OUT, new_problems
+from satchel.cli.served_report import LEFT_OUT, problems_in
 from satchel.cli.signal_handling import run_until_stopped
 from satchel.errors import DefinitionError, SatchelError, install_hint
 from satchel.names import near_misses
@@ -51,7 +51,7 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
     table = _table({"redis": options.pop("url"), **options})
     app = sources.open(run_code=True, is_unhurried=True, limits=table.limits)
     catalog = app.catalog
-    for line in problem_lines(new_problems((), catalog.diagnostics), LEFT_OUT):
+    for line in problem_lines(problems_in(catalog), LEFT_OUT):
         console.say(line)
     summary(catalog, console, names_missing=False)
     news = LateNews(app, catalog, console)
