@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from satchel.errors import DefinitionError
 from satchel.names import (
-    NamePatterns,
     group_names,
     near_misses,
     plugin_name_fault,
@@ -205,25 +204,6 @@ def test_groups_are_named_by_one_text_or_several_each_once(given, names):
 def test_what_is_no_text_names_no_group(given):
     with pytest.raises(DefinitionError, match="must be a string"):
         group_names(given)
-
-
-# ---- patterns -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("enable", "disable", "enabled"),
-    [
-        (None, (), ["read_file", "write_file"]),
-        ((), (), []),
-        (("read_*",), (), ["read_file"]),
-        (None, ("read_*",), ["write_file"]),
-        (("*_file",), ("write_fil[e]",), ["read_file"]),
-        (("READ_*",), (), []),
-    ],
-)
-def test_names_are_enabled_and_disabled_by_patterns(enable, disable, enabled):
-    patterns = NamePatterns(enable, disable)
-    assert [name for name in ("read_file", "write_file") if patterns.enables(name)] == enabled
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
-from fnmatch import fnmatchcase
 from typing import Any
 
 from satchel.errors import DefinitionError, NotFoundError
-from satchel.lazy_dataclass import dataclass
 from satchel.mixed_scripts import mixes_scripts, unstyled
 from satchel.text import escaped, one_line
 
@@ -45,28 +43,6 @@ _SESSION_TOOL_LETTERS = frozenset(map(_letters, SESSION_TOOLS))
 def reads_like_session_tool(name: str) -> bool:
     """Return whether a name is that of a session's built-in tool, but for case, `_` and `-`."""
     return _letters(name) in _SESSION_TOOL_LETTERS
-
-
-@dataclass(frozen=True, slots=True)
-class NamePatterns:
-    """Patterns that enable and disable names.
-
-    A pattern is a name, or a glob such as `read_*` with `*`, `?` and `[...]`. Case matters.
-    """
-
-    enable: tuple[str, ...] | None = None
-    """Only names that match one of these are enabled; `None` enables every name."""
-    disable: tuple[str, ...] = ()
-    """Names that match one of these are disabled, whatever `enable` says."""
-
-    def enables(self, name: str) -> bool:
-        """Return whether a name is enabled."""
-        return not fits(name, self.disable) and (self.enable is None or fits(name, self.enable))
-
-
-def fits(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a name matches a pattern; see `NamePatterns`."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def skill_name_fault(name: str) -> str:

@@ -803,7 +803,7 @@ def skilled(tmp_path, write_skill):
 
 
 @every_era
-@pytest.mark.parametrize("chosen", [{"enable": ("route",)}, {"disable": ("pdf",)}])
+@pytest.mark.parametrize("chosen", [{"enable": ("tool:route",)}, {"disable": ("pdf",)}])
 def test_patterns_of_tools_hide_no_skill(era, skilled, chosen):
     skilled.register_tool(route, name="route")
 

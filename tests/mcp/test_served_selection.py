@@ -61,6 +61,9 @@ def test_groups_that_do_not_exist_are_shown_once_they_do(app):
         ((), ("geo*",), ["route"]),
         (("*",), ("route",), ["geocode"]),
         (("Route",), (), []),
+        (("tool:geo*",), (), ["geocode"]),
+        ((), ("tool:route",), ["geocode"]),
+        (("skill:geo*",), (), []),
     ],
 )
 def test_tools_are_chosen_by_patterns_of_their_names(enable, disable, served):

@@ -242,7 +242,7 @@ def test_no_server_gets_the_calls_of_what_another_offers_no_more(app, changes_se
 
 def test_only_the_tools_that_are_wanted_are_there(app, plain):
     server = plain("get_a", "get_b", "put_a")
-    app.register_mcp_server(server, name="box", enable="get_*", disable=["get_b"])
+    app.register_mcp_server(server, name="box", enable="tool:get_*", disable=["tool:get_b"])
     assert [*app.catalog.tools] == ["get_a"]
 
 

@@ -12,8 +12,9 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import is_nested
 from satchel.mcp_servers.server_contributions import starting_servers
-from satchel.names import BASIC_GROUP, SESSION_TOOLS, fits
+from satchel.names import BASIC_GROUP, SESSION_TOOLS
 from satchel.reports.short_texts import count
+from satchel.sources.selection import tool_filter
 from satchel.tools import McpPrompt
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _missing_names(catalog: "Catalog", selection: ServedSelection) -> Iterator[s
             yield f"group {name!r} is unavailable: it requires {', '.join(missing)}"
     names = (*SESSION_TOOLS, *(tool.name for tool in catalog.tools.values()))
     for pattern in (*selection.enable, *selection.disable):
-        if not any(fits(name, (pattern,)) for name in names):
+        if not any(map(tool_filter((pattern,), ()), names)):
             yield f"no tool matches {pattern!r} yet"
 
 
@@ -147,8 +148,9 @@ def _counts(catalog: "Catalog", selection: ServedSelection) -> dict[str, Counter
     """Return how many tools, skills and prompts of each source are served."""
     active = selection.active_in(catalog, can_switch=False)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
+    enables = selection.enables
     for tool in catalog.tools.values():
-        is_served = selection.enables(tool.name) and not active.isdisjoint(tool.groups)
+        is_served = enables(tool.name) and not active.isdisjoint(tool.groups)
         counts[tool.source]["tool"] += is_served
     skills, _ = visible_skills(catalog, active)
     for skill in skills:

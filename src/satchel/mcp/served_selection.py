@@ -1,12 +1,13 @@
 """Select the groups and tools that a server shows."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from satchel.catalog.catalog import Catalog
 from satchel.groups.group_activation import Activation, visible_skills
 from satchel.lazy_dataclass import dataclass
-from satchel.names import BASIC_GROUP, NamePatterns
+from satchel.names import BASIC_GROUP
+from satchel.sources.selection import tool_filter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +22,9 @@ class ServedSelection:
     is_fixed: bool = False
     """Whether only `basic` and `groups` are shown, and clients cannot activate others."""
     enable: tuple[str, ...] = ()
-    """Name patterns of the tools to serve; all tools if empty."""
+    """Patterns of the tools to serve; all tools if empty."""
     disable: tuple[str, ...] = ()
-    """Name patterns of tools that are not served."""
+    """Patterns of tools that are not served."""
     meta_tool: bool = True
     """Whether a client can switch groups, where its protocol lets tools differ by connection."""
     skill_tools: bool = True
@@ -36,9 +37,10 @@ class ServedSelection:
             group_names &= self.groups
         return replace(self, groups=group_names, every_group=False, is_fixed=True)
 
-    def enables(self, tool: str) -> bool:
-        """Return whether a tool is served if its group is active."""
-        return NamePatterns(self.enable or None, self.disable).enables(tool)
+    @property
+    def enables(self) -> Callable[[str], bool]:
+        """Return whether the tool of a name is served if its group is active."""
+        return tool_filter(self.enable or None, self.disable)
 
     def active_in(self, catalog: Catalog, *, can_switch: bool = True) -> frozenset[str]:
         """Return the groups that are active at the start.

@@ -23,6 +23,7 @@ from satchel.satchel import Satchel
 from satchel.session.session import Session
 from satchel.session.step import Step
 from satchel.shared import Memo
+from satchel.sources.selection import tool_pattern
 from satchel.tools import McpPrompt, McpResource
 
 _TASK_TOOLS = frozenset({"view_task", "wait_task", "cancel_task"})
@@ -103,8 +104,8 @@ class ViewCache:
             skill_tools=options.skill_tools,
             search=None if mode.can_switch else False,
             # Names of tools: without a kind, a pattern counts for skills, too.
-            enable=[f"tool:{pattern}" for pattern in options.enable],
-            disable=[f"tool:{pattern}" for pattern in options.disable],
+            enable=list(map(tool_pattern, options.enable)),
+            disable=list(map(tool_pattern, options.disable)),
         )
         style = session.skill_style
         # A client that loads skills by name does not need their paths on this machine.

@@ -19,8 +19,9 @@ from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.server_pool import ServerHandle
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
-from satchel.names import fits, near_misses, reads_like_session_tool
+from satchel.names import near_misses, reads_like_session_tool
 from satchel.sources.search_roots import Precedence
+from satchel.sources.selection import tool_filter
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
 from satchel.tools.empty_mapping import NOTHING
@@ -56,7 +57,8 @@ class ServerOffer:
     @property
     def wanted(self) -> tuple[ToolDefinition, ...]:
         """Return the enabled tools of the last listing."""
-        return tuple(tool for tool in self.snapshot.tools if self.config.wants(tool.name))
+        wants = self.config.wants
+        return tuple(tool for tool in self.snapshot.tools if wants(tool.name))
 
     @property
     def wanted_names(self) -> dict[str, str]:
@@ -338,8 +340,8 @@ def _unknown_choices(item: ServerOffer) -> Iterator[Diagnostic]:
     for key, names in chosen.items():
         for name in names:
             is_pattern = key in {"enable", "disable"}
-            is_tool = any(fits(n, (name,)) for n in arguments) if is_pattern else name in arguments
-            if not is_tool and (key, name) != ("presets", ALL):
+            matches = tool_filter((name,), ()) if is_pattern else name.__eq__
+            if not any(map(matches, arguments)) and (key, name) != ("presets", ALL):
                 why = f"{key} names {name!r}, which matches none of its tools"
                 yield _unknown_choice(config, why, name, arguments)
     arguments[ALL] = {name for names in arguments.values() for name in names}

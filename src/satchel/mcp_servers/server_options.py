@@ -11,7 +11,7 @@ from satchel.formats.mcp_json import is_header
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
-from satchel.names import NamePatterns
+from satchel.sources.selection import tool_filter
 from satchel.tools.empty_mapping import NOTHING
 
 Pin = Literal["hold", "warn", "off"]
@@ -112,9 +112,11 @@ class ServerConfig:
             return self
         return replace(self, server=replace(self.server, check=check))
 
-    def wants(self, tool: str) -> bool:
-        """Return whether a tool is enabled and was not removed."""
-        return tool not in self.removed and NamePatterns(self.enable, self.disable).enables(tool)
+    @property
+    def wants(self) -> Callable[[str], bool]:
+        """Return whether the tool of a name is enabled and was not removed."""
+        enables = tool_filter(self.enable, self.disable)
+        return lambda tool: enables(tool) and tool not in self.removed
 
 
 def forwarded(options: ServerOptions, headers: Any) -> dict[str, str]:

@@ -7,26 +7,19 @@ disables stays disabled.
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import translate
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, composed
 from satchel.sources.configuration import ProjectLayer, config_folder
-from satchel.sources.file_reader import (
-    Stamp,
-    StampedPath,
-    real_path,
-)
+from satchel.sources.file_reader import Stamp, StampedPath, real_path
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
-
-if TYPE_CHECKING:
-    pass
 
 SELECTION_FILE = "satchel.toml"
 KINDS = ("skill", "tool", "group", "plugin")
@@ -267,6 +260,25 @@ class Selection:
             f"{kind} {name!r} is disabled by disable = [{match.pattern!r}]",
             f"satchel enable {quote(name)}{match.file.option}",
         )
+
+
+def tool_pattern(pattern: str) -> str:
+    """Return a pattern of tools as one that counts for no other kind."""
+    return pattern if pattern.startswith("tool:") else f"tool:{pattern}"
+
+
+def tool_filter(enable: Iterable[str] | None, disable: Iterable[str]) -> Callable[[str], bool]:
+    """Return whether patterns enable the tool of a name; all tools if `enable` is `None`."""
+    enabled = None if enable is None else SelectionPatterns(tuple(enable))
+    disabled = SelectionPatterns(tuple(disable))
+
+    def accepts(name: str) -> bool:
+        names = (composed(name),)
+        if disabled.match("tool", names):
+            return False
+        return enabled is None or enabled.match("tool", names) is not None
+
+    return accepts
 
 
 def is_glob(pattern: str) -> bool:

@@ -22,6 +22,9 @@ def is_allowed(name, *groups, tool=None, **rules):
     [
         ("read_file", ["read_file"], True),
         ("read_file", ["read_*"], True),
+        ("read_file", ["tool:read_*"], True),
+        ("read_file", ["tool:write_*"], False),
+        ("read_file", ["basic"], False),
         ("read_file", ["write_*", "read_????"], True),
         ("read_file", ["read"], False),
         ("Read_file", ["read_*"], False),

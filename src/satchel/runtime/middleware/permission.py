@@ -3,19 +3,23 @@
 from collections.abc import AsyncIterator, Iterable
 
 from satchel.errors import DefinitionError
-from satchel.names import fits
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.stream_opening import opened
+from satchel.sources.selection import SelectionPatterns
 from satchel.text import one_line, shorten
 from satchel.tools import Item, ToolCall, failure
 
 _NAME_LENGTH = 64
 
+_Patterns = tuple[SelectionPatterns, SelectionPatterns]
+"""Those of tools, and those of groups."""
+
 
 def authorize(allow: Iterable[str] = ("*",), deny: Iterable[str] = ()) -> Middleware:
     """Refuse tools that are denied or not allowed, with the code `not_allowed`; `deny` wins.
 
-    Patterns are names or globs of tools, such as `read_*`, or of groups, such as `group:maps`.
+    Patterns are names or globs of tools, such as `read_*` or `tool:read_*`, or of groups, such as
+    `group:maps`.
     """
     allowed, denied = _patterns(allow), _patterns(deny)
 
@@ -39,18 +43,17 @@ def authorize(allow: Iterable[str] = ("*",), deny: Iterable[str] = ()) -> Middle
     return middleware
 
 
-def _patterns(patterns: Iterable[str]) -> tuple[str, ...]:
+def _patterns(patterns: Iterable[str]) -> _Patterns:
     if isinstance(patterns, str):
         raise DefinitionError(
             f"{patterns!r} is one pattern, not several", fix=f"write ({patterns!r},)"
         )
-    return tuple(patterns)
+    all_patterns = tuple(patterns)
+    # Without a kind, a pattern is for tools: the name of a group alone allows nothing.
+    of_groups = tuple(text for text in all_patterns if text.startswith("group:"))
+    return SelectionPatterns(all_patterns), SelectionPatterns(of_groups)
 
 
-def _matches(patterns: tuple[str, ...], name: str, groups: tuple[str, ...]) -> bool:
-    group_texts = [f"group:{group}" for group in groups]
-    return any(
-        fits(text, (pattern,))
-        for pattern in patterns
-        for text in (group_texts if pattern.startswith("group:") else [name])
-    )
+def _matches(patterns: _Patterns, name: str, groups: tuple[str, ...]) -> bool:
+    of_tools, of_groups = patterns
+    return (of_tools.match("tool", (name,)) or of_groups.match("group", groups)) is not None
