@@ -1,6 +1,7 @@
 """What a host and the process of a plugin say to each other comes over as it was said."""
 
 import json
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from satchel.tools import (
     ResourceLink,
     Text,
     ToolChunk,
+    ToolContext,
     ToolResult,
 )
 from satchel.workers.codec import (
@@ -21,8 +23,10 @@ from satchel.workers.codec import (
     apply_changes,
     changes_of,
     decode_chunk,
+    decode_context,
     decode_result,
     encode_chunk,
+    encode_context,
     encode_result_extras,
     exact,
     exact_part,
@@ -109,3 +113,28 @@ def test_arguments_come_over_as_a_model_would_have_sent_them():
     for value in (object(), "\ud800", float("inf"), endless):
         with pytest.raises(ToolError):
             to_json_value(value, "it")
+
+
+def test_every_field_of_a_context_comes_over_but_what_stays_with_its_process():
+    sent = ToolContext(
+        metadata={"user": 7},
+        config={"unit": "km"},
+        messages=("hello",),
+        state={"seen": [1]},
+        preapproved=("Bash",),
+        agent_id="a",
+        run_id="r",
+        iteration=3,
+        programs=object(),
+        call_id="c",
+        tool="echo",
+    )
+    received = decode_context(json.loads(json.dumps(encode_context(sent))))
+    default = ToolContext()
+    differing = {
+        item.name
+        for item in fields(sent)
+        if getattr(received, item.name) != getattr(sent, item.name)
+    }
+    assert differing == {"messages", "programs", "tool"}
+    assert all(getattr(sent, item.name) != getattr(default, item.name) for item in fields(sent))

@@ -20,25 +20,6 @@ from satchel.reports.short_texts import with_short_paths
 from satchel.text import one_line, visible
 
 
-def claim_stdout() -> TextIO:
-    """Return a private stream to stdout, and redirect all other writes to stderr.
-
-    Otherwise a plugin that prints at import, or a C library that it loads, corrupts the data.
-    """
-    private = _duplicate(1)
-    with suppress(OSError):  # stderr may be closed; then descriptor 1 stays as it is
-        os.dup2(2, 1)
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return open(private, "w", encoding=encoding, errors="backslashreplace")
-
-
-def _duplicate(descriptor: int) -> int:
-    try:
-        return os.dup(descriptor)
-    except OSError:  # the process was started with it closed
-        return os.open(os.devnull, os.O_WRONLY)
-
-
 def _discard(stream: TextIO) -> None:
     """Send a stream to /dev/null, so that its buffer does not fail again at exit."""
     null = os.open(os.devnull, os.O_WRONLY)

@@ -4,11 +4,13 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import click
 
-from satchel.cli.console import claim_stdout, leave, show_in_colour
+from satchel.claimed_streams import claim_stdout
+from satchel.cli.console import leave, show_in_colour
 
 COMMANDS = {
     "list": "List skills, tools, groups, plugins or contracts.",
@@ -144,7 +146,8 @@ def cli(debug: bool) -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
-    sys.stdout = claim_stdout()
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    sys.stdout = TextIOWrapper(claim_stdout(), encoding=encoding, errors="backslashreplace")
     code: Any = 1
     try:
         cli.main(args, prog_name="satchel")

@@ -11,6 +11,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from satchel.mcp.served_client import ServedClient, events_between, send
 from satchel.mcp.view_cache import ClientView
 from satchel.satchel import Satchel
+from satchel.task_set import TaskSet
 from satchel.watch_thread import calling_on_catalog
 
 _PATIENCE = 5.0
@@ -37,7 +38,7 @@ class Notifier:
         """Handles the streams of clients without a connection."""
         self._compared, self._published = app.catalog, newest()
         self._talks: set[ServedClient] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self._runs = 0
 
     def __len__(self) -> int:
@@ -54,15 +55,15 @@ class Notifier:
     def check(self, client: ServedClient, before: ClientView) -> None:
         """Notify a client if it switched groups since it saw a view."""
         if client in self._talks and frozenset(client.session.active_groups) != before.active:
-            self._begin(self._tell(client))
+            self._tasks.start(self._tell(client))
 
     def updated(self, uri: str, client: ServedClient | None) -> None:
         """Notify a client, or those without a connection, that a resource of a server changed."""
         if client is None:
-            self._begin(self._bus.publish(ResourceUpdated(uri)))
+            self._tasks.start(self._bus.publish(ResourceUpdated(uri)))
         else:
             client.updated.add(uri)
-            self._begin(self._tell(client))
+            self._tasks.start(self._tell(client))
 
     def close(self) -> None:
         """Close the streams of clients without a connection."""
@@ -79,16 +80,15 @@ class Notifier:
                 self._runs -= 1
                 if not self._runs:
                     self.close()
-                    for task in self._tasks:
-                        task.cancel()
+                    self._tasks.cancel()
 
     def _compare(self) -> None:
         if self._compared is self._app.catalog:  # an earlier call handled this change, too
             return
         self._compared = self._app.catalog
         for client in self._talks:
-            self._begin(self._tell(client))
-        self._begin(self._publish())
+            self._tasks.start(self._tell(client))
+        self._tasks.start(self._publish())
 
     async def _publish(self) -> None:
         before, self._published = self._published, self._newest()
@@ -120,8 +120,3 @@ class Notifier:
                     client.shown = now
         finally:
             client.is_being_notified = False
-
-    def _begin(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from satchel.mcp.mcp_server import SatchelServer
 from satchel.mcp.served_selection import ServedSelection
 from satchel.settings import MIB
+from satchel.task_set import TaskSet
 
 LARGEST_BODY = 4 * MIB
 MOST_SESSIONS = 1_000
@@ -41,7 +42,7 @@ class Principal:
     ) -> None:
         self._serving, self._counts = serving, counts
         self._open: dict[ServedSelection, asyncio.Future[ASGIApp]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self._requests: set[anyio.CancelScope] = set()
 
     async def serve(
@@ -67,16 +68,13 @@ class Principal:
         """End every session and every request."""
         for request in tuple(self._requests):
             request.cancel()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.cancel()
+        await self._tasks.wait()
 
     async def _app(self, choice: ServedSelection) -> ASGIApp:
         if (app := self._open.get(choice)) is None:
             app = self._open[choice] = asyncio.get_running_loop().create_future()
-            task = asyncio.create_task(self._hold(choice, app))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.start(self._hold(choice, app))
         return await asyncio.shield(app)
 
     async def _hold(self, choice: ServedSelection, ready: asyncio.Future[ASGIApp]) -> None:

@@ -1,6 +1,5 @@
 """Serve one session of the host over MCP, in the host's own process."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
@@ -19,6 +18,7 @@ from satchel.mcp.served_client import connection_of
 from satchel.mcp.tool_client import Context, ToolClient, is_stateless, returning_questions
 from satchel.satchel import Satchel
 from satchel.session.session import Session
+from satchel.task_set import TaskSet
 from satchel.tools import ToolCall
 from satchel.watch_thread import calling_on_catalog
 
@@ -37,7 +37,7 @@ class SessionServer:
         self._connections: set[Connection] = set()
         self._is_listed = False
         """Whether the clients have the newest list, as far as is known."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self.server: Server[None] = ChangingServer(
             name,
             version=version("satchel"),
@@ -54,8 +54,7 @@ class SessionServer:
             try:
                 yield
             finally:
-                for task in self._tasks:
-                    task.cancel()
+                self._tasks.cancel()
 
     async def _list_tools(self, ctx: Context, _params: Any) -> Any:
         if not is_stateless(ctx):
@@ -82,9 +81,7 @@ class SessionServer:
         if not self._is_listed or not self._session.changes():
             return
         self._is_listed = False
-        task = asyncio.get_running_loop().create_task(self._notify())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._notify())
 
     async def _notify(self) -> None:
         await self._bus.publish(ToolsListChanged())

@@ -1,8 +1,7 @@
-"""MCP over stdin and stdout; other code in the process can neither read nor write them."""
+"""MCP over streams that nothing else uses."""
 
 import json
 import logging
-import os
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -26,28 +25,6 @@ LARGEST_LINE = 16 * MIB
 """Bytes of the longest message of a client."""
 _LISTENING = "subscriptions/listen"
 """The only request that is answered at the end of the connection."""
-
-
-def claim_stdin() -> BinaryIO:
-    """Return a private stream from stdin; other readers of stdin get end-of-file.
-
-    A plugin, or a program that it starts, could otherwise read messages of the client.
-    """
-    try:
-        private = os.dup(0)
-    except OSError:  # the process was started without stdin: there is no client
-        private = os.open(os.devnull, os.O_RDONLY)
-    nowhere = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nowhere, 0)
-    os.close(nowhere)
-    return open(private, "rb")
-
-
-def claim_stdout() -> BinaryIO:
-    """Return a private stream to stdout; output of other code goes to stderr."""
-    private = os.dup(1)
-    os.dup2(2, 1)
-    return open(private, "wb")
 
 
 class StdioServed(Protocol):

@@ -13,7 +13,6 @@ from dataclasses import replace
 from importlib.metadata import version
 from pickle import loads
 from threading import Thread
-from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import mcp_types as types
@@ -21,10 +20,11 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
+from satchel.claimed_streams import claim_stdin, claim_stdout
 from satchel.contracts.tool_contract import ToolContract
 from satchel.mcp.changing_server import UNCACHED
 from satchel.mcp.result_encoding import encode_result
-from satchel.mcp.stdio_server import claim_stdin, claim_stdout, serve_stdio
+from satchel.mcp.stdio_server import serve_stdio
 from satchel.mcp.worker_bootstrap import LoadedWorker, load_plugin
 from satchel.mcp_servers.tool_lister import ABOUT
 from satchel.runtime.call_task import CallTask, prepare_call
@@ -40,6 +40,7 @@ from satchel.workers.codec import (
     OFFER,
     RESULT,
     changes_of,
+    decode_context,
     encode_chunk,
     encode_result_extras,
 )
@@ -111,7 +112,7 @@ class WorkerService:
         asked = dict(params.arguments or {})
         if params.name == COMPLETE:
             return await self._complete(asked)
-        call_id, context = asked["id"], _context(asked.get("context") or {})
+        call_id, context = asked["id"], decode_context(asked.get("context") or {})
         before: Mapping[str, Any] = {}
         groups: tuple[str, ...] = ()
         middleware: Sequence[Middleware] = ()
@@ -245,18 +246,6 @@ def _answer(
         **encode_result(result, is_stateless=True),
         "_meta": {RESULT: encode_result_extras(result, changes, raised)},
     }
-
-
-def _context(encoded: Mapping[str, Any]) -> ToolContext:
-    return ToolContext(
-        metadata=MappingProxyType(encoded.get("metadata", {})),
-        config=MappingProxyType(encoded.get("config", {})),
-        state=encoded.get("state", {}),
-        preapproved=tuple(encoded.get("preapproved", ())),
-        agent_id=encoded.get("agent_id", ""),
-        run_id=encoded.get("run_id", ""),
-        iteration=encoded.get("iteration"),
-    )
 
 
 def _with_injected(

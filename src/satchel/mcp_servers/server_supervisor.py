@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 from enum import Enum
 from functools import partial
+from time import monotonic
 from typing import Any, TypeVar
 
 from satchel.diagnostics import Diagnostic
@@ -29,11 +30,7 @@ from satchel.mcp_servers.connection_plan import ConnectionPlan
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.resource_reader import ServerFiles
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
-from satchel.mcp_servers.server_addresses import (
-    StdioServer,
-    WorkerServer,
-    describe_server,
-)
+from satchel.mcp_servers.server_addresses import StdioServer, WorkerServer, describe_server
 from satchel.mcp_servers.server_connection import ServerConnection, connect, connection_lost
 from satchel.mcp_servers.server_login import ServerLogin
 from satchel.mcp_servers.server_options import ServerConfig
@@ -41,6 +38,7 @@ from satchel.mcp_servers.server_transports import StderrBuffer
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile
+from satchel.task_set import TaskSet
 from satchel.text import visible
 from satchel.tools.callables import in_thread
 
@@ -113,7 +111,7 @@ class ServerSupervisor:
         self._call_slots: AbstractAsyncContextManager[None] = (
             asyncio.Semaphore(most_calls) if most_calls else nullcontext()
         )
-        self._calls = set[asyncio.Task[Any]]()
+        self._calls = TaskSet()
         self.subscriptions = ResourceSubscriptions(name, stateless=config.stateless)
         self._files = ServerFiles(name, str(server), limits)
         self._stderr = self._new_stderr()
@@ -122,7 +120,7 @@ class ServerSupervisor:
         self.opened_at = 0.0
         self._connection: ServerConnection | None = None
         """The connection that calls may use; only while the phase is `UP`."""
-        self._connections = set[asyncio.Task[None]]()
+        self._connections = TaskSet()
         """Keep the connection, and those that it replaced, until their last calls end."""
         self._replaced: asyncio.Future[None] | None = None
         """Done when the connection has ended, or another one replaces it."""
@@ -174,15 +172,13 @@ class ServerSupervisor:
         try:
             await self._connect_again_and_again()
         finally:
-            for task in self._connections:
-                task.cancel()
-            if self._connections:
-                await asyncio.wait(self._connections)
+            self._connections.cancel()
+            await self._connections.wait()
 
     async def _connect_again_and_again(self) -> None:
         backoff = Backoff()
         while True:
-            began = _now()
+            began = monotonic()
             if self._login is not None:
                 self._login.begin()
             try:
@@ -199,7 +195,7 @@ class ServerSupervisor:
                 held_program = first_error(problem, HeldProgramError)
                 self._revoke(why, held_program.diagnostic if held_program else None)
             # A server that starts slowly and then ends at once does not reset the backoff.
-            if self.opened_at > began and _now() - self.opened_at > _STABLE:
+            if self.opened_at > began and monotonic() - self.opened_at > _STABLE:
                 backoff.reset()
             await self._pause(backoff)
 
@@ -214,11 +210,9 @@ class ServerSupervisor:
         """Keep one connection, until it has ended or another one has to replace it."""
         self._replaced = replaced = asyncio.get_running_loop().create_future()
         # A task of its own: its calls may run longer than the next connection takes to open.
-        task = asyncio.create_task(self._keep_connection())
-        self._connections.add(task)
+        task = self._connections.start(self._keep_connection())
 
         def ended(_: object) -> None:
-            self._connections.discard(task)
             if not replaced.done():
                 replaced.set_result(None)
 
@@ -311,7 +305,7 @@ class ServerSupervisor:
         )
 
     def _opened(self, connection: ServerConnection) -> None:
-        self.opened_at = _now()
+        self.opened_at = monotonic()
         self.plan.worked(connection.mode)
 
     def _on_slow_start(self) -> None:
@@ -343,13 +337,13 @@ class ServerSupervisor:
 
     async def _until_stale(self, is_over: Callable[[], bool] = lambda: False) -> None:
         """Wait for a reason to list the tools again; back off from frequent changes."""
-        began = _now()
+        began = monotonic()
         try:
             async with asyncio.timeout(self._seconds_to_list()):
                 await self._must_list.wait()
         except TimeoutError:
             return
-        if _now() - began > _STABLE:
+        if monotonic() - began > _STABLE:
             self._list_backoff.reset()
         if not is_over():
             await asyncio.sleep(self._list_backoff.next())
@@ -376,7 +370,6 @@ class ServerSupervisor:
         """
         if (task := asyncio.current_task()) is not None:
             self._calls.add(task)
-            task.add_done_callback(self._calls.discard)
         try:
             async with self._call_slots:
                 if self._phase is Phase.LAZY:
@@ -490,8 +483,7 @@ class ServerSupervisor:
 
     async def drain(self, seconds: float) -> None:
         """Wait until no call runs, at most so many seconds."""
-        running = (await asyncio.wait(self._calls, timeout=seconds))[1] if self._calls else ()
-        if running:
+        if not await self._calls.wait(seconds):
             _log.warning("server %s was closed while its calls were running", self.name)
 
 
@@ -499,7 +491,3 @@ def _log_error(task: "asyncio.Task[None]") -> None:
     """Take the error of a connection that was replaced, for which no task waits."""
     if not task.cancelled() and (problem := task.exception()) is not None:
         _log.debug("a replaced connection ended: %s", reason(problem))
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -1,8 +1,9 @@
 """The host's connections: send calls, and read all that comes back from one stream."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Coroutine, Hashable, Mapping
+from collections.abc import AsyncGenerator, Collection, Hashable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -36,10 +37,11 @@ from satchel.remote.sent_call import (
     queue_name_of,
     unknown_outcome,
 )
+from satchel.task_set import TaskSet
 from satchel.tools import ToolCall, failure
 from satchel.tools.runner import RunnerSignal
 from satchel.tools.tool_results import FinalResult
-from satchel.workers.codec import exact_part
+from satchel.workers.codec import encode_context
 
 NoWorkerPolicy = Literal["here", "wait", "refuse"]
 """What becomes of a call while no worker has its version."""
@@ -111,7 +113,7 @@ class HostConnection:
         self._inbox = keys.inbox(uuid4().hex)
         self._queues: dict[str, VersionQueue] = {}
         self._calls: dict[str, list[SentCall]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = TaskSet()
         self._reader: asyncio.Task[None] | None = None
         self._registry = FleetRegistry(keys, key, RedisClock())
         self._fleet = FleetLimiter(keys, self._registry.clock, policy.limits)
@@ -198,7 +200,7 @@ class HostConnection:
                             yield item
             finally:
                 if groups:
-                    self._begin(self._leave(queue, sent, groups, limits))
+                    self._tasks.start(self._leave(queue, sent, groups, limits))
                 else:
                     self.semaphore.release(limits)
         finally:
@@ -241,7 +243,7 @@ class HostConnection:
             queue.used += 1  # the reader uses its connections
             self._reader = asyncio.create_task(self._read(queue.docket))
         timer = asyncio.get_running_loop().call_at(
-            until, lambda: self._begin(self._give_up(queue, sent, is_late=True))
+            until, lambda: self._tasks.start(self._give_up(queue, sent, is_late=True))
         )
         is_over = False
         try:
@@ -262,7 +264,7 @@ class HostConnection:
                 if not is_over:
                     # Also while the caller is cancelled, and not longer than it can wait.
                     await asyncio.wait(
-                        {self._begin(self._cancel(queue, sent))}, timeout=_CANCEL_TIMEOUT
+                        {self._tasks.start(self._cancel(queue, sent))}, timeout=_CANCEL_TIMEOUT
                     )
 
     async def _add(self, queue: VersionQueue, sent: SentCall) -> None:
@@ -278,7 +280,11 @@ class HostConnection:
             "inbox": self._inbox,
             "sent": self._registry.clock.now(),
             "wait": sent.wait,
-            "context": _context(sent),
+            # Configuration stays: the worker has its own.
+            "context": {
+                **encode_context(replace(call.context, config={}, state={}, call_id=call.id)),
+                "state": sent.state,
+            },
         }
         message = as_text(seal(self._key, CALL, body))
         while not sent.has_ended:
@@ -351,7 +357,7 @@ class HostConnection:
                 if item["digest"] != sent.queue_name:
                     self._faults.refused(f"an answer of another version for {sent.call.name}")
                 elif "kept" in item:
-                    self._begin(self._check([sent]))
+                    self._tasks.start(self._check([sent]))
                 else:
                     sent.take(item)
         except (EnvelopeError, KeyError, TypeError, ValueError) as problem:
@@ -410,12 +416,6 @@ class HostConnection:
             sent.end(unknown_outcome(sent.call))
         # Else its worker runs it, and answers when it is done; the time limit counts.
 
-    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     def close_soon(self) -> None:
         """Begin to close; the runner of this connection is gone."""
         loop = asyncio.get_running_loop()
@@ -425,12 +425,11 @@ class HostConnection:
 
     async def close(self) -> None:
         """End the reader and close the connections."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_CANCEL_TIMEOUT)
-        tasks = [*self._tasks, *([self._reader] if self._reader else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.wait(_CANCEL_TIMEOUT)
+        if self._reader is not None:
+            self._tasks.add(self._reader)
+        self._tasks.cancel()
+        await self._tasks.wait()
         for queue in self._queues.values():
             await queue.docket.__aexit__(None, None, None)
 
@@ -438,17 +437,3 @@ class HostConnection:
 def refusal(code: str, text: str) -> FinalResult:
     """Return the result of a call that was not run."""
     return FinalResult(**vars(failure(code, f"{text}; try again later, or do without it")))
-
-
-def _context(sent: SentCall) -> dict[str, Any]:
-    """Return what a tool may know of its call. Configuration stays: the worker has its own."""
-    context = sent.call.context
-    return {
-        "state": sent.state,
-        "metadata": exact_part(context.metadata),
-        "preapproved": list(context.preapproved),
-        "agent_id": context.agent_id,
-        "run_id": context.run_id,
-        "iteration": context.iteration,
-        "call_id": sent.call.id,
-    }

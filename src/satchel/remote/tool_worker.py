@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
 from datetime import timedelta
-from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -34,8 +34,8 @@ from satchel.runtime.call_task import CallTask, prepare_call
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.satchel import Satchel
 from satchel.settings import Limits
-from satchel.tools import ToolCall, ToolContext, ToolResult, failure
-from satchel.workers.codec import changes_of, encode_chunk
+from satchel.tools import ToolCall, ToolResult, failure
+from satchel.workers.codec import changes_of, decode_context, encode_chunk
 
 _log = logging.getLogger("satchel.remote")
 
@@ -228,7 +228,7 @@ class PluginService:
         try:
             body = open_sealed(self._key, CALL, message)
             call = ToolCall.from_dict(body["call"])
-            call = call.changed(context=_context(body["context"], call))
+            call = call.changed(context=replace(decode_context(body["context"]), tool=call.name))
             address = CallAddress(
                 call=str(body["id"]), inbox=str(body["inbox"]), digest=self._queue_name
             )
@@ -338,19 +338,6 @@ async def _listen(queue: Docket) -> None:
     async with queue._pubsub() as channel:  # noqa: SLF001 - docket has no public way
         await channel.psubscribe(queue.key("cancel:*"))
         await channel.get_message(timeout=HEARTBEAT)
-
-
-def _context(sent: Mapping[str, Any], call: ToolCall) -> ToolContext:
-    return ToolContext(
-        state=dict(sent["state"]),
-        metadata=MappingProxyType(dict(sent["metadata"])),
-        preapproved=tuple(sent["preapproved"]),
-        agent_id=str(sent["agent_id"]),
-        run_id=str(sent["run_id"]),
-        iteration=sent["iteration"],
-        call_id=str(sent["call_id"]),
-        tool=call.name,
-    )
 
 
 def _failed(code: str, text: str) -> dict[str, Any]:

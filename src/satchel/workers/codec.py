@@ -6,10 +6,11 @@ The host accepts only JSON from the process, and sends no value that JSON would 
 import json
 import logging
 from collections.abc import Mapping, MutableMapping
+from types import MappingProxyType
 from typing import Any
 
 from satchel.errors import IsolatedToolError, ToolError
-from satchel.tools import ToolChunk, ToolResult
+from satchel.tools import ToolChunk, ToolContext, ToolResult
 from satchel.tools.content_blocks import block_from_dict
 from satchel.tools.empty_mapping import NOTHING
 
@@ -62,6 +63,34 @@ def _not_json(name: str) -> ToolError:
 def exact_part(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that JSON preserves."""
     return {key: value for key, value in values.items() if is_exact({key: value})}
+
+
+def encode_context(context: ToolContext) -> dict[str, Any]:
+    """Encode what a tool may know of its call; the other process adds the tool's name."""
+    return {
+        "metadata": exact_part(context.metadata),
+        "config": exact_part(context.config),
+        "state": exact_part(context.state),
+        "preapproved": list(context.preapproved),
+        "agent_id": context.agent_id,
+        "run_id": context.run_id,
+        "iteration": context.iteration,
+        "call_id": context.call_id,
+    }
+
+
+def decode_context(encoded: Mapping[str, Any]) -> ToolContext:
+    """Decode what `encode_context` returned; a part that is missing has its default."""
+    return ToolContext(
+        metadata=MappingProxyType(encoded.get("metadata", {})),
+        config=MappingProxyType(encoded.get("config", {})),
+        state=encoded.get("state", {}),
+        preapproved=tuple(encoded.get("preapproved", ())),
+        agent_id=encoded.get("agent_id", ""),
+        run_id=encoded.get("run_id", ""),
+        iteration=encoded.get("iteration"),
+        call_id=encoded.get("call_id", ""),
+    )
 
 
 def encode_chunk(chunk: ToolChunk) -> str:

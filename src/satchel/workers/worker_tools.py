@@ -15,8 +15,8 @@ from satchel.workers.codec import (
     apply_changes,
     decode_chunk,
     decode_result,
+    encode_context,
     exact,
-    exact_part,
     to_json_value,
 )
 from satchel.workers.worker_processes import WorkerHandle
@@ -66,24 +66,12 @@ class WorkerTool(RemoteTool):
             "arguments": to_json_value(dict(arguments), f"an argument of {self.name}"),
         }
         if self._takes_context:
-            request["context"] = _encode_context(context)
+            request["context"] = encode_context(context)
         if self._contract is not None:
             values = injected_arguments(self._contract, context)
             request["handed"] = exact(values, f"a configured value for {self.name}")
         call = _Streaming(self._begin, self.definition, request, context, self._raises_failures)
         return await call.outcome()
-
-
-def _encode_context(context: ToolContext) -> dict[str, Any]:
-    return {
-        "metadata": exact_part(context.metadata),
-        "config": exact_part(context.config),
-        "state": exact_part(context.state),
-        "preapproved": list(context.preapproved),
-        "agent_id": context.agent_id,
-        "run_id": context.run_id,
-        "iteration": context.iteration,
-    }
 
 
 class _Streaming(RunningCall):

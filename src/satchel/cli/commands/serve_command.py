@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satchel.claimed_streams import claim_stdin
 from satchel.cli.base_command import Sources, SourcesCommand, as_options, repeatable
 from satchel.cli.console import Console
 from satchel.cli.late_news import LateNews
@@ -244,7 +245,7 @@ def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) ->
     with paused_collector():
         require_sdk()
         from satchel.mcp.mcp_server import SatchelServer, StartWait
-        from satchel.mcp.stdio_server import claim_stdin, serve_stdio
+        from satchel.mcp.stdio_server import serve_stdio
 
         gc.freeze()  # modules stay, so no later collection needs to look at them
 
