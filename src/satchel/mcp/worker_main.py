@@ -112,7 +112,8 @@ class WorkerService:
         asked = dict(params.arguments or {})
         if params.name == COMPLETE:
             return await self._complete(asked)
-        call_id, context = asked["id"], decode_context(asked.get("context") or {})
+        call_id = asked["id"]
+        context = decode_context(asked["context"]) if "context" in asked else ToolContext()
         before: Mapping[str, Any] = {}
         groups: tuple[str, ...] = ()
         middleware: Sequence[Middleware] = ()

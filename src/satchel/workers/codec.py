@@ -80,16 +80,16 @@ def encode_context(context: ToolContext) -> dict[str, Any]:
 
 
 def decode_context(encoded: Mapping[str, Any]) -> ToolContext:
-    """Decode what `encode_context` returned; a part that is missing has its default."""
+    """Decode what `encode_context` returned. Raises `KeyError`, `TypeError` or `ValueError`."""
     return ToolContext(
-        metadata=MappingProxyType(encoded.get("metadata", {})),
-        config=MappingProxyType(encoded.get("config", {})),
-        state=encoded.get("state", {}),
-        preapproved=tuple(encoded.get("preapproved", ())),
-        agent_id=encoded.get("agent_id", ""),
-        run_id=encoded.get("run_id", ""),
-        iteration=encoded.get("iteration"),
-        call_id=encoded.get("call_id", ""),
+        metadata=MappingProxyType(dict(encoded["metadata"])),
+        config=MappingProxyType(dict(encoded["config"])),
+        state=dict(encoded["state"]),
+        preapproved=tuple(encoded["preapproved"]),
+        agent_id=str(encoded["agent_id"]),
+        run_id=str(encoded["run_id"]),
+        iteration=encoded["iteration"],
+        call_id=str(encoded["call_id"]),
     )
 
 
