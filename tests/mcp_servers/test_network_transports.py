@@ -15,6 +15,7 @@ from described import described, satchel_of
 
 from satchel import RemoteClient
 from satchel.mcp_servers import server_supervisor
+from satchel.mcp_servers.backoff import Backoff
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer
 from satchel.mcp_servers.server_declarations import user_server
 
@@ -220,6 +221,15 @@ def test_a_call_in_a_forgotten_session_is_made_in_a_new_one(app, raw):
     server.doing["tools/call"] = forget
     assert "ended the session; try again" in called(app, "echo").text
     assert server.asked.count("tools/call") == 4
+
+
+def test_a_call_in_a_forgotten_session_does_not_wait_for_the_backoff(app, raw, monkeypatch):
+    server = raw()
+    app.register_mcp_server(HttpServer(server.url), name="raw", group="basic")
+    monkeypatch.setattr(Backoff, "next", lambda _: ENOUGH)
+    server.doing["tools/call"] = forget
+    for _ in range(3):
+        assert "ended the session; try again" in called(app, "echo").text
 
 
 def test_an_expired_session_ends_no_other_call(app, raw):

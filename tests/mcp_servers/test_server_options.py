@@ -184,6 +184,8 @@ def test_the_group_of_a_server_can_be_active_from_the_start(app, plain):
         ({"prefix": 1}, "prefix must be"),
         ({"rename": {"a": 1}}, "rename must map"),
         ({"rename_arguments": {"a": "b"}}, "rename-arguments must map"),
+        ({"rename_arguments": {"a": {"b": "c d"}}}, "at most 64 ASCII letters"),
+        ({"rename_arguments": {"a": {"b": ""}}}, "at most 64 ASCII letters"),
         ({"descriptions": []}, "descriptions must map"),
         ({"roots": [1]}, "roots must be"),
         ({"forward_headers": ["a b"]}, "cannot be forwarded"),

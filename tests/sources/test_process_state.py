@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
 import pytest
@@ -231,6 +232,15 @@ def test_the_umask_and_signal_handlers_are_put_back(before):
         assert ProcessState.now().signals.umask == before.signals.umask
     finally:
         os.umask(before.signals.umask)
+
+
+def test_a_handler_that_the_host_sets_while_another_thread_loads_a_plugin_is_no_change(before):
+    handler = signal.signal(signal.SIGUSR2, lambda *_: None)
+    try:
+        with ThreadPoolExecutor() as threads:
+            assert threads.submit(before.put_back).result() == ()
+    finally:
+        signal.signal(signal.SIGUSR2, handler)
 
 
 def test_a_timer_that_a_plugin_starts_is_stopped_and_one_of_the_host_continues(before):

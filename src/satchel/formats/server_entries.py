@@ -83,6 +83,9 @@ class _Entry:
         return sorted([*(field_names - self._taken), *inner])
 
 
+_PROTOCOL = "'protocol', which is neither auto nor legacy"
+
+
 def read_claude_servers(
     data: bytes, path: str, limits: Limits, folders: Mapping[str, str] | None = None
 ) -> ReadResult[tuple[McpServerManifest, ...]]:
@@ -146,7 +149,8 @@ def read_entries(
             ignored = f"the 'clientSecret' of server {quoted(name)} is not used"
             add("mcp-secret-unused", ignored, _ISSUER_FIX, line)
         if unused := entry.unused:
-            message = f"server {quoted(name)}: not used: {', '.join(map(quoted, unused))}"
+            names = ", ".join(_PROTOCOL if key == "protocol" else quoted(key) for key in unused)
+            message = f"server {quoted(name)}: not used: {names}"
             add("plugin-field-unknown", message, _OTHERS_FIX, line)
         yield server
 

@@ -26,6 +26,7 @@ HEADERS = {
 """The schema of HTTP headers."""
 
 _Filled = Annotated[str, Field(min_length=1)]
+_ArgumentName = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,64}$")]  # as model APIs need it
 _ASLIST = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 _Switch = Annotated[bool, Expected("must be true or false")]
 _Text = Annotated[str, TEXT]
@@ -54,8 +55,11 @@ class OptionsTable(TableModel):
     prefix: _Text = Field("", description="Text in front of the names of its tools.")
     rename: _Names = Field({}, description="Other names, by the name of the tool.")
     rename_arguments: Annotated[
-        dict[str, dict[_Filled, _Filled]],
-        Expected("must map names of tools to tables of names"),
+        dict[str, dict[_Filled, _ArgumentName]],
+        Expected(
+            "must map names of tools to tables of argument names, of at most 64 ASCII letters, "
+            "digits, '_', '.' and '-'"
+        ),
     ] = Field({}, description="Other names for arguments, by tool and argument.")
     descriptions: _Names = Field({}, description="Other descriptions, by the name of the tool.")
     roots: Annotated[list[_Filled], _ASLIST, _one_or_more(minLength=1), LIST] = Field(

@@ -118,12 +118,15 @@ class ServerSupervisor:
         self._list_backoff = Backoff(_FIRST_LIST_PAUSE, _LONGEST_LIST_PAUSE)
         self._cancelled_calls = 0
         self.opened_at = 0.0
+        """When the newest connection was opened, by `time.monotonic`."""
         self._connection: ServerConnection | None = None
         """The connection that calls may use; only while the phase is `UP`."""
         self._connections = TaskSet()
         """Keep the connection, and those that it replaced, until their last calls end."""
         self._replaced: asyncio.Future[None] | None = None
         """Done when the connection has ended, or another one replaces it."""
+        self._is_needed = False
+        """Whether a call waits for the next connection, so it is made without a pause."""
         self._must_list = asyncio.Event()
         """Set if its tools may have changed, or the connection may have ended."""
         self.settled = threading.Event()
@@ -170,12 +173,12 @@ class ServerSupervisor:
         """Connect, and reconnect whenever the connection ends, until the task is cancelled."""
         await self._until(Phase.STARTING, Phase.ENDED)
         try:
-            await self._connect_again_and_again()
+            await self._keep_connecting()
         finally:
             self._connections.cancel()
             await self._connections.wait()
 
-    async def _connect_again_and_again(self) -> None:
+    async def _keep_connecting(self) -> None:
         backoff = Backoff()
         while True:
             began = monotonic()
@@ -201,7 +204,9 @@ class ServerSupervisor:
 
     async def _pause(self, backoff: Backoff) -> None:
         """Wait before the next connection: for a login if one is needed, else for a while."""
-        if self._login is not None and self._login.blocks:
+        if self._is_needed:
+            self._is_needed = False
+        elif self._login is not None and self._login.blocks:
             await self._login.until_changed()
         else:
             await asyncio.sleep(backoff.next())
@@ -268,11 +273,11 @@ class ServerSupervisor:
                 self._connection = None
                 self._revoke(GONE)
 
-    def _replace(self, connection: ServerConnection) -> None:
+    def _replace(self, connection: ServerConnection, *, is_needed: bool = False) -> None:
         """Let another connection take the new calls; all calls wait for it."""
         if connection.is_replaced or self._phase is Phase.ENDED:
             return
-        connection.is_replaced = True
+        connection.is_replaced, self._is_needed = True, is_needed
         self._connection = None
         self._enter(Phase.STARTING)
         self._must_list.set()
@@ -448,7 +453,7 @@ class ServerSupervisor:
             with connection.in_use():
                 return await request(connection)
         except (CannotAskError, SessionExpiredError):
-            self._replace(connection)
+            self._replace(connection, is_needed=True)
             raise
 
     async def _with_own_connection(self, request: Callable[[ServerConnection], Awaitable[T]]) -> T:

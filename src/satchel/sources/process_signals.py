@@ -39,8 +39,8 @@ class SignalState:
     def changed_signals(self, now: "SignalState", *, alone: bool) -> list[int]:
         """Return the signals that are handled in another way now.
 
-        Not `alone`, the host's main thread may set handlers. Plugins are loaded in other threads,
-        which cannot do so but by code in C.
+        Plugins are loaded in other threads than the main one, so only their code in C can set
+        handlers. Unless the main thread waits here, and `alone`, the host may have set handlers.
         """
         by_python = {
             number
@@ -51,12 +51,12 @@ class SignalState:
         for before, after in zip(self.masks, now.masks, strict=True):
             bits = int(before or "0", 16) ^ int(after or "0", 16)
             changed |= {bit + 1 for bit in range(bits.bit_length()) if bits >> bit & 1}
-        changed -= set() if alone else by_python
+        changed -= set() if alone and _is_main_thread() else by_python
         return sorted(changed.intersection(self.handlers))  # without those of the C library
 
     def put_signals_back(self, numbers: list[int]) -> bool:
         """Restore the handlers of these signals; only the main thread can, and only known ones."""
-        if threading.current_thread() is not threading.main_thread():
+        if not _is_main_thread():
             return False
         for number in numbers:
             handler = self.handlers.get(number)
@@ -76,6 +76,10 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
 def _status() -> dict[str, str]:
     """Return the fields of the process; `{}` where the system has no such file."""
     if not sys.platform.startswith("linux"):
@@ -91,7 +95,7 @@ def _status() -> dict[str, str]:
 def _umask(status: Mapping[str, str]) -> int | None:
     if (text := status.get("Umask:")) is not None:
         return int(text, 8)
-    if threading.current_thread() is not threading.main_thread():
+    if not _is_main_thread():
         return None  # Elsewhere it can only be read by setting it, while others may create files.
     mask = os.umask(0o077)
     os.umask(mask)
