@@ -61,7 +61,7 @@ class ServerHandle:
 
     @property
     def opened_at(self) -> float:
-        """Return the time of the last connection, on the clock of the event loop."""
+        """Return when the newest connection was opened, by `time.monotonic`."""
         return self._supervisor.opened_at
 
     @property

@@ -55,7 +55,7 @@ class RedisClock:
         return self.now()
 
     def now(self) -> float:
-        """Return the time of redis as it was last pipeline."""
+        """Return the time of redis as it was when last asked."""
         return loop_time() + self._offset
 
 

@@ -85,6 +85,7 @@ class VersionQueue:
 
     docket: Docket
     known_at: float = 0.0
+    """When `capacity` and `length` were read."""
     capacity: WorkerCapacity
     length: int = 0
     """How many calls waited or ran."""
@@ -356,7 +357,7 @@ class HostConnection:
             for sent in self._calls.get(item["id"], ()):
                 if item["digest"] != sent.queue_name:
                     self._faults.refused(f"an answer of another version for {sent.call.name}")
-                elif "kept" in item:
+                elif "kept" in item:  # too large to be sent here: it is read from its key
                     self._tasks.start(self._check([sent]))
                 else:
                     sent.take(item)
@@ -400,21 +401,21 @@ class HostConnection:
     async def _has_lost_all_workers(self, sent: SentCall) -> bool:
         """Return whether no worker is left, twice in a row: redis itself may have been away."""
         queue = await self.queue_of(sent.queue_name)
-        was_alone, sent.had_no_workers = sent.had_no_workers, not queue.slots
-        return was_alone and sent.had_no_workers
+        had_none, sent.had_no_workers = sent.had_no_workers, not queue.slots
+        return had_none and sent.had_no_workers
 
     async def _decide_missing(self, queue: VersionQueue, sent: SentCall, *, is_known: bool) -> None:
         """Decide on a call that is not in redis as waiting, running or ended."""
         sent.misses += 1
         if sent.misses < _MAX_MISSES:
-            return  # its worker may have been between the two
+            return  # it may be missing for a moment, between waiting and running
         self._faults.lost(sent.call)
         if may_run_again(sent.call.tool) and not is_known:
             sent.misses = 0
             await self._add(queue, sent)
         elif is_known or not sent.is_started:
             sent.end(unknown_outcome(sent.call))
-        # Else its worker runs it, and answers when it is done; the time limit counts.
+        # Otherwise its worker still runs it and will answer; the time limit of the call applies.
 
     def close_soon(self) -> None:
         """Begin to close; the runner of this connection is gone."""

@@ -242,7 +242,7 @@ class PluginService:
             self._refused = reason
             return
         if (end := self._running.get(address.call)) is not None:
-            await end.wait()  # redis was away, and delivers again what runs here
+            await end.wait()  # it still runs here: redis delivered it again after an outage
             return
         entry = self._tools.get(call.name)
         self._running[address.call] = asyncio.Event()
