@@ -32,7 +32,7 @@ from satchel.mcp.plugin_offers import contents_of, messages_of, run_offer
 from satchel.mcp.protocol_validation import LISTED
 from satchel.mcp.resource_followers import follow_resource, following
 from satchel.mcp.result_encoding import further_fields
-from satchel.mcp.served_client import ServedClient, connection_of
+from satchel.mcp.served_client import ServedClient
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp.skill_resources import (
     SkillEntryCache,
@@ -41,7 +41,13 @@ from satchel.mcp.skill_resources import (
     list_directory,
     read_target,
 )
-from satchel.mcp.tool_client import Context, ToolClient, is_stateless, returning_questions
+from satchel.mcp.tool_client import (
+    Context,
+    ToolClient,
+    connection_of,
+    is_stateless,
+    returning_questions,
+)
 from satchel.mcp.view_cache import ClientMode, ClientView, ViewCache
 from satchel.mcp_servers.listed_skills import EXTENSION
 from satchel.mcp_servers.server_contributions import starting_servers
@@ -253,17 +259,15 @@ class SatchelServer:
         """Return whether a request calls a tool that may come: clients keep their lists."""
         if ctx.method != "tools/call":
             return False
-        is_ready = is_stateless(ctx) or ctx.session.client_params is not None
         name = (ctx.params or {}).get("name")
-        return is_ready and isinstance(name, str) and name not in self._view(ctx).schemas
+        return _is_ready(ctx) and isinstance(name, str) and name not in self._view(ctx).schemas
 
     async def _answer_from_cache(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Return a cached list: the SDK takes long to validate and serialize many tools."""
         if (listed := LISTED.get(ctx.method)) is None:
             return await call_next(ctx)
-        is_ready = is_stateless(ctx) or ctx.session.client_params is not None
         cursor = (ctx.params or {}).get("cursor")
-        if not is_ready or not (cursor is None or isinstance(cursor, str)):
+        if not _is_ready(ctx) or not (cursor is None or isinstance(cursor, str)):
             return await call_next(ctx)
         listing, key = self._view(ctx).lists[listed], (ctx.protocol_version, cursor)
         if (cached := listing.encoded_pages.get(key)) is not None:
@@ -406,6 +410,11 @@ class SatchelServer:
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
         client = ToolClient(ctx, self._client(ctx).level, params)
         return await completion(params, self._view(ctx), self._limits, client)
+
+
+def _is_ready(ctx: Context) -> bool:
+    """Return whether a request comes after the handshake, or needs none."""
+    return is_stateless(ctx) or ctx.session.client_params is not None
 
 
 def _page(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
-from typing import Any
 
 from mcp.server.connection import Connection
 from mcp.shared.subscriptions import (
@@ -95,12 +94,3 @@ async def send(event: ServerEvent, client: ServedClient) -> None:
             await connection.send_resource_list_changed()
         case ResourceUpdated(uri=uri) if uri in client.subscribed:
             await connection.send_resource_updated(uri)
-
-
-def connection_of(ctx: Any) -> Connection:
-    """Return the connection of a request.
-
-    The SDK has no public attribute for it yet.
-    """
-    connection: Connection = ctx.session._connection  # noqa: SLF001 - see above
-    return connection

@@ -14,8 +14,13 @@ from mcp.shared.subscriptions import ToolsListChanged
 from satchel.mcp.call_handler import run_call
 from satchel.mcp.changing_server import UNCACHED, ChangingServer
 from satchel.mcp.result_encoding import encode_result
-from satchel.mcp.served_client import connection_of
-from satchel.mcp.tool_client import Context, ToolClient, is_stateless, returning_questions
+from satchel.mcp.tool_client import (
+    Context,
+    ToolClient,
+    connection_of,
+    is_stateless,
+    returning_questions,
+)
 from satchel.satchel import Satchel
 from satchel.session.session import Session
 from satchel.task_set import TaskSet

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 import mcp_types as types
+from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
@@ -28,6 +29,15 @@ Context = ServerRequestContext[Any, Any]
 def is_stateless(ctx: Context) -> bool:
     """Return whether a request uses the protocol without a handshake, since 2026-07-28."""
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def connection_of(ctx: Context) -> Connection:
+    """Return the connection of a request.
+
+    The SDK has no public attribute for it yet.
+    """
+    connection: Connection = ctx.session._connection  # noqa: SLF001 - see above
+    return connection
 
 
 _QUESTIONS: Mapping[type[Any], tuple[str, type[Any], type[Any]]] = {
@@ -86,7 +96,7 @@ class ToolClient:
     @property
     def owner(self) -> Any:
         """Return what identifies the client among several: its connection, or this request."""
-        return self if is_stateless(self.sdk) else self.sdk.session._connection  # noqa: SLF001
+        return self if is_stateless(self.sdk) else connection_of(self.sdk)
 
     @property
     def log_level(self) -> Level | None:

@@ -65,7 +65,7 @@ async def log_in(
                 TokenStore(folder, server),
                 redirect=redirect.address,
                 open_address=open_address,
-                wait_for_redirect=lambda: _result(redirect),
+                wait_for_redirect=redirect.wait,
             )
             async with connect(name, server, patient, auth=auth) as connection:
                 return len((await connection.tools()).tools)
@@ -97,13 +97,6 @@ def require_login(name: str, server: RemoteServer) -> HttpServer | SseServer:
             fix="use its https:// URL",
         )
     return server
-
-
-async def _result(redirect: LoopbackRedirect) -> object:
-    from mcp.client.auth import AuthorizationCodeResult
-
-    received = await redirect.wait()
-    return AuthorizationCodeResult(code=received.code, state=received.state, iss=received.issuer)
 
 
 def _read_pasted(read_line: Callable[[], str], redirect: LoopbackRedirect) -> None:

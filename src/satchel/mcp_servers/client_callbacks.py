@@ -60,8 +60,7 @@ class ClientCallbacks:
 
     def can(self, method: str) -> bool:
         """Return whether anybody may be able to answer such a question."""
-        has_roots = method == ROOTS and bool(self.roots)
-        return self.asks_clients or has_roots or self._of_host(method) is not None
+        return self.asks_clients or self.can_for(method, None)
 
     def can_for(self, method: str, caller: "Caller | None") -> bool:
         """Return whether such a question can be answered in a call of this caller."""

@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from html import escape
 from secrets import compare_digest
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from satchel.errors import SatchelError
-from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line, shorten
+
+if TYPE_CHECKING:
+    from mcp.client.auth import AuthorizationCodeResult
 
 _PATH = "/callback"
 _LONGEST = 16 * 1024
@@ -24,15 +27,6 @@ _PAGE = """<!doctype html>
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
-    """What a browser brings back from a login."""
-
-    code: str
-    state: str
-    issuer: str | None = None
-
-
 class LoopbackRedirect:
     """Waits for the browser at one address. Requests with another state are refused."""
 
@@ -40,7 +34,8 @@ class LoopbackRedirect:
         self.address, self._name = address, name
         self.state = ""
         """The state that the login sent to the authorization server."""
-        self._outcome: asyncio.Future[Redirect] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._outcome: asyncio.Future[AuthorizationCodeResult] = loop.create_future()
 
     @property
     def is_awaited(self) -> bool:
@@ -48,7 +43,7 @@ class LoopbackRedirect:
         has_responded = self._outcome.done() and not self._outcome.cancelled()
         return bool(self.state) and not has_responded
 
-    async def wait(self) -> Redirect:
+    async def wait(self) -> "AuthorizationCodeResult":
         """Wait for the redirect. Raises `SatchelError` if the login was refused."""
         return await self._outcome
 
@@ -66,8 +61,12 @@ class LoopbackRedirect:
         if not self.state or not compare_digest(state.encode(), self.state.encode()):
             return ""
         if "code" in values:
+            from mcp.client.auth import AuthorizationCodeResult  # lazy: it loads the SDK
+
             if not self._outcome.done():
-                self._outcome.set_result(Redirect(values["code"], state, values.get("iss")))
+                self._outcome.set_result(
+                    AuthorizationCodeResult(code=values["code"], state=state, iss=values.get("iss"))
+                )
             return f"Satchel has the login to {self._name}. You can close this page."
         why = shorten(one_line(values.get("error", "no reason given")), 100)
         if not self._outcome.done():

@@ -348,7 +348,7 @@ class RemotePrompt(RemoteOffer, McpPrompt):
             return source.handle.request("prompts/get", params, caller)
 
         tool = _OfferTool(
-            offered, offered.arguments, send=send, decode=_prompt_result, timeout=source.timeout
+            offered, offered.arguments, send=send, decode=prompt_result, timeout=source.timeout
         )
         super().__init__(tool, name=offered.name)
 
@@ -428,12 +428,7 @@ def _fits(uri: str, parts: tuple[str, ...]) -> bool:
     return len(uri) - len(last) >= at and uri.endswith(last)
 
 
-def prompt_text(response: dict[str, Any]) -> str:
-    """Return the messages of a prompt as one text. Raises `ToolError`."""
-    return _prompt_result(response).text
-
-
-def _prompt_result(response: dict[str, Any]) -> ToolResult:
+def prompt_result(response: dict[str, Any]) -> ToolResult:
     """Return the messages of a prompt: as text, and as they are. Raises `ToolError`."""
     from mcp_types import GetPromptResult
 

@@ -16,7 +16,7 @@ from satchel.formats.skill_manifest import SkillManifest, read_listed_skill
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.resource_reader import RemoteReader
 from satchel.mcp_servers.server_contributions import ServerOffer
-from satchel.mcp_servers.server_offers import BeginRequest, OfferedPrompt, prompt_text
+from satchel.mcp_servers.server_offers import BeginRequest, OfferedPrompt, prompt_result
 from satchel.settings import Limits
 from satchel.sources.file_reader import Stamp, UnitFile, digest_of
 from satchel.sources.folder_reader import FolderContent
@@ -47,7 +47,7 @@ class PromptReader(RemoteReader):
         return self.begin("prompts/get", {"name": self.prompt.name, "arguments": arguments}, None)
 
     def _served(self, response: dict[str, Any]) -> ServedFile:
-        data = _FRONT + prompt_text(response).encode()
+        data = _FRONT + prompt_result(response).text.encode()
         return ServedFile(SKILL_FILE, data, digest_of(data))
 
 
