@@ -196,9 +196,9 @@ class CallDispatcher:
         """Return a single call that is ready to run, or the result of a refused call."""
         if needs_validation(shared_view, call.name, self._session_state.plan_policy):
             planned = self.validator.plan_calls_with_policy(shared_view, [call])
-            if not planned.calls:
-                return planned.answers[0]
-            call = planned.calls[0]
+            if planned.refusals:
+                return planned.refusals[0]
+            call = planned.accepted[0].call
         return self.prepare(shared_view, call)
 
     def write_effects(
