@@ -31,7 +31,7 @@ from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.tool_run import FunctionRun
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolContext, ToolResult
-from satchel.tools.argument_reading import read_arguments
+from satchel.tools.argument_reading import checked_arguments
 from satchel.tools.fast_construction import changed_fast
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class CallTask:
             "tool": tool,
             "groups": self.prepared.groups,
             "context": self._context or call.context,
-            "arguments": tool.check(read_arguments(tool.name, call.arguments)),
+            "arguments": checked_arguments(tool, call.arguments),
         }
         return changed_fast(call, parts)
 

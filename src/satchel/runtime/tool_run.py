@@ -14,7 +14,7 @@ from satchel.runtime.loop_watch import watch_loop
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
-from satchel.tools.argument_reading import read_arguments
+from satchel.tools.argument_reading import checked_arguments
 from satchel.tools.runner import Runner, RunnerSignal, is_resolved, resolved
 from satchel.tools.tool_results import FinalResult, result_of_nothing
 
@@ -27,7 +27,7 @@ _TRANSPORT = 1.0
 
 def validated(call: ToolCall, tool: Tool) -> ToolCall:
     """Return a call with validated arguments. Raises `ArgumentError`."""
-    return call.changed(arguments=tool.check(read_arguments(tool.name, call.arguments)))
+    return call.changed(arguments=checked_arguments(tool, call.arguments))
 
 
 class FunctionRun:
