@@ -29,7 +29,7 @@ class StepPlan:
         self._dispatcher, self._shared_view = dispatcher, shared_view
         self.calls = tuple(calls)
         """The calls as the model sent them."""
-        planned = dispatcher.validate_plan(shared_view, calls)
+        planned = dispatcher.validator.plan_calls_with_policy(shared_view, calls)
         self._accepted = {accepted.plan_index: accepted for accepted in planned.accepted}
         self._results = dict(planned.refusals)
         # Calls may run in several event loops, so a future of `asyncio` could not be waited for.
