@@ -48,6 +48,8 @@ class CallTask(EndableCall):
     """The name of the tool that ran. It differs from the call's if middleware redirected it."""
     function_result: ToolResult | None = None
     """The result of the function that ended last."""
+    is_started = False
+    """Whether the task exists; `False` during the first step of an eager task."""
     chunks: ChunkAccumulator | None = None
     """The chunks that arrived."""
     route: "Route | None" = None
@@ -85,6 +87,7 @@ class CallTask(EndableCall):
         else:
             self._work = Droppable(self._main())
             self._task = _new_task(self._work, loop=loop, name=self.call.name)
+            self.is_started = True
             if self._run is not None:  # started eagerly, and not at its end
                 self._run.start_clock()
         return self._item if isinstance(self._item, ToolResult) else None
@@ -156,11 +159,6 @@ class CallTask(EndableCall):
         return self._reads_chunks or self.prepared.has_middleware or self.is_interrupted
 
     @property
-    def is_started(self) -> bool:
-        """Whether the task exists; `False` during the first step of an eager task."""
-        return self._task is not None
-
-    @property
     def reader_has_left(self) -> bool:
         """Whether the reader stopped reading and does not want the result."""
         return self.phase is LEFT
@@ -227,7 +225,8 @@ class CallTask(EndableCall):
             self.phase = OVER
             self._run = None  # it holds this object
             self.function_result = None  # it may have an exception
-            self.stop_grace()
+            if self._grace_timer is not None:
+                self.stop_grace()
             if result.exception is not None:
                 # Its traceback would keep the tool's local variables alive.
                 result = replace(result, exception=None)
