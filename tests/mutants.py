@@ -40,10 +40,10 @@ TARGETS = {
             "src/satchel/catalog/group_entries.py",
             "src/satchel/catalog/tool_entries.py",
         ],
-        ["tests/catalog", "tests/loader", "tests/test_satchel.py", "tests/test_packages.py"],
+        ["tests/catalog", "tests/loader"],
     ),
     "group activation": (["src/satchel/groups/group_activation.py"], ["tests/groups"]),
-    "listing": (["src/satchel/prompt/skill_listing.py"], ["tests/prompt"]),
+    "listing": (["src/satchel/prompt/skill_listing.py"], ["tests/prompt/test_skill_listing.py"]),
 }
 """Each target: the modules to change, and the tests that should detect the changes."""
 

@@ -356,6 +356,20 @@ def loaded_after(statement: str) -> set[str]:
     return set(subprocess.run(line, capture_output=True, text=True, check=True).stdout.split())
 
 
+@pytest.mark.parametrize(
+    ("package", "heavy"),
+    [
+        ("formats", {"yaml"}),
+        ("runtime", {"asyncio", "pydantic", "pydantic_core", "griffe"}),
+        ("tools", {"pydantic", "pydantic_core", "griffe"}),
+    ],
+)
+def test_importing_a_package_loads_nothing_heavy(package, heavy):
+    loaded = loaded_after(f"import satchel.{package}")
+    assert f"satchel.{package}" in loaded
+    assert not loaded & heavy
+
+
 def test_importing_the_public_names_loads_nothing_heavy():
     # SkillHandler derives from a class of python-frontmatter, which imports pyyaml.
     names = (name for name in satchel.__all__ if name != "SkillHandler")

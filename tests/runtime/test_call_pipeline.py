@@ -1,6 +1,4 @@
 import asyncio
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -184,21 +182,6 @@ def test_no_one_gets_around_the_middleware_of_one_tool_by_way_of_another():
 
     play(main())
     assert noted == [("everywhere", "probe"), ("guard", "second")]
-
-
-def test_importing_the_package_imports_nothing_heavy():
-    code = (
-        "import sys, satchel.runtime\n"
-        "print({'asyncio', 'pydantic', 'pydantic_core', 'griffe'} & set(sys.modules))"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": ":".join(sys.path)},
-    )
-    assert ended.stdout == "set()\n"
 
 
 def test_a_middleware_that_asks_twice_at_once_does_not_run_the_function_twice():

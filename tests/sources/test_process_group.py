@@ -96,16 +96,27 @@ def test_the_exit_of_a_process_is_awaited_for_a_time():
     assert asyncio.run(group.has_exited(0.05))
 
 
-def test_a_program_that_takes_too_long_ends_with_all_that_it_started(tmp_path):
+INTERRUPT = "sys.stdin.read(); os.kill(os.getppid(), signal.SIGINT)"
+"""Ctrl-C for the test: standard input is closed when it waits for the program."""
+
+
+@pytest.mark.parametrize(
+    ("then", "seconds", "problem"),
+    [("pass", 5.0, subprocess.TimeoutExpired), (INTERRUPT, 60.0, KeyboardInterrupt)],
+    ids=["timeout", "ctrl-c"],
+)
+def test_a_program_that_is_ended_ends_with_all_that_it_started(tmp_path, then, seconds, problem):
     note = tmp_path / "pid"
     parent = (
-        "import subprocess, sys, time\n"
+        "import os, pathlib, signal, subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-        f"import pathlib; pathlib.Path({str(note)!r}).write_text(str(child.pid))\n"
+        f"pathlib.Path({str(note)!r}).write_text(str(child.pid))\n"
+        f"{then}\n"
         "time.sleep(60)\n"
     )
-    with pytest.raises(subprocess.TimeoutExpired):
-        run_in_group([sys.executable, "-c", parent], 5.0, stdout=subprocess.PIPE)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with pytest.raises(problem):
+        run_in_group([sys.executable, "-c", parent], seconds, **pipes)
     assert is_gone(int(note.read_text()))
 
 

@@ -11,7 +11,7 @@ from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
 from satchel.names import require_known
 from satchel.settings import Limits
-from satchel.tools.argument_reading import read_arguments
+from satchel.tools.argument_reading import checked_arguments
 
 
 class RemoteClient:
@@ -92,7 +92,7 @@ class _Function:
 
     async def __call__(self, **arguments: Any) -> Any:
         tool = self.tool
-        checked = tool.check(read_arguments(tool.name, arguments))
+        checked = checked_arguments(tool, arguments)
         try:
             async with asyncio.timeout(tool.timeout):
                 result = await tool.run(checked)

@@ -86,7 +86,8 @@ class MiddlewareRun:
         # Released: middleware may keep a handler, and with it this object.
         self._opened, self._functions, self._scope = [], [], CallScope()
         for items in opened:
-            await _close(items)
+            if getattr(items, "ag_frame", items) is not None:  # no async generator that has ended
+                await _close(items)
         for function in functions:
             if not function.is_over:
                 await function.aclose()
@@ -151,10 +152,8 @@ class MiddlewareRun:
         return self._tool_not_found(call) if call.tool is None else self._function(call)
 
     def _function(self, call: ToolCall) -> FunctionRun:
-        first = self._call
-        # Arguments that middleware changed are validated like those of a model.
-        is_validated = call.arguments is first.arguments and call.tool is first.tool
-        function = FunctionRun(self._owner, call, is_validated=is_validated)
+        first, function = self._call, FunctionRun(self._owner, call)
+        function.is_validated = call.arguments is first.arguments and call.tool is first.tool
         self._functions.append(function)
         return function
 
@@ -174,8 +173,6 @@ class MiddlewareRun:
 
 async def _close(items: Any) -> None:
     """Close what middleware returned: an async generator, another iterator, or a coroutine."""
-    if getattr(items, "ag_frame", items) is None:
-        return  # an async generator that has ended
     if aclose := getattr(items, "aclose", None):
         with suppress(Exception):  # the result is known already
             await aclose()

@@ -6,21 +6,18 @@
    `MiddlewareRun` around it.
 3. Each chunk goes to the reader, and the task waits until the reader asks for the next one. The
    last item is the result; every failure becomes a result.
-4. A time limit or `interrupt()` cancels the function, so that middleware sees how it ended. If no
-   function is running, it cancels the middleware. A reader that leaves cancels the whole task.
-5. A task that does not end within the grace time is abandoned: the reader gets a result, the log
-   has a warning, and the coroutine takes no further step.
+4. A call that is ended before, by `interrupt()`, its time limit or a reader that leaves, ends as
+   `call_ending.py` says.
 """
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from satchel.runtime.call_ending import ABANDONED, CANCELLED, LEFT, OVER, EndableCall
 from satchel.runtime.call_messages import EndReason
 from satchel.runtime.call_pipeline import CallScope, MiddlewareRun
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
@@ -31,7 +28,7 @@ from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.tool_run import FunctionRun
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolContext, ToolResult
-from satchel.tools.argument_reading import read_arguments
+from satchel.tools.argument_reading import checked_arguments
 from satchel.tools.fast_construction import changed_fast
 
 if TYPE_CHECKING:
@@ -43,42 +40,22 @@ else:
     _new_task = partial(asyncio.Task, eager_start=True)
 
 
-class CallPhase(IntEnum):
-    """How far the life of a call has come; it never goes back."""
-
-    OPEN = 0  # not started, or running
-    INTERRUPTED = 1  # its functions were cancelled; middleware around them may clean up
-    CANCELLED = 2  # its whole task was cancelled, because of `interrupt()`
-    LEFT = 3  # its whole task was cancelled, because the reader left
-    OVER = 4  # it has its result
-    ABANDONED = 5  # it has a result, but its task ignored the cancellation
-
-
-# Python 3.11 takes long to read the member of an enum from its class.
-OPEN, INTERRUPTED, CANCELLED, LEFT, OVER, ABANDONED = CallPhase
-
-
-class CallTask:
+class CallTask(EndableCall):
     """One call of a tool. It runs once, and its last item is the result."""
 
     # Class attributes: most calls never need to set these.
-    phase: CallPhase = OPEN
-    is_interrupted = False
-    """Whether `interrupt()` was called, perhaps in another thread or before the start."""
     executed_tool = ""
     """The name of the tool that ran. It differs from the call's if middleware redirected it."""
     function_result: ToolResult | None = None
     """The result of the function that ended last."""
+    is_started = False
+    """Whether the task exists; `False` during the first step of an eager task."""
     chunks: ChunkAccumulator | None = None
     """The chunks that arrived."""
     route: "Route | None" = None
     """Chooses another runner than that of the tool; set only if the host has registered one."""
-    _loop: asyncio.AbstractEventLoop | None = None
-    _task: asyncio.Task[None] | None = None
     _waiter: asyncio.Future[None] | None = None  # the reader waits for an item
     _reader_is_ready: asyncio.Future[None] | None = None  # the task waits for its reader
-    _grace_timer: asyncio.TimerHandle | None = None
-    _run: FunctionRun | MiddlewareRun | None = None
     _item: Item | None = None
     _reads_chunks = False
 
@@ -106,10 +83,11 @@ class CallTask:
         """Start the task; return the result if the tool has already ended, else `None`."""
         self._loop = loop = asyncio.get_running_loop()
         if self.is_interrupted:
-            self._finish(self._interrupted_result())
+            self.finish(self.ended_early())
         else:
             self._work = Droppable(self._main())
             self._task = _new_task(self._work, loop=loop, name=self.call.name)
+            self.is_started = True
             if self._run is not None:  # started eagerly, and not at its end
                 self._run.start_clock()
         return self._item if isinstance(self._item, ToolResult) else None
@@ -135,7 +113,7 @@ class CallTask:
             try:
                 await self._new_waiter()
             except GeneratorExit:
-                self._cancel(LEFT)  # nothing can be awaited any more
+                self.cancel(LEFT)  # nothing can be awaited any more
                 raise
             except BaseException:
                 # Not only Exception: the host's cancellation must reach the host, even if the
@@ -157,7 +135,7 @@ class CallTask:
         """Cancel the task, wait for its end, and return whether the reader was cancelled."""
         is_cancelled = False
         while not (self._task is None or self._task.done() or self.phase is ABANDONED):
-            self._cancel(LEFT)
+            self.cancel(LEFT)
             try:
                 await self._new_waiter()
             except asyncio.CancelledError:
@@ -181,11 +159,6 @@ class CallTask:
         return self._reads_chunks or self.prepared.has_middleware or self.is_interrupted
 
     @property
-    def is_started(self) -> bool:
-        """Whether the task exists; `False` during the first step of an eager task."""
-        return self._task is not None
-
-    @property
     def reader_has_left(self) -> bool:
         """Whether the reader stopped reading and does not want the result."""
         return self.phase is LEFT
@@ -207,10 +180,10 @@ class CallTask:
                 raise  # nothing can be awaited any more
             item = self._result_after(problem)
         if self.phase is CANCELLED:  # even if middleware returned another result
-            item = self._interrupted_result()
+            item = self.ended_early()
         if self._run is not None and not self._run.is_over:
             await self._run.aclose()
-        self._finish(item)
+        self.finish(item)
 
     def validated_call(self) -> ToolCall:
         """Return the call with its tool and validated arguments. Raises `ArgumentError`."""
@@ -219,7 +192,7 @@ class CallTask:
             "tool": tool,
             "groups": self.prepared.groups,
             "context": self._context or call.context,
-            "arguments": tool.check(read_arguments(tool.name, call.arguments)),
+            "arguments": checked_arguments(tool, call.arguments),
         }
         return changed_fast(call, parts)
 
@@ -236,21 +209,24 @@ class CallTask:
         futures = (self._waiter, self._reader_is_ready)
         is_closing = any(future is not None and future.cancelled() for future in futures)
         if is_closing or self.is_interrupted or self.phase is LEFT:
-            return self._interrupted_result()
+            return self.ended_early()
         return self._after_chunks(self.prepared.failed(self.call, problem))
 
-    def _interrupted_result(self) -> ToolResult:
-        return self._after_chunks(self.prepared.ended_early(self.call, EndReason.INTERRUPTED))
+    def ended_early(self, reason: EndReason = EndReason.INTERRUPTED) -> ToolResult:
+        """Return the result of a call that was ended early: its chunks, and why it ended."""
+        return self._after_chunks(self.prepared.ended_early(self.call, reason))
 
     def _after_chunks(self, last: ToolResult) -> ToolResult:
         return self.chunks.followed_by(last) if self.chunks else last
 
-    def _finish(self, result: ToolResult) -> None:
+    def finish(self, result: ToolResult) -> None:
+        """Take the result of the call, unless it has one, and give it to the reader."""
         if self.phase < OVER:
             self.phase = OVER
             self._run = None  # it holds this object
             self.function_result = None  # it may have an exception
-            self.stop_grace()
+            if self._grace_timer is not None:
+                self.stop_grace()
             if result.exception is not None:
                 # Its traceback would keep the tool's local variables alive.
                 result = replace(result, exception=None)
@@ -260,72 +236,6 @@ class CallTask:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
-
-    # ---- ending it early --------------------------------------------------------------------
-
-    def interrupt(self) -> None:
-        """End the call; its result keeps the chunks so far. Thread-safe."""
-        # Set this, then read the loop. `start` sets the loop, then reads this. So one of the two
-        # sees the other, whichever thread is first.
-        self.is_interrupted = True
-        if (loop := self._loop) is not None:
-            with suppress(RuntimeError):  # the loop is closed, so nothing runs
-                loop.call_soon_threadsafe(self._interrupt_in_loop)
-
-    def _interrupt_in_loop(self) -> None:
-        if self.phase is not OPEN or self._task is None:
-            return
-        self.phase = INTERRUPTED
-        if self._run is None or not self._run.cancel(EndReason.INTERRUPTED):
-            self._cancel(CANCELLED)
-        elif self.prepared.has_middleware:  # it may clean up, within the grace time
-            self.start_grace(partial(self._cancel, CANCELLED))
-
-    def _cancel(self, phase: CallPhase) -> None:
-        """Cancel the whole task, unless that was done before."""
-        if self.phase >= phase:
-            return
-        self.phase = phase
-        assert self._task is not None
-        with suppress(RuntimeError):  # the loop is closed, so nothing runs
-            self._task.cancel()
-            # A task that never took a step does not call `_finish` itself.
-            self._task.add_done_callback(self._finish_after_cancel)
-            self.start_grace(self.abandon)
-
-    def _finish_after_cancel(self, _task: object) -> None:
-        self._finish(self._interrupted_result())
-
-    def start_grace(self, then: Callable[[], object]) -> None:
-        """Call `then` if the call does not end within the grace time."""
-        self.stop_grace()
-        assert self._loop is not None
-        # Twice as long with middleware: the function inside may use up the first half.
-        grace = self.prepared.limits.cancel_grace * (2 if self.prepared.has_middleware else 1)
-        self._grace_timer = self._loop.call_later(grace, then)
-
-    def stop_grace(self) -> None:
-        """Stop the timer of the grace time."""
-        if self._grace_timer is not None:
-            self._grace_timer.cancel()
-            self._grace_timer = None
-
-    def abandon(self, reason: EndReason = EndReason.INTERRUPTED) -> None:
-        """Abandon a task that continues after its cancellation."""
-        self.log_leak()
-        self._work.drop()
-        if self._task is not None:
-            self._task.cancel()
-        ended = replace(self.prepared.ended_early(self.call, reason), metadata={"leaked": True})
-        self._finish(self._after_chunks(ended))
-        self.phase = ABANDONED
-
-    def log_leak(self) -> None:
-        """Log that the tool continues after its cancellation."""
-        import logging
-
-        log = logging.getLogger("satchel.runtime")
-        log.warning("tool %s leaked: it did not end in its grace time", self.prepared.tool.name)
 
 
 def prepare_call(

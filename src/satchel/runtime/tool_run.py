@@ -14,7 +14,7 @@ from satchel.runtime.loop_watch import watch_loop
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
-from satchel.tools.argument_reading import read_arguments
+from satchel.tools.argument_reading import checked_arguments
 from satchel.tools.runner import Runner, RunnerSignal, is_resolved, resolved
 from satchel.tools.tool_results import FinalResult, result_of_nothing
 
@@ -27,12 +27,14 @@ _TRANSPORT = 1.0
 
 def validated(call: ToolCall, tool: Tool) -> ToolCall:
     """Return a call with validated arguments. Raises `ArgumentError`."""
-    return call.changed(arguments=tool.check(read_arguments(tool.name, call.arguments)))
+    return call.changed(arguments=checked_arguments(tool, call.arguments))
 
 
 class FunctionRun:
     """One run of one function by its runner, inside the task of a call."""
 
+    is_validated = True
+    """Whether the arguments were validated; those that middleware changed were not."""
     is_over = False
     """Whether it has yielded its result, and what it opened is closed."""
     was_interrupted = False
@@ -47,10 +49,10 @@ class FunctionRun:
     _is_elsewhere = False  # it has started it
     _survives_cancel = False  # the function is in a thread, which cancelling does not end
 
-    def __init__(self, owner: "CallTask", call: ToolCall, *, is_validated: bool = True) -> None:
+    def __init__(self, owner: "CallTask", call: ToolCall) -> None:
         assert call.tool is not None
         self._owner, self._call, self._tool = owner, call, call.tool
-        self._is_validated, self._loop = is_validated, asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
 
     @property
     def tool_name(self) -> str:
@@ -134,7 +136,7 @@ class FunctionRun:
     def _start(self) -> Awaitable[Any]:
         """Start the function, by the runner that the host chooses for it."""
         call, runner, route = self._call, self._tool.runner, self._owner.route
-        if not self._is_validated:
+        if not self.is_validated:
             call = validated(call, self._tool)
         if route is not None:
             runner, call = route(call)

@@ -51,10 +51,10 @@ def contract_middleware(validator: "PlanValidator", shared_view: SharedView) -> 
 
     async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         planned = validator.plan_calls(shared_view, [call], None)
-        for answer in planned.answers.values():
-            yield answer
-        for accepted in planned.calls:
-            async with opened(inner, accepted) as items:
+        for refusal in planned.refusals.values():
+            yield refusal
+        for accepted in planned.accepted:
+            async with opened(inner, accepted.call) as items:
                 async for item in items:
                     yield item
 

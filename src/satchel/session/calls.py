@@ -1,7 +1,7 @@
 """The calls of one session: how they start, and how they are interrupted."""
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,6 @@ from satchel.runtime.prepared_tool import PreparedTool
 from satchel.runtime.scoped_runner import runner_for, unknown_runner
 from satchel.session.call_middleware import contract_middleware
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
-from satchel.session.planning import PlannedCalls
 from satchel.session.plans import PlanValidator, needs_validation
 from satchel.session.session_state import SessionState
 from satchel.session.session_tasks import SessionTasks
@@ -128,10 +127,6 @@ class CallDispatcher:
             self._running.discard(run)
             await run.close()
 
-    def validate_plan(self, shared_view: SharedView, calls: Sequence[ToolCall]) -> PlannedCalls:
-        """Validate a plan; return the calls that may run, and the answers to the others."""
-        return self.validator.plan_calls_with_policy(shared_view, calls)
-
     def needs_approval(self, shared_view: SharedView, call: ToolCall) -> bool:
         """Return whether middleware would ask for approval before a call of a validated plan."""
         from satchel.runtime.middleware.approval import ApprovalMiddleware  # lazy: few hosts ask
@@ -196,9 +191,9 @@ class CallDispatcher:
         """Return a single call that is ready to run, or the result of a refused call."""
         if needs_validation(shared_view, call.name, self._session_state.plan_policy):
             planned = self.validator.plan_calls_with_policy(shared_view, [call])
-            if not planned.calls:
-                return planned.answers[0]
-            call = planned.calls[0]
+            if planned.refusals:
+                return planned.refusals[0]
+            call = planned.accepted[0].call
         return self.prepare(shared_view, call)
 
     def write_effects(
@@ -208,8 +203,6 @@ class CallDispatcher:
         if isinstance(run, ToolResult):
             return result
         name = run.executed_tool or run.call.name  # middleware may have sent it to another tool
-        if contract_of(shared_view, name) is None:
-            return result
         return self.validator.write_effects(shared_view, name, result)
 
     def validate(

@@ -1,15 +1,13 @@
 """One plan: the calls of one model message. They are validated together, then run."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from satchel.contracts.tool_contract import ToolContract
-from satchel.lazy_dataclass import dataclass
 from satchel.runtime.call_messages import interruption
 from satchel.runtime.executors import Answer, Executor
 from satchel.runtime.stream_opening import close
-from satchel.session.planning import EffectWriter
+from satchel.session.planning import AcceptedCall, EffectWriter, PlannedCalls
 from satchel.session.plans import PlanValidator
 from satchel.session.tool_resolver import contract_of
 from satchel.shared import SharedView
@@ -20,26 +18,6 @@ CurrentView = Callable[[], SharedView]
 
 RunInView = Callable[[SharedView, ToolCall], Awaitable[tuple[ToolResult, ToolContract | None]]]
 """Runs a call with the tools of a view. Returns its result, and the contract of its effects."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidatedPlan:
-    """The calls of a plan that are accepted, and the answers to the calls that are refused.
-
-    Each call has a `plan_index`, in the plan of the model. An accepted call also has an
-    `accepted_index`, among the accepted calls. The executor gets only these.
-    """
-
-    calls: tuple[ToolCall, ...]
-    plan_indexes: tuple[int, ...]
-    """The plan index of each accepted call."""
-    accepted_indexes: Mapping[int, int]
-    """The accepted index of each call, by its `id()`."""
-    contracts: tuple[ToolContract | None, ...]
-    """The contract of each accepted call, if its tool has one."""
-    refusals: Mapping[int, ToolResult]
-    """The answers to the refused calls, by their plan index."""
-    effects: EffectWriter
 
 
 class PlanRun:
@@ -54,40 +32,32 @@ class PlanRun:
     ) -> None:
         self._calls, self._validator = calls, validator
         self._current_view, self._run_in_view = current_view, run_in_view
+        self.effects = EffectWriter(validator.state)
         # Both by plan index: the calls that have not started, and those that will not start.
         self._waiting = dict(enumerate(calls))
         self._interrupted: set[int] = set()
+        self._accepted_by_id: dict[int, AcceptedCall] = {}
 
-    def validate(self) -> ValidatedPlan:
+    def validate(self) -> PlannedCalls:
         """Validate the plan by the newest contracts and the policy."""
-        shared_view = self._current_view()
-        planned = self._validator.plan_calls_with_policy(shared_view, self._calls)
-        for index in planned.answers:
+        planned = self._validator.plan_calls_with_policy(self._current_view(), self._calls)
+        for index in planned.refusals:
             self._waiting.pop(index, None)
-        contracts = tuple(contract_of(shared_view, call.name) for call in planned.calls)
-        return ValidatedPlan(
-            calls=planned.calls,
-            plan_indexes=planned.indexes,
-            accepted_indexes={id(call): index for index, call in enumerate(planned.calls)},
-            contracts=contracts,
-            refusals=planned.answers,
-            effects=EffectWriter(contracts, self._validator.state),
-        )
+        self._accepted_by_id = {id(accepted.call): accepted for accepted in planned.accepted}
+        return planned
 
-    async def run(self, plan: ValidatedPlan, call: ToolCall) -> ToolResult:
+    async def run(self, call: ToolCall) -> ToolResult:
         """Run one of the accepted calls; the executor calls this."""
-        accepted_index = plan.accepted_indexes.get(id(call))
-        if accepted_index is None:  # a call that the executor made itself
+        accepted = self._accepted_by_id.get(id(call))
+        if accepted is None:  # a call that the executor made itself
             result, _ = await self._run_in_newest_view(call, validated_by=None)
             return result
-        plan_index = plan.plan_indexes[accepted_index]
-        self._waiting.pop(plan_index, None)
-        if plan_index in self._interrupted:
+        self._waiting.pop(accepted.plan_index, None)
+        if accepted.plan_index in self._interrupted:
             return interruption(call.name, call.id or None)
-        validated_by = plan.contracts[accepted_index]
-        result, contract = await self._run_in_newest_view(call, validated_by=validated_by)
+        result, contract = await self._run_in_newest_view(call, validated_by=accepted.contract)
         if not result.is_error:
-            plan.effects.record(accepted_index, result, contract)
+            self.effects.record(accepted.plan_index, result, contract)
         return result
 
     async def _run_in_newest_view(
@@ -97,9 +67,9 @@ class PlanRun:
         shared_view = self._current_view()
         if contract_of(shared_view, call.name) is not validated_by:
             planned = self._validator.plan_calls(shared_view, [call], None)
-            if not planned.calls:
-                return planned.answers[0], None
-            call = planned.calls[0]
+            if planned.refusals:
+                return planned.refusals[0], None
+            call = planned.accepted[0].call
         return await self._run_in_view(shared_view, call)
 
     def interrupt(self, call_id: str | None) -> int:
@@ -122,24 +92,29 @@ class PlanStream(AsyncIterator[Answer]):
     def __init__(self, plan_run: PlanRun, executor: Executor) -> None:
         self._plan_run, self._executor = plan_run, executor
         self._is_over = False
-        self._running: tuple[ValidatedPlan, AsyncIterator[Answer]] | None = None
+        self._answers: AsyncIterator[Answer] | None = None
         self._final: deque[Answer] = deque()
-        self._unanswered: dict[int, ToolCall] = {}
+        # By the index among the accepted calls, which are all that the executor gets.
+        self._unanswered: dict[int, AcceptedCall] = {}
 
     async def __anext__(self) -> Answer:
         if self._is_over:
             raise StopAsyncIteration
-        if self._running is None:
-            plan = self._plan_run.validate()
-            self._unanswered = dict(enumerate(plan.calls))
-            self._final.extend(sorted(plan.refusals.items()))
-            answers = self._executor.stream(plan.calls, partial(self._plan_run.run, plan))
-            self._running = plan, answers
+        answers = self._answers or self._start()
         while not self._final:
-            await self._receive(*self._running)
+            await self._receive(answers)
         return self._final.popleft()
 
-    async def _receive(self, plan: ValidatedPlan, answers: AsyncIterator[Answer]) -> None:
+    def _start(self) -> AsyncIterator[Answer]:
+        planned = self._plan_run.validate()
+        self._unanswered = dict(enumerate(planned.accepted))
+        for index, refusal in sorted(planned.refusals.items()):
+            self._final.extend(self._plan_run.effects.release(index, refusal, None))
+        calls = tuple(accepted.call for accepted in planned.accepted)
+        self._answers = self._executor.stream(calls, self._plan_run.run)
+        return self._answers
+
+    async def _receive(self, answers: AsyncIterator[Answer]) -> None:
         """Take the next answer of the executor; raise `StopAsyncIteration` after the last one."""
         try:
             accepted_index, result = await anext(answers)
@@ -147,26 +122,26 @@ class PlanStream(AsyncIterator[Answer]):
             if not self._unanswered:
                 raise
             # The executor left them out, and the model needs a result for each.
-            for index, call in tuple(self._unanswered.items()):
-                self._take(plan, index, failure("tool_failed", "tool failed", call.id or None))
+            for index, left_out in tuple(self._unanswered.items()):
+                call_id = left_out.call.id or None
+                self._take(index, failure("tool_failed", "tool failed", call_id))
         except BaseException:
             self._is_over = True  # the running calls have ended with the executor
-            plan.effects.close()
+            self._plan_run.effects.close()
             raise
         else:
-            self._take(plan, accepted_index, result)
+            self._take(accepted_index, result)
 
-    def _take(self, plan: ValidatedPlan, accepted_index: int, result: ToolResult) -> None:
-        """Add the results that are final. One with effects waits for the calls before it."""
+    def _take(self, accepted_index: int, result: ToolResult) -> None:
+        """Add the answers that are final. One with effects waits for the calls before it."""
         # An executor may answer a call twice.
-        if self._unanswered.pop(accepted_index, None) is not None:
-            for final_index, final_result in plan.effects.release(accepted_index, result):
-                self._final.append((plan.plan_indexes[final_index], final_result))
+        if (accepted := self._unanswered.pop(accepted_index, None)) is not None:
+            effects = self._plan_run.effects
+            self._final.extend(effects.release(accepted.plan_index, result, accepted.contract))
 
     async def aclose(self) -> None:
         """Cancel the running calls, and wait until they have ended."""
         self._is_over = True
-        if self._running is not None:
-            plan, answers = self._running
-            await close(answers)
-            plan.effects.close()
+        if self._answers is not None:
+            await close(self._answers)
+            self._plan_run.effects.close()

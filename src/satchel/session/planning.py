@@ -1,6 +1,6 @@
 """Plans: the calls to run, the answers to the others, and the effects in the calls' order."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from types import MappingProxyType
@@ -19,23 +19,35 @@ REFUSED = "plan_refused"
 """The `error_code` of the calls of a plan that the policy refuses."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedCall:
+    """A call of a plan that may run."""
+
+    call: ToolCall
+    plan_index: int
+    contract: ToolContract | None = None
+    """The contract by which it was validated, if its tool has one."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedCalls:
-    """The calls of a plan that run, and the answers to its other calls."""
+    """The calls of a plan that may run, and the answers to its other calls."""
 
-    calls: tuple[ToolCall, ...]
-    indexes: tuple[int, ...]
-    """The index of each of the calls in the plan."""
-    answers: Mapping[int, ToolResult]
+    accepted: tuple[AcceptedCall, ...]
+    refusals: Mapping[int, ToolResult]
     """By the index of the call in the plan."""
 
 
-def planned(validation: Validation) -> PlannedCalls:
-    """Split a validated plan into the calls that run and the answers to the others."""
-    verdicts = (*validation.pruned, *validation.rejected)
-    answers = {item.index: _answer(item) for item in verdicts}
-    indexes = (at for at in range(len(validation.plan) + len(answers)) if at not in answers)
-    return PlannedCalls(validation.plan, tuple(indexes), answers)
+def accepted_calls(validation: Validation) -> Iterator[tuple[int, ToolCall]]:
+    """Yield the calls of a validated plan that may run, each with its index in the plan."""
+    refused = {item.index for item in (*validation.pruned, *validation.rejected)}
+    indexes = (at for at in range(len(validation.plan) + len(refused)) if at not in refused)
+    return zip(indexes, validation.plan, strict=True)
+
+
+def refusals_of(validation: Validation) -> dict[int, ToolResult]:
+    """Return the answers to the calls that do not run, by their indexes in the plan."""
+    return {item.index: _answer(item) for item in (*validation.pruned, *validation.rejected)}
 
 
 def with_policy(
@@ -102,11 +114,11 @@ def write_effects(contract: ToolContract, result: ToolResult, state: dict[str, A
 class EffectWriter:
     """Writes the effects of the calls of a plan into the state, in the order of the calls.
 
-    A call is known by its number in the plan.
+    A call is known by its index in the plan.
     """
 
-    def __init__(self, contracts: Sequence[ToolContract | None], state: dict[str, Any]) -> None:
-        self._contracts, self._state = contracts, state
+    def __init__(self, state: dict[str, Any]) -> None:
+        self._state = state
         self._ended: dict[int, tuple[ToolResult, ToolContract | None]] = {}
         """Results that wait for earlier calls, with the contract of their effects, if any."""
         self._arrived: dict[int, ToolResult] = {}
@@ -114,30 +126,32 @@ class EffectWriter:
         self._next = 0
         """The first call that has not ended; the effects of later calls wait for it."""
 
-    def record(self, number: int, result: ToolResult, contract: ToolContract | None) -> None:
+    def record(self, index: int, result: ToolResult, contract: ToolContract | None) -> None:
         """Record the result of a call; calls that start after this see its effects."""
-        if number >= self._next:
+        if index >= self._next:
             has_effects = contract is not None and contract.state_effects and not result.is_error
-            self._ended.setdefault(number, (result, contract if has_effects else None))
+            self._ended.setdefault(index, (result, contract if has_effects else None))
         while self._next in self._ended:
             self._write(self._next)
 
     def close(self) -> None:
         """Write the effects that still wait: the plan was cancelled."""
-        for number in sorted(self._ended):
-            self._write(number)
+        for index in sorted(self._ended):
+            self._write(index)
 
-    def _write(self, number: int) -> None:
-        result, contract = self._ended.pop(number)
+    def _write(self, index: int) -> None:
+        result, contract = self._ended.pop(index)
         written = write_effects(contract, result, self._state) if contract else result
         if written is not result:
-            self._failed[number] = written
-        self._next = number + 1
+            self._failed[index] = written
+        self._next = index + 1
 
-    def release(self, number: int, result: ToolResult) -> Iterator[tuple[int, ToolResult]]:
-        """Take a result from the executor, and yield the results that are final now."""
-        self.record(number, result, self._contracts[number])
-        self._arrived[number] = result
+    def release(
+        self, index: int, result: ToolResult, contract: ToolContract | None
+    ) -> Iterator[tuple[int, ToolResult]]:
+        """Take the answer to a call, and yield the answers that are final now, by their indexes."""
+        self.record(index, result, contract)
+        self._arrived[index] = result
         for arrived in sorted(self._arrived):
             if arrived < self._next or self._ended[arrived][1] is None:
                 yield arrived, self._failed.get(arrived, self._arrived.pop(arrived))
@@ -156,10 +170,9 @@ def _answer(verdict: Verdict) -> ToolResult:
 def _refused(validation: Validation, message: str) -> Validation:
     """Reject all calls that contracts accepted."""
     sent = {item.index: item.sent for item in validation.corrected}
-    accepted = planned(validation)
     refused = [
         Verdict(index=at, sent=sent.get(at, call), call=None, ids=(), message=message, code=REFUSED)
-        for at, call in zip(accepted.indexes, accepted.calls, strict=True)
+        for at, call in accepted_calls(validation)
     ]
     rejected = sorted((*validation.rejected, *refused), key=lambda item: item.index)
     return Validation(plan=(), pruned=validation.pruned, rejected=tuple(rejected))

@@ -9,9 +9,11 @@ from satchel.contracts.plan import PlanPolicy, Validation
 from satchel.contracts.plan_validation import validate
 from satchel.contracts.tool_contract import ToolContract
 from satchel.session.planning import (
+    AcceptedCall,
     PlannedCalls,
+    accepted_calls,
     log_verdicts,
-    planned,
+    refusals_of,
     with_policy,
     write_effects,
 )
@@ -45,8 +47,9 @@ class PlanValidator:
         if any(needs_validation(shared_view, call.name, policy) for call in calls):
             return self.plan_calls(shared_view, calls, policy)
         # Each is a call of its own, also where a host sends the same one twice.
-        own_calls = tuple(call.changed() for call in calls)
-        return PlannedCalls(own_calls, tuple(range(len(own_calls))), {})
+        own_calls = [call.changed() for call in calls]
+        accepted = (AcceptedCall(call=call, plan_index=at) for at, call in enumerate(own_calls))
+        return PlannedCalls(tuple(accepted), {})
 
     def plan_calls(
         self, shared_view: SharedView, calls: Sequence[ToolCall], policy: PlanPolicy | None
@@ -55,13 +58,19 @@ class PlanValidator:
         configs: Configs = {}
         validation = self._validate(shared_view, calls, configs)
         log_verdicts(validation)
-        plan = planned(with_policy(validation, policy, self.state))
-        # Each is a call of its own, also where a host sends the same one twice.
-        ready = (
-            call.changed(context=replace(call.context, config=configs.get(at, call.context.config)))
-            for at, call in zip(plan.indexes, plan.calls, strict=True)
-        )
-        return replace(plan, calls=tuple(ready))
+        validation = with_policy(validation, policy, self.state)
+
+        def accepted(at: int, call: ToolCall) -> AcceptedCall:
+            context = replace(call.context, config=configs.get(at, call.context.config))
+            # Each is a call of its own, also where a host sends the same one twice.
+            return AcceptedCall(
+                call=call.changed(context=context),
+                plan_index=at,
+                contract=contract_of(shared_view, call.name),
+            )
+
+        calls_to_run = tuple(accepted(at, call) for at, call in accepted_calls(validation))
+        return PlannedCalls(calls_to_run, refusals_of(validation))
 
     def validate(self, shared_view: SharedView, calls: Sequence[ToolCall]) -> Validation:
         """Return the validation of a plan; nothing is run."""

@@ -20,7 +20,7 @@ from satchel.shared import SharedView
 from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten
 from satchel.tools import FunctionTool, Tool, ToolCall
-from satchel.tools.argument_reading import read_arguments
+from satchel.tools.argument_reading import checked_arguments
 
 _LONGEST_NAME = 80
 _MOST_SERVERS = 3
@@ -79,7 +79,7 @@ class ToolResolver:
             return "tool_not_found", self.unavailable(call.name, shared_view)
         tool = prepared.tool
         try:
-            tool.check(read_arguments(call.name, call.arguments))
+            checked_arguments(tool, call.arguments)
         except Exception as problem:
             result = error_result(tool, call.arguments, problem, call.id)
             return result.error_code or "", result.text

@@ -126,7 +126,7 @@ class _Git:
                 assert process.stdout is not None
                 yield _Blobs(process.stdin, process.stdout)
             finally:
-                process.kill()
+                process.kill()  # it reads the local repository, and starts no other program
 
     def run(self, *arguments: str) -> bytes:
         try:

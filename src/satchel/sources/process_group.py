@@ -92,6 +92,7 @@ def run_in_group(
             output, errors = process.communicate(timeout=timeout)
         except BaseException:
             ProcessGroup(process).kill()
+            process.wait()  # after Ctrl-C, `Popen` does not wait at its end
             raise
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 

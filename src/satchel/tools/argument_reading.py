@@ -1,9 +1,12 @@
 """Read the arguments that a model sent."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.tools.argument_errors import ArgumentError, ArgumentFault
+
+if TYPE_CHECKING:
+    from satchel.tools.base_tool import Tool
 
 _PLAIN = frozenset({int, float, bool, type(None)})
 
@@ -32,6 +35,11 @@ def read_arguments(tool: str, arguments: Mapping[str, Any] | str | None) -> Mapp
             fault = ArgumentFault("", "their text contains an invalid Unicode character")
             raise ArgumentError(tool, [fault])
     return arguments
+
+
+def checked_arguments(tool: "Tool", arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
+    """Return the arguments that a model sent, validated by the tool. Raises `ArgumentError`."""
+    return tool.check(read_arguments(tool.name, arguments))
 
 
 def _parse(tool: str, text: str) -> Any:
