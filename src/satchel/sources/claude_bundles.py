@@ -124,11 +124,14 @@ def _servers(
 def _skills(finding: PluginFinding, manifest: ClaudeManifest) -> list[str]:
     """Return the skill folders that are not inside another one.
 
-    An entry that is the whole manifest may choose some skills of a shared folder.
+    An entry that is the whole manifest may choose some skills of a shared folder. A plugin with
+    nothing but a SKILL.md is a skill itself.
     """
     is_choice = finding.listed is not None and not finding.listed.is_strict and manifest.skills
+    is_skill = "SKILL.md" in finding.names and SKILLS_FOLDER not in finding.names
     paths = {
         *(() if is_choice else (SKILLS_FOLDER,)),
+        *((".",) if is_skill and not manifest.skills else ()),
         *(path for name in manifest.skills if (path := inside_path(name))),
     }
     return sorted(
