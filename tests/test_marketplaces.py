@@ -58,6 +58,15 @@ def test_a_plugin_without_a_manifest_loads_by_its_entry(market, write_skill):
     assert (catalog.plugins["a"].version, list(catalog.skills)) == ("3", ["use-a"])
 
 
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_a_plugin_whose_folder_is_a_skill_brings_that_skill(market, write_skill, is_strict):
+    folder = market({"name": "a", "source": "./deep/a", "strict": is_strict})
+    write_skill(folder / "deep", "a")
+    catalog = load(folder)
+    assert [(skill.name, skill.source) for skill in catalog.all_skills] == [("a", "a")]
+    assert catalog.plugins["a"].diagnostics == ()
+
+
 def test_several_plugins_choose_their_skills_in_one_folder(market, write_skill):
     folder = market(
         {"name": "docs", "source": "./", "strict": False, "skills": ["./skills/one"]},

@@ -299,7 +299,9 @@ def test_6_2_a_missing_location_is_not_an_error(plugins, catalog):
     manifest = {"$schema": PLUGIN_SCHEMA, "name": "demo"}
     (plugins / "demo" / "plugin.json").write_text(json.dumps(manifest))
     loaded = catalog()
-    assert (loaded.plugins["demo"].diagnostics, loaded.source_diagnostics) == ((), ())
+    entry = loaded.plugins["demo"]
+    assert (entry.state, loaded.source_diagnostics) == ("ok", ())
+    assert codes(entry) == ["plugin-unused"]
 
 
 @pytest.mark.parametrize("kind", ["file", "dangling", "fifo"])
@@ -458,6 +460,12 @@ def test_8_2_folders_of_other_namespaces_are_not_read(catalog, write):
     loaded = catalog()
     assert (loaded.plugins["demo"].diagnostics, loaded.tools) == ((), {})
     assert "demo" not in loaded.groups
+
+
+def test_an_extension_that_brings_nothing_is_reported(plugins, catalog, write):
+    shutil.rmtree(write() / "skills")
+    (plugins / "demo" / NAMESPACE).mkdir()
+    assert codes(catalog().plugins["demo"]) == ["plugin-unused"]
 
 
 @pytest.mark.parametrize(

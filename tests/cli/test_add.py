@@ -470,6 +470,24 @@ def test_a_plugin_of_a_marketplace_below_plugins_is_added_once(run, tmp_path, ho
     assert "reinstalled" not in result.stdout + result.stderr
 
 
+def test_a_plugin_whose_folder_is_a_skill_is_added_once(run, tmp_path, home, write_skill):
+    market = tmp_path / "market"
+    for folder in (".claude", ".codex", "copy"):
+        write_skill(market / folder, "greet")
+    (market / ".claude-plugin").mkdir()
+    plugins = [{"name": "hello", "source": "./.claude/greet", "strict": False}]
+    listing = json.dumps({"name": "m", "owner": {"name": "o"}, "plugins": plugins})
+    (market / ".claude-plugin" / "marketplace.json").write_text(listing)
+    result = run("add", str(market), "--yes")
+    assert [line for line in result.stderr.splitlines() if "left out" in line] == [
+        "left out: the skill in copy/greet, because plugin 'hello' has its name, 'greet'"
+    ]
+    assert os.listdir(home / ".satchel" / "plugins") == ["hello"]
+    assert not (home / ".satchel" / "skills").exists()
+    listed = json.loads(run("list", "skills", "--json").stdout)
+    assert [(item["name"], item["source"]) for item in listed] == [("greet", "hello")]
+
+
 def test_a_folder_that_several_plugins_share_is_scanned_once(
     run, tmp_path, write_skill, monkeypatch
 ):

@@ -468,3 +468,19 @@ def test_a_plugin_that_brings_nothing_says_so_everywhere(run, here, write_plugin
         shown = run("show", name, "--kind", "plugin", *options).stdout
         assert shown.startswith(f"plugin {name}: ok, brings nothing\n")
     assert "warning[plugin-unused]" in run("list", *options).stderr + run("doctor", *options).stdout
+
+
+def test_an_open_plugin_that_brings_nothing_says_so_and_names_the_parts_for_others(run, here):
+    folder = here / "plugins" / "emp"
+    folder.mkdir(parents=True)
+    manifest = {
+        "$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json",
+        "name": "emp",
+        "description": "D.",
+        "version": "1.0.0",
+        "extensions": {"com.example.other": {"agents": ["./a.md"]}},
+    }
+    (folder / "plugin.json").write_text(json.dumps(manifest))
+    assert "ok, brings nothing" in run("list", "plugins", "--plugins", "plugins").stdout
+    report = " ".join(run("doctor", "--plugins", "plugins").stdout.split())
+    assert "it has only com.example.other (agents), for other clients" in report

@@ -229,10 +229,10 @@ def test_alike_warnings_and_the_plugins_of_one_broken_marketplace_are_one_line(
     assert watch.until("and 2 more warnings .skill-name-folder. at 2 other places$", "stderr")
     watch.until("^watching", "stderr")
     listing.write_text("{" + content)
-    assert watch.until("stale plugin aa, bb, cc")
+    assert watch.until(r"stale 4 plugins \(market\): aa, bb, cc and 1 more")
     assert watch.until("marketplace-", "stderr")
     listing.write_text(content)
-    assert watch.until("recovered plugin aa, bb, cc")
+    assert watch.until(r"recovered 4 plugins \(market\): aa, bb, cc and 1 more")
     watch.process.send_signal(signal.SIGTERM)
     assert not [line for line in watch.rest("stderr") if "plugin-unused" in line]
 
@@ -264,6 +264,24 @@ def test_a_renamed_plugin_is_one_line_and_shadows_nothing(armed, here, bundle):
     )
     watch.process.send_signal(signal.SIGTERM)
     assert not [line for line in watch.rest("stderr") if "shadowed" in line]
+
+
+def test_many_that_come_and_go_at_once_are_one_line(armed, here, bundle, write_skill):
+    for name in ("aa", "bb", "cc", "dd", "ee"):
+        bundle(name)
+        write_skill(here / "skills", f"skill-{name}")
+    watch = armed()
+    for folder, parts in (("skills", ""), ("plugins", " with 10 skills")):
+        kind = folder.removesuffix("s")
+        (here / folder).rename(here / "gone")
+        names = f"{'skill-' if kind == 'skill' else ''}aa"
+        line = watch.until("removed")
+        assert f"removed 5 {kind}s ({folder}): {names}, " in line
+        assert line.endswith(f" and 2 more{parts}")
+        (here / "gone").rename(here / folder)
+        assert f"added 5 {kind}s ({folder}): {names}, " in watch.until("added")
+    watch.process.send_signal(signal.SIGTERM)
+    assert not [line for line in watch.rest("stdout") if "skill" in line]
 
 
 def test_a_removed_plugin_is_one_line_with_its_commands(armed, here, bundle):

@@ -61,7 +61,7 @@ def test_5_2_the_minimal_manifest_loads_without_a_word():
         repository="",
         license="",
         keywords=(),
-        namespaces=(),
+        extensions={},
     )
 
 
@@ -89,7 +89,7 @@ def test_5_2_every_permitted_field_is_read():
         repository="r",
         license="MIT",
         keywords=("one", "two"),
-        namespaces=("com.example.client",),
+        extensions={"com.example.client": ("setting",)},
     )
 
 

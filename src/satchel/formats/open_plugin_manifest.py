@@ -44,8 +44,8 @@ class OpenManifest:
     repository: str
     license: str
     keywords: tuple[str, ...]
-    namespaces: tuple[str, ...]
-    """The clients that it has extension data for; the data itself is not read."""
+    extensions: Mapping[str, tuple[str, ...]]
+    """The names of the extension data that it has for each client; the data is not read."""
     document: JsonDocument | None = field(default=None, compare=False, repr=False)
 
     def line(self, *at: str) -> int | None:
@@ -70,7 +70,7 @@ def read_open_plugin(data: bytes, path: str, limits: Limits) -> ReadResult[OpenM
         **{key: top.text(key) for key in _TEXTS},
         author=_author(top),
         keywords=top.texts("keywords"),
-        namespaces=_namespaces(top),
+        extensions=_extensions(top),
         document=top.document,
     )
     _report_unknown(top)
@@ -185,20 +185,20 @@ def _author(top: JsonFields) -> Author:
     return Author(*(author.text(key) for key in _AUTHOR))
 
 
-def _namespaces(top: JsonFields) -> tuple[str, ...]:
-    """Return the clients that have extension data, without reading the data."""
+def _extensions(top: JsonFields) -> dict[str, tuple[str, ...]]:
+    """Return the clients that have extension data, with its names, without reading the data."""
     value = top.values.get("extensions")
     if not isinstance(value, dict):
         if "extensions" in top.values:
             message = f"'extensions' is {json_type_name(value)}, not an object; it is ignored"
             fix = "Write an object with a namespace for each client."
             top.report("plugin-field-unknown", "extensions", message, fix)
-        return ()
+        return {}
     extensions = replace(top, values=value, at=("extensions",))
     for namespace, data in value.items():
         if not isinstance(data, dict):
             extensions.report_invalid(namespace, "an object")
-    return tuple(value)
+    return {name: tuple(data) if isinstance(data, dict) else () for name, data in value.items()}
 
 
 def _report_unknown(top: JsonFields) -> None:

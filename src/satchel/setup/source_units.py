@@ -70,25 +70,29 @@ def find_units(folder: str) -> SourceUnits:
     scan = scan_skills(search_root(folder, RootKind.SKILLS), Limits())
     market = scan_marketplace(folder, Limits()) if is_marketplace(folder) else None
     # A marketplace says which plugins it has.
-    plugins = _plugins(folder, {"", "plugins"} if market else scan.walked)
-    inside = [real_path(finding.path) for finding in plugins]
+    plugins = [*map(_plugin, _plugins(folder, {"", "plugins"} if market else scan.walked))]
+    inside = [real_path(plugin.folder) for plugin in plugins]
     alone = [
         finding
         for finding in scan.findings.values()
         if not any(is_inside(real_path(finding.path), path) for path in inside)
     ]
+    owners = {
+        skill.name: plugin.name for plugin in plugins for skill in plugin.skills if not plugin.fault
+    }
     skills = _by_name(alone)
     left_out = (
         [item.message for item in market.diagnostics if item.code in _NOT_LISTED] if market else []
     )
-    left_out += [
-        f"the skill in {other.key}, because {first.key} has its name, {name!r}"
-        for name, (first, *others) in skills.items()
-        for other in others
-        if not other.is_hidden  # hidden folders often mirror visible ones
-    ]
+    for name, (first, *others) in skills.items():
+        owner = f"plugin {owners[name]!r}" if name in owners else first.key
+        left_out += [
+            f"the skill in {other.key}, because {owner} has its name, {name!r}"
+            for other in ((first, *others) if name in owners else others)
+            if not other.is_hidden  # hidden folders often mirror visible ones
+        ]
     return SourceUnits(
-        units=(*map(_plugin, plugins), *(_skill(first) for first, *_ in skills.values())),
+        units=(*plugins, *(_skill(it[0]) for name, it in skills.items() if name not in owners)),
         elsewhere=market.remote if market else (),
         left_out=tuple(left_out),
     )

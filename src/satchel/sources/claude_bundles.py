@@ -17,10 +17,11 @@ from satchel.text import one_line, shorten
 
 CLAUDE_MCP_FILE = ".mcp.json"
 
-# Files and folders that only Claude uses, with the field of the manifest that replaces each.
+# Files and folders that only other clients use, with the field of Claude's manifest for each.
 _IGNORED_PARTS = {
     "agents": "agents",
     "hooks": "hooks",
+    "policies": "policies",
     "output-styles": "outputStyles",
     ".lsp.json": "lspServers",
     "monitors": "monitors",
@@ -51,8 +52,6 @@ def read_claude_bundle(finding: PluginFinding, limits: Limits) -> PluginFinding:
     ]
     commands = command_paths(finding, ("commands", *manifest.commands))
     is_used = bool(by_name) or any(map(os.path.exists, (*skills, *commands)))
-    parts = {part for name, part in _IGNORED_PARTS.items() if name in finding.names}
-    parts.update(manifest.ignored)
     return replace(
         finding,
         parts=CodeParts(frozenset({PluginFormat.CLAUDE, *files})),
@@ -64,7 +63,7 @@ def read_claude_bundle(finding: PluginFinding, limits: Limits) -> PluginFinding:
             *reading.diagnostics,
             *diagnostics,
             *_wrong_paths(finding, manifest),
-            *ignored_parts(finding, parts, is_used=is_used),
+            *ignored_parts(finding, manifest.ignored, is_used=is_used),
         ),
     )
 
@@ -125,11 +124,14 @@ def _servers(
 def _skills(finding: PluginFinding, manifest: ClaudeManifest) -> list[str]:
     """Return the skill folders that are not inside another one.
 
-    An entry that is the whole manifest may choose some skills of a shared folder.
+    An entry that is the whole manifest may choose some skills of a shared folder. A plugin with
+    nothing but a SKILL.md is a skill itself.
     """
     is_choice = finding.listed is not None and not finding.listed.is_strict and manifest.skills
+    is_skill = "SKILL.md" in finding.names and SKILLS_FOLDER not in finding.names
     paths = {
         *(() if is_choice else (SKILLS_FOLDER,)),
+        *((".",) if is_skill and not manifest.skills else ()),
         *(path for name in manifest.skills if (path := inside_path(name))),
     }
     return sorted(
@@ -189,10 +191,14 @@ def _wrong_paths(finding: PluginFinding, manifest: ClaudeManifest) -> Iterable[D
 
 
 def ignored_parts(
-    finding: PluginFinding, parts: Iterable[str], *, is_used: bool
+    finding: PluginFinding, named: Iterable[str], *, is_used: bool
 ) -> Iterable[Diagnostic]:
-    """Name the parts that are not used; report a plugin of which nothing is used."""
-    names = ", ".join(one_line(name) for name in sorted(parts))
+    """Report the parts that are not used: files, and what the manifest names beside them.
+
+    A plugin of which nothing is used is a warning.
+    """
+    parts = {part for name, part in _IGNORED_PARTS.items() if name in finding.names}
+    names = ", ".join(one_line(name) for name in sorted(parts.union(named)))
     if not is_used:
         yield _unused(finding, names)
     elif names:

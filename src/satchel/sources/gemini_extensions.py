@@ -12,8 +12,6 @@ from satchel.sources.claude_bundles import as_plugin, command_paths, ignored_par
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, unreadable
 from satchel.sources.plugin_formats import PluginFormat
 
-_IGNORED_PARTS = {"agents": "agents", "hooks": "hooks", "policies": "policies"}
-
 
 def read_gemini_extension_folder(finding: PluginFinding, limits: Limits) -> PluginFinding:
     """Read an extension; its context becomes the notes of a group that is active."""
@@ -29,7 +27,6 @@ def read_gemini_extension_folder(finding: PluginFinding, limits: Limits) -> Plug
     skills = os.path.join(finding.path, SKILLS_FOLDER)
     commands = command_paths(finding, ("commands",))
     is_used = bool(manifest.servers or notes) or any(map(os.path.exists, (skills, *commands)))
-    names = {part for name, part in _IGNORED_PARTS.items() if name in finding.names}
     return replace(
         finding,
         parts=CodeParts(
@@ -42,7 +39,7 @@ def read_gemini_extension_folder(finding: PluginFinding, limits: Limits) -> Plug
         diagnostics=(
             *reading.diagnostics,
             *problems,
-            *ignored_parts(finding, names.union(manifest.ignored), is_used=is_used),
+            *ignored_parts(finding, manifest.ignored, is_used=is_used),
         ),
     )
 

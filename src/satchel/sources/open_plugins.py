@@ -18,8 +18,9 @@ from satchel.formats.server_placeholders import fill_placeholders
 from satchel.formats.toolkit_manifest import SKILLS_FOLDER, PluginManifest, read_plugin
 from satchel.names import plugin_name_fault
 from satchel.settings import Limits
+from satchel.sources.claude_bundles import ignored_parts
 from satchel.sources.file_reader import is_inside, real_path
-from satchel.sources.plugin_findings import CodeParts, PluginFinding, unreadable
+from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, NAMESPACE, PluginFormat
 from satchel.sources.toolkit_parts import parts_of, unusable_code, with_toolkit
 
@@ -35,7 +36,8 @@ def read_open_plugin_folder(finding: PluginFinding, limits: Limits) -> PluginFin
     """Read the manifest, the servers and the extension for Satchel, without running code."""
     path = os.path.join(finding.path, PluginFormat.OPEN)
     file = finding.folder.get(PluginFormat.OPEN)
-    finding = replace(finding, skills=(os.path.join(finding.path, SKILLS_FOLDER),))
+    skills = (os.path.join(finding.path, SKILLS_FOLDER),)
+    finding = replace(finding, skills=skills, missing=not_there(skills))
     if file is None or file.data is None:
         return replace(finding, diagnostics=(unreadable(finding, PluginFormat.OPEN),))
     reading = read_open_plugin(file.data, path, limits)
@@ -51,6 +53,7 @@ def read_open_plugin_folder(finding: PluginFinding, limits: Limits) -> PluginFin
             *server_diagnostics,
             *extension_diagnostics,
             *_misplaced(finding),
+            *_ignored(finding, reading.value),
         ),
     )
 
@@ -152,7 +155,7 @@ def _unfit_name(finding: PluginFinding, core: OpenManifest) -> Iterable[Diagnost
 
 def _inline(finding: PluginFinding, core: OpenManifest) -> tuple[Diagnostic, ...]:
     """Report extension data for Satchel in plugin.json: it belongs in a file."""
-    if NAMESPACE not in core.namespaces:
+    if NAMESPACE not in core.extensions:
         return ()
     return (
         make_diagnostic(
@@ -164,6 +167,14 @@ def _inline(finding: PluginFinding, core: OpenManifest) -> tuple[Diagnostic, ...
             f"write it into {NAMESPACE}/{MANIFEST_FILE}",
         ),
     )
+
+
+def _ignored(finding: PluginFinding, core: OpenManifest) -> Iterable[Diagnostic]:
+    """Name the parts for other clients if nothing else is there."""
+    if {SKILLS_FOLDER, MCP_FILE, NAMESPACE} & finding.names:
+        return ()
+    data = (f"{client} ({', '.join(names)})" for client, names in core.extensions.items())
+    return ignored_parts(finding, data, is_used=False)
 
 
 def _misplaced(finding: PluginFinding) -> Iterable[Diagnostic]:

@@ -3,6 +3,7 @@
 import json
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -186,6 +187,7 @@ def _changes_as_json(changes: "Iterable[Change]", _catalog: "Catalog", console: 
 
 
 _STATES = frozenset(map(str, Status))
+_MOST_NAMES = 3
 _COLOURS = {
     "added": "green",
     "changed": "cyan",
@@ -200,34 +202,45 @@ def _changes_as_text(changes: "Sequence[Change]", catalog: "Catalog", console: C
     changes = _without_reasons(changes, catalog)
     plugins = {change.name: change for change in changes if change.kind == "plugin"}
     causes = _causes(changes, plugins)
-    parts: dict[str, list[str]] = {}
+    parts: dict[str, list[Change]] = {}
     effects: dict[str, dict[str, list[Change]]] = {}
     alike: dict[tuple[str, ...], list[Change]] = {}
-    with_parts = {change.source for change in changes if change.kind != "plugin"}
     for change in changes:
-        plugin = plugins.get(change.source) if change.kind != "plugin" else None
-        if plugin is not None:
-            parts.setdefault(plugin.name, []).append(_as_part(change, plugin))
-            continue
-        if cause := causes.get((change.kind, change.name, change.source)):
+        if change.kind != "plugin" and change.source in plugins:
+            parts.setdefault(change.source, []).append(change)
+        elif cause := causes.get((change.kind, change.name, change.source)):
             effects.setdefault(cause, {}).setdefault(change.source, []).append(change)
-            continue
-        # Plugins without parts of their own changes are alike: a marketplace may have many.
-        is_alone = change.name in with_parts if change.kind == "plugin" else not change.message
-        names = change.name if is_alone else ""
-        key = (change.event, change.kind, change.source, change.message, names)
-        alike.setdefault(key, []).append(change)
-    for change, *others in alike.values():
-        rest = ""
-        if change.kind == "plugin" and (own := parts.get(change.name)):
-            rest = f"with {', '.join(own)}"
-        if change.kind == "plugin":
-            rest += "".join(map(_as_effect, effects.get(change.name, {}).values()))
-        event = console.paint(change.event, fg=_COLOURS.get(change.event))
-        names = ", ".join(item.name for item in (change, *others))
-        text = f"{change.kind} {names} ({change.source}) {change.message} {rest}"
-        text = with_short_paths(one_line(text))
+        else:
+            key = (change.event, change.kind, change.source, change.message)
+            alike.setdefault(key, []).append(change)
+    for group in alike.values():
+        names = [change.name for change in group if change.kind == "plugin"]
+        own = [_as_part(part, group[0]) for name in names for part in parts.get(name, ())]
+        rest = f" with {_listed(own, is_alone=len(group) == 1)}" if own else ""
+        rest += "".join(_as_effect(it) for name in names for it in effects.get(name, {}).values())
+        event = console.paint(group[0].event, fg=_COLOURS.get(group[0].event))
+        text = with_short_paths(one_line(f"{_as_line(group)}{rest}"))
         console.out(f"{time.strftime('%H:%M:%S')} {event} {text}")
+
+
+def _as_line(group: "Sequence[Change]") -> str:
+    """Return what happened, without the event: several changes of one source are one line."""
+    first, *others = group
+    if not others:
+        return f"{first.kind} {first.name} ({first.source}) {first.message}".rstrip()
+    names = ", ".join(change.name for change in group[:_MOST_NAMES])
+    if len(group) > _MOST_NAMES:
+        names += f" and {len(group) - _MOST_NAMES} more"
+    reason = f"; {first.message}" if first.message else ""
+    return f"{count(len(group), first.kind)} ({first.source}): {names}{reason}"
+
+
+def _listed(parts: "Iterable[tuple[str, str, str]]", *, is_alone: bool) -> str:
+    """Return what happened to the parts of one plugin, or to how many parts of several."""
+    if is_alone:
+        return ", ".join(f"{kind} {name}{event}" for kind, name, event in parts)
+    numbers = Counter((kind, event) for kind, _, event in parts)
+    return ", ".join(f"{count(number, kind)}{event}" for (kind, event), number in numbers.items())
 
 
 def _causes(
@@ -263,8 +276,8 @@ def _as_effect(changes: "Sequence[Change]") -> str:
     return f"; so {changes[0].source} changed: {', '.join(texts)}"
 
 
-def _as_part(change: "Change", plugin: "Change") -> str:
-    """Return what happened to a part, as far as it is not what happened to its plugin."""
+def _as_part(change: "Change", plugin: "Change") -> tuple[str, str, str]:
+    """Return a part's kind, name, and what happened to it, as far as it is not as its plugin."""
     state = change.message.partition(":")[0]
     event = state if state in _STATES else str(change.event)
-    return f"{change.kind} {change.name}" + (f" ({event})" if event != plugin.event else "")
+    return change.kind, change.name, f" ({event})" if event != plugin.event else ""
