@@ -62,6 +62,13 @@ def server_text(reached: str) -> str:
     return " ".join(text if text.split() == [text] else f'"{text}"' for text in _masked(texts))
 
 
+def reached_text(reached: str) -> str:
+    """Return the `reached` of a `ServerOrigin` without its secrets, for files that are shared."""
+    values = json.loads(reached)
+    fields = ("command", "args", "cwd", "url")
+    return json.dumps([masked_value(key, value) for key, value in zip(fields, values, strict=True)])
+
+
 def _masked(texts: Iterable[str]) -> Iterable[str]:
     is_secret = False
     for text in texts:
