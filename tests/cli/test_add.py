@@ -355,7 +355,7 @@ def test_an_update_shows_what_changes_and_replaces_only_after_a_yes(
     placed = home / ".satchel/skills/greet/SKILL.md"
     result = run("update", "greet")
     assert result.exit_code == 3
-    assert "+Say \\u{202e}hello." in result.stderr
+    assert "+Say \\u202ehello." in result.stderr
     assert "hello" not in placed.read_text()
     answering("y")
     assert run("update", "greet").exit_code == 0

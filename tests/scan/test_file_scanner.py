@@ -165,7 +165,7 @@ def test_each_rule_has_a_reason_an_incident_and_a_lure():
 def test_a_finding_says_where_and_shows_what_cannot_be_seen(tmp_path):
     (tmp_path / "notes.md").write_text("ok\nok\nab\u202ecd\n")
     (finding,) = scan_path(tmp_path)
-    assert (finding.rule, finding.line, finding.text) == ("hidden-characters", 3, "ab\\u{202e}cd")
+    assert (finding.rule, finding.line, finding.text) == ("hidden-characters", 3, "ab\\u202ecd")
     assert finding.path == str(tmp_path / "notes.md")
     assert "cannot see" in finding.meaning
 

@@ -216,4 +216,4 @@ def _finding(rule: str, path: str, line: int, text: str) -> ScanFinding:
 
 def _escaped(letter: str) -> str:
     is_shown = letter.isprintable() and not HIDDEN.fullmatch(letter)
-    return letter if is_shown else f"\\u{{{ord(letter):x}}}"
+    return letter if is_shown else ascii(letter)[1:-1]
