@@ -8,7 +8,6 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import lru_cache
 from hashlib import pbkdf2_hmac
 from typing import Any
 
@@ -117,7 +116,6 @@ def _tagged(masked: Any, value: Any) -> Any:
     return f"{masked[:at]}<{_tag(str(value))}>{masked[at:]}"
 
 
-@lru_cache(1_000)
 def _tag(secret: str) -> str:
-    """Return a part of a slow hash, from which nobody reads a secret."""
+    """Return a part of a slow hash, as weak passwords could be guessed from a fast one."""
     return pbkdf2_hmac("sha256", secret.encode(errors="replace"), b"satchel", _ROUNDS, 4).hex()
