@@ -16,6 +16,7 @@ from satchel.loader.scan_cache import Imported, PendingImport
 from satchel.loader.wanted_servers import with_servers
 from satchel.plugins.manifest_contribution import is_isolated
 from satchel.plugins.value_fingerprint import fingerprint
+from satchel.settings import WALL_FACTOR
 from satchel.sources.guarded_work import GuardedWork
 from satchel.sources.lost_files import lost_files
 from satchel.sources.search_roots import Precedence
@@ -150,8 +151,6 @@ def _import(
 
 def _say_late(inputs: PassInputs, name: str) -> None:
     import logging  # lazy: seldom needed
-
-    from satchel.sources.code_guard import WALL_FACTOR  # lazy: needed only with code
 
     log = logging.getLogger("satchel.loader.plugin_loader")
     rest = "; the others continue"
