@@ -35,6 +35,7 @@ def test_any_other_skill_name_breaks_the_format(name):
     "name",
     [
         *("My Skill", "zoom/mcp", "C++", "été", "技能", "x" * 256, "a.b", "a:b"),
+        *("二〇二四", "თბილისი", "תל\u05beאביב", "api-שלום", "日本go", "col·lecció", "Foo–Bar"),  # noqa: RUF001
         *("Office™", "½ price", "Wait…", "技能\uff1a写作", "a\uff0fb"),
     ],
 )
@@ -68,6 +69,11 @@ def test_odd_names_of_real_skills_are_safe(name):
         ("\u2212rf", "look-alike"),
         ("\u0262it-commit", "look-alike"),
         ("ᴘᴅꜰ", "look-alike"),
+        ("git-c\u10ffmmit", "alphabet"),
+        ("git\u05becommit", "alphabet"),
+        ("git-c\u3007mmit", "alphabet"),
+        ("g\u01c0t-commit", "alphabet"),
+        ("git-c\u101dmmit", "alphabet"),
         ("\uff0fetc", "look-alike"),
         ("..", "part"),
         (".hidden", "part"),

@@ -9,14 +9,13 @@ import unicodedata
 from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W\d_]+")
-# Scripts that are written beside Latin letters and do not look like them.
+# Scripts that are written beside Latin letters in one word, and do not look like them: those of
+# the level "highly restrictive", and others without blanks between words.
 _DISTINCT = frozenset(
     {
-        *("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "ARABIC"),
-        *("HEBREW", "DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL", "TELUGU"),
-        *("KANNADA", "MALAYALAM", "SINHALA", "THAI", "LAO", "TIBETAN", "MYANMAR", "KHMER"),
-        *("GEORGIAN", "ETHIOPIC", "THAANA", "MODIFIER", "IDEOGRAPHIC", "FEMININE", "MASCULINE"),
-        *("MICRO", "HALFWIDTH"),
+        *("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"),
+        *("THAI", "LAO", "KHMER", "TIBETAN", "MODIFIER", "FEMININE", "MASCULINE", "MICRO"),
+        "HALFWIDTH",
     }
 )
 # Cyrillic, Greek and Armenian letters that pass for Latin ones, above these.
@@ -30,11 +29,13 @@ _STYLED = str.maketrans(
     "abcdefghijklmnoprstuvwyz---------",
 )
 """Small capitals and other hyphens: they style a text, and no language writes names with them."""
-_FOREIGN_DIGIT = r"(?![0-9\uff10-\uff19])\d"
-_OUT_OF_PLACE = re.compile(rf"[A-Za-z](?:\u30fc|{_FOREIGN_DIGIT})|{_FOREIGN_DIGIT}[A-Za-z]")
-"""The Japanese long vowel or a digit of another script in a Latin word: a hyphen or letter."""
-_DOTS = re.compile("[\u0307\u0323]")
-"""Dots above and below a letter: a reader who knows the name without them sees none."""
+_BESIDE_LATIN = re.compile(r"(?<=[A-Za-z])[^\0-\x7f]|[^\0-\x7f](?=[A-Za-z])")
+_ODD = frozenset({"Nd", "Nl", "No", "Pd"})
+"""The categories of numbers and dashes."""
+_LONG_VOWEL = "\u30fc"
+"""Of Japanese. In a Latin word it is read as a hyphen."""
+_MARKS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+|[\u0307\u0323]")
+"""Accents and dots of a letter: a reader who knows the name without them may see none."""
 _SHORTEST = 3
 """Shorter words of such letters are often honest, such as Russian prepositions."""
 
@@ -43,11 +44,17 @@ def mixes_scripts(name: str) -> bool:
     """Return whether a name could pass for another one because its letters look alike."""
     if name.isascii():
         return False
-    if _OUT_OF_PLACE.search(name):
+    if any(map(_is_out_of_place, _BESIDE_LATIN.findall(name))):
         return True
     words = _WORD.findall(name)
     has_latin = "LATIN" in _scripts(name)
     return any(_is_mixed(word) or (has_latin and passes_for_latin(word)) for word in words)
+
+
+def _is_out_of_place(letter: str) -> bool:
+    """Return whether it is a number or dash of another script: a letter or hyphen to a reader."""
+    is_styled = unstyled(letter).isascii()
+    return letter == _LONG_VOWEL or (not is_styled and unicodedata.category(letter) in _ODD)
 
 
 def _is_mixed(word: str) -> bool:
@@ -66,14 +73,14 @@ def unstyled(text: str) -> str:
 
 def skeleton(text: str) -> str:
     """Return a text in lowercase with Latin letters for those that look like them."""
-    folded = _DOTS.sub("", unicodedata.normalize("NFD", unstyled(text))).translate(_SKELETON)
+    folded = _MARKS.sub("", unicodedata.normalize("NFD", unstyled(text))).translate(_SKELETON)
     return folded.casefold().translate(_SKELETON)
 
 
 def _scripts(letters: Iterable[str]) -> set[str]:
-    """Return the scripts of the letters by the first words of their names."""
-    return {
-        unicodedata.name(letter, "UNNAMED").partition(" ")[0]
-        for letter in letters
-        if letter.isalpha()
-    }
+    """Return the scripts of the letters by the first words of their names.
+
+    The letters of clicks count as another script, since they look like an `l`.
+    """
+    names = (unicodedata.name(letter, "UNNAMED") for letter in letters if letter.isalpha())
+    return {"CLICK" if " CLICK" in name else name.partition(" ")[0] for name in names}

@@ -7,6 +7,9 @@ from satchel.lazy_dataclass import dataclass
 MIB = 1024 * 1024
 KIB = 1024
 
+WALL_FACTOR = 12
+"""How many times as long as its processor time code may take on the clock."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:

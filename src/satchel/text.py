@@ -45,6 +45,11 @@ def replace_hidden(text: str, shown: Callable[[str], str]) -> str:
     )
 
 
+def spell_hidden(text: str) -> str:
+    r"""Write invisible and control characters as escapes of Python, such as `\u200b`."""
+    return replace_hidden(text, lambda letter: ascii(letter)[1:-1])
+
+
 def may_have_hidden(text: str) -> bool:
     """Return whether a quick test finds a character that may be hidden."""
     rare = rare_characters(text)

@@ -61,7 +61,9 @@ def test_the_nearer_scope_wins():
     assert winners(resolve_skills(entries)) == {"a": "near"}
 
 
-@pytest.mark.parametrize("forged", ["\u0441\u043e\u0440\u0443", "c\u1ecdpy", "copy\u0323"])
+@pytest.mark.parametrize(
+    "forged", ["\u0441\u043e\u0440\u0443", "c\u1ecdpy", "copy\u0323", "cop\u0177", "copy\u0301"]
+)
 def test_a_name_of_another_alphabet_yields_to_the_one_that_it_reads_like(forged):
     entries = [
         skill(forged, source="forged", scope=Precedence.EXPLICIT),

@@ -355,12 +355,32 @@ def test_an_update_shows_what_changes_and_replaces_only_after_a_yes(
     placed = home / ".satchel/skills/greet/SKILL.md"
     result = run("update", "greet")
     assert result.exit_code == 3
-    assert "+Say \\u{202e}hello." in result.stderr
+    assert "+Say \\u202ehello." in result.stderr
     assert "hello" not in placed.read_text()
     answering("y")
     assert run("update", "greet").exit_code == 0
     assert "hello" in placed.read_text()
     assert records(home / ".satchel")["skill"][0]["version"] == new
+
+
+def test_an_update_and_show_print_no_secret_of_a_server(run, home, tmp_path):
+    folder = tmp_path / "box"
+    manifest = folder / ".claude-plugin/plugin.json"
+    manifest.parent.mkdir(parents=True)
+    near = {
+        "command": "node",
+        "args": ["old.js", "--token", "planted1"],
+        "env": {"API_KEY": "planted2"},
+    }
+    far = {"url": "https://x.example/?key=planted3", "headers": {"X-Way": "planted4"}}
+    manifest.write_text(json.dumps({"name": "box", "mcpServers": {"near": near, "far": far}}))
+    run("add", folder, "--yes")
+    manifest.write_text(manifest.read_text().replace("old.js", "new.js"))
+    diff = run("update").stderr
+    assert "new.js" in diff
+    shown = run("show", "box", "--plugins", tmp_path, "--json").stdout
+    assert "new.js" in shown
+    assert "planted" not in diff + shown
 
 
 def test_an_update_that_is_broken_or_gone_leaves_the_old_version(run, repository, home):

@@ -1,10 +1,12 @@
 """`call`: one call of a tool, and how its arguments are read."""
 
 import json
+import time
 
 import pytest
 
 from satchel.cli.call_output import typed
+from satchel.cli.commands import call_command
 
 
 @pytest.fixture
@@ -164,3 +166,16 @@ def test_the_reason_for_an_unknown_tool_is_a_plugin_that_failed(run, here, write
     assert "plugins/typo/tools.py:1:" in done.stderr
     assert "there is no tool named 'hello'" in done.stderr
     assert "'key'" not in done.stderr
+
+
+def test_a_plugin_that_hangs_while_it_is_imported_does_not_delay_the_tools_of_others(
+    run, here, write_plugin, monkeypatch
+):
+    monkeypatch.setattr(call_command, "_PATIENCE", 0.3)
+    hangs = "import threading\nthreading.Event().wait()\n"
+    write_plugin(here / "plugins", "hangs", tools=hangs)
+    quick = "from satchel import tool\n\n@tool\ndef quick() -> str:\n    return 'here'\n"
+    write_plugin(here / "plugins", "quick", tools=quick)
+    began = time.monotonic()
+    assert run("call", "quick", "--plugins", here / "plugins").stdout == "here\n"
+    assert time.monotonic() - began < 60

@@ -185,3 +185,25 @@ def test_a_server_that_is_down_is_not_locked_unseen(run, here, a_config_folder_o
     assert result.exit_code == 1
     assert "the tools of mcp:box cannot be listed" in result.stderr
     assert not (here / "satchel.lock").exists()
+
+
+def test_no_secret_of_a_server_is_written_and_a_changed_one_is_a_difference(
+    run, here, a_config_folder_of_its_own
+):
+    a_config_folder_of_its_own.mkdir()
+    config = a_config_folder_of_its_own / "satchel.toml"
+    config.write_text(
+        "[mcp.near]\ncommand = 'python'\nargs = ['-m', 'srv', '--token', 'planted1']\n"
+        "[mcp.far]\nurl = 'https://me:planted2@h.example/mcp?key=planted3'\n"
+        "[mcp.plain]\ncommand = 'python'\nargs = ['-m', 'srv']\n"
+    )
+    run("lock", "--no-connect")
+    text = (here / "satchel.lock").read_text()
+    assert "planted" not in text
+    assert "h.example" in text
+    assert text.count("secrets = ") == 2
+    config.write_text(config.read_text().replace("planted", "other"))
+    diff = run("lock", "--diff", "--no-connect").stdout
+    assert diff.count("changed server") == 2
+    assert "planted" not in diff
+    assert "other" not in diff

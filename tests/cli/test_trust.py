@@ -6,7 +6,7 @@ import os
 import pytest
 
 from satchel.formats.toml_tables import toml_table
-from satchel.sources.server_text import shown_json
+from satchel.sources.shown_settings import shown_settings
 from satchel.sources.trust_record import TrustStore
 
 ESCAPE, HIDDEN = "\x1b[2J", "\u200b"
@@ -97,10 +97,9 @@ def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, proje
     assert run("trust", "--code").exit_code == 0
     (project / ".mcp.json").write_text(changed)
     diff = run("trust", "--diff")
-    assert (diff.exit_code, "(only values that are masked as secrets changed)" in diff.stdout) == (
-        1,
-        True,
-    )
+    assert diff.exit_code == 1
+    assert "servers.near.args after --token" in diff.stdout
+    assert "servers.near.env.API_KEY" in diff.stdout
     assert "hunter" not in diff.stdout
 
 
@@ -111,6 +110,7 @@ def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, proje
         ("plugins/box", ".claude-plugin/plugin.json"),
         ("plugins/box", "gemini-extension.json"),
         ("plugins/box", "elsewhere.json"),
+        ("plugins/box", "elsewhere.yaml"),
         ("plugins", ".claude-plugin/marketplace.json"),
     ],
 )
@@ -127,7 +127,9 @@ def test_a_secret_inside_a_plugin_is_neither_shown_nor_recorded_and_a_change_cou
     manifest = project / "plugins/box/.claude-plugin/plugin.json"
     manifest.parent.mkdir(parents=True)
     if not name.startswith("gemini"):
-        manifest.write_text('{"name": "box", "mcpServers": "./elsewhere.json"}')
+        plain = {"plain": {"command": "npx", "args": ["a-server"]}}
+        declared = plain if name.endswith("yaml") else "./elsewhere.json"
+        manifest.write_text(json.dumps({"name": "box", "mcpServers": declared}))
     file = project / place / name
     file.parent.mkdir(exist_ok=True)
     if "marketplace" in name:
@@ -152,8 +154,9 @@ def test_a_secret_inside_a_plugin_is_neither_shown_nor_recorded_and_a_change_cou
     "text", ['{"env": {"KEY": "hunter2"}', '{"env": {"KEY": "hunter2"}, "env": 1}']
 )
 def test_json_that_cannot_be_read_is_shown_as_any_file(text):
-    assert shown_json(text) == text
-    assert shown_json('{"scripts": {"token": "run"}} // x') == '{"scripts": {"token": "run"}} // x'
+    assert shown_settings("x.json", text) == text
+    scripts = '{"scripts": {"token": "run"}} // x'
+    assert shown_settings("x.json", scripts) == scripts
 
 
 def test_look_alike_letters_in_addresses_are_written_out(run, project):

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.cli.trust_report import code_lines, diff_lines, shown_line, shown_text
+from satchel.cli.trust_report import code_lines, diff_lines, shown_text
 from satchel.sources.code_units import CodeFile, CodeUnit
-from satchel.text import has_hidden
+from satchel.text import has_hidden, spell_hidden
 
 TEXTS = st.text(alphabet=st.characters() | st.sampled_from("\x1b\u200b\u202e\n\r\t\\"))
 
@@ -24,7 +24,7 @@ def test_texts_that_differ_are_shown_differently(one, other):
 
 @given(TEXTS)
 def test_a_line_hides_nothing(text):
-    assert not has_hidden(shown_line(text))
+    assert not has_hidden(spell_hidden(text))
 
 
 def unit(**files):

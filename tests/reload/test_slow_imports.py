@@ -83,6 +83,7 @@ def test_plugins_that_hang_wait_for_one_limit_together_and_are_named(
         assert not app.is_importing
     for name in ("slow", "slower", "slowest"):
         assert f"plugin '{name}' is still being imported" in caplog.text
+    assert "awaited for up to 6 s (limit plugin_import)" in caplog.text
 
 
 def test_a_slow_plugin_is_there_when_a_start_without_a_watch_ends(

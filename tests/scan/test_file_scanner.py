@@ -165,7 +165,7 @@ def test_each_rule_has_a_reason_an_incident_and_a_lure():
 def test_a_finding_says_where_and_shows_what_cannot_be_seen(tmp_path):
     (tmp_path / "notes.md").write_text("ok\nok\nab\u202ecd\n")
     (finding,) = scan_path(tmp_path)
-    assert (finding.rule, finding.line, finding.text) == ("hidden-characters", 3, "ab\\u{202e}cd")
+    assert (finding.rule, finding.line, finding.text) == ("hidden-characters", 3, "ab\\u202ecd")
     assert finding.path == str(tmp_path / "notes.md")
     assert "cannot see" in finding.meaning
 
@@ -284,3 +284,13 @@ def test_few_real_skills_are_flagged():
     skills = sorted(CORPUS.rglob("SKILL.md"))[::5]
     flagged = [path for path in skills if any(True for _ in scan_text(path.read_text("utf-8")))]
     assert len(flagged) <= len(skills) / 50
+
+
+@pytest.mark.parametrize("name", ["giṭ-commit", "git-comm\u0131t", "git-commi\u0163", "gi\u00f9t"])
+def test_a_name_that_reads_like_another_one_in_the_folder_is_flagged(tmp_path, name):
+    for skill in ("git-commit", name):
+        (tmp_path / skill).mkdir()
+        text = f"---\nname: {skill}\ndescription: Commits files.\n---\nCommit.\n"
+        (tmp_path / skill / "SKILL.md").write_text(text)
+    rules = [item.rule for item in scan_path(tmp_path)]
+    assert rules == ([] if name == "gi\u00f9t" else ["mixed-scripts"])

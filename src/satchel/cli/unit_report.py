@@ -1,6 +1,5 @@
 """Show what a skill or plugin of a source contains, before it is used."""
 
-import difflib
 import os
 from collections.abc import Iterable, Iterator
 
@@ -17,9 +16,11 @@ from satchel.setup.source_units import SourceUnit
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.folder_reader import list_folder
 from satchel.sources.project_inventory import servers_of_plugin
-from satchel.sources.server_text import declaration_text, shown_json
+from satchel.sources.server_text import declaration_text
+from satchel.sources.shown_settings import changed_secrets, shown_settings, without_tags
 from satchel.sources.tree_digest import read_digests
-from satchel.text import one_line, replace_hidden, shorten
+from satchel.text import one_line, shorten, spell_hidden
+from satchel.unified_diff import unified_lines
 
 _MOST_NAMES = 20
 _MOST_FINDINGS = 30
@@ -89,8 +90,7 @@ def diff_lines(before: str, after: str) -> Iterator[str]:
         if number == _MOST_LINES:
             yield "... more lines are not shown"
             return
-        shown = replace_hidden(line, lambda letter: f"\\u{{{ord(letter):x}}}")
-        yield shorten(shown, _LONGEST_LINE)
+        yield shorten(line, _LONGEST_LINE)
 
 
 def _folder_diff(before: str, after: str) -> Iterator[str]:
@@ -98,31 +98,31 @@ def _folder_diff(before: str, after: str) -> Iterator[str]:
     old, new = read_digests(before), read_digests(after)
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
-            yield from _file_diff(name, _lines_of(before, name, old), _lines_of(after, name, new))
+            yield from _file_diff(name, _text_of(before, name, old), _text_of(after, name, new))
 
 
-def _file_diff(name: str, old: list[str] | None, new: list[str] | None) -> Iterator[str]:
+def _file_diff(name: str, old: str | None, new: str | None) -> Iterator[str]:
     if old is None or new is None:
-        yield f"changed {name}: not text, or too long to show"
+        yield spell_hidden(f"changed {name}: not text, or too long to show")
         return
-    if old == new:
-        yield f"changed {name}: only in its line ends, or in secrets that are not shown"
-        return
-    yield from difflib.unified_diff(old, new, f"before/{name}", f"after/{name}", lineterm="", n=2)
+    names = f"before/{name}", f"after/{name}"
+    yield from unified_lines(without_tags(old), without_tags(new), names, context=2)
+    if secrets := changed_secrets(old, new):
+        yield spell_hidden(f"{name}: {secrets}")
+    elif old.splitlines() == new.splitlines():
+        yield spell_hidden(f"changed {name}: only in its line ends or comments")
 
 
-def _lines_of(folder: str, name: str, digests: dict[str, str]) -> list[str] | None:
-    """Return the lines of a file, none if it does not exist, and `None` if it cannot be shown."""
+def _text_of(folder: str, name: str, digests: dict[str, str]) -> str | None:
+    """Return what is shown of a file, `""` if it does not exist, `None` if it is no text."""
     if name not in digests:
-        return []
+        return ""
     try:
         data, _ = read_regular(os.path.join(folder, *name.split("/")), MIB)
         text = data.decode()
     except (UnreadableFileError, UnicodeDecodeError):
         return None
-    if len(data) > MIB or "\0" in text:
-        return None
-    return (shown_json(text) if name.endswith(".json") else text).splitlines()
+    return None if len(data) > MIB or "\0" in text else shown_settings(name, text)
 
 
 def _code(unit: SourceUnit) -> Iterator[str]:

@@ -14,6 +14,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.setup.source_records import origins
 from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.search_roots import Precedence, full_path
+from satchel.sources.server_text import reached_text
 from satchel.sources.tree_digest import digest_of_finding
 
 if TYPE_CHECKING:
@@ -88,8 +89,13 @@ def plugin_entries(plugin: Candidate, places: LockPlaces) -> tuple[LockEntry, ..
 
 
 def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
-    """Return the entry of a declared MCP server, with its command or address as declared."""
-    values = {"reached": server.origin.reached}
+    """Return the entry of a declared MCP server, with its command or address as declared.
+
+    Secrets are masked, as the file is shared; a changed one changes a hash.
+    """
+    values = {"reached": reached_text(server.origin.reached)}
+    if values["reached"] != server.origin.reached:
+        values["secrets"] = _slow_hash(server.origin.reached, server.name)
     if server.passed:
         values["passed"] = _slow_hash(server.passed, server.name)
     place = declared_in(server.owner, server.path, places)

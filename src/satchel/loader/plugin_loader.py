@@ -16,6 +16,7 @@ from satchel.loader.scan_cache import Imported, PendingImport
 from satchel.loader.wanted_servers import with_servers
 from satchel.plugins.manifest_contribution import is_isolated
 from satchel.plugins.value_fingerprint import fingerprint
+from satchel.settings import WALL_FACTOR
 from satchel.sources.guarded_work import GuardedWork
 from satchel.sources.lost_files import lost_files
 from satchel.sources.search_roots import Precedence
@@ -141,18 +142,22 @@ def _import(
         wait = _first_wait(inputs, patience)
     if not pending.work.is_done_within(wait):
         if wait and not inputs.options.in_background:
-            _say_late(contribution.name)
+            _say_late(inputs, contribution.name)
         return replace(contribution, state=Status.SETTLING), pending
     if pending.digest == contribution.digest:
         return pending.work.result(), None
     return replace(contribution, state=Status.SETTLING), None
 
 
-def _say_late(name: str) -> None:
+def _say_late(inputs: PassInputs, name: str) -> None:
     import logging  # lazy: seldom needed
 
     log = logging.getLogger("satchel.loader.plugin_loader")
-    log.info("plugin %r is still being imported; the others continue", name)
+    rest = "; the others continue"
+    if inputs.options.waits_for_all:
+        most = f"{WALL_FACTOR * inputs.limits.plugin_import:g} s (limit plugin_import)"
+        rest = f"; the others are imported meanwhile, and then it is awaited for up to {most}"
+    log.info("plugin %r is still being imported%s", name, rest)
 
 
 def _first_wait(inputs: PassInputs, patience: float | None) -> float | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from satchel.reports.short_texts import state_of
-from satchel.sources.server_text import server_text
+from satchel.sources.server_text import masked_value, server_text
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
@@ -234,11 +234,14 @@ def remote_tool_json(entry: "ToolEntry", name: str, digest: str | None) -> Json:
 
 
 def _declared_server(server: "McpServerManifest") -> Json:
-    record = {"name": server.name, "type": server.transport}
+    record: Json = {"name": server.name, "type": server.transport}
     if server.transport == "stdio":
         command = _pick(server, "command", "args")
-        return {**record, **command, "env": dict(server.env), "cwd": server.cwd}
-    return {**record, "url": server.url, "headers": dict(server.headers)}
+        record |= {**command, "env": dict(server.env), "cwd": server.cwd}
+    else:
+        record |= {"url": server.url, "headers": dict(server.headers)}
+    masked: Json = masked_value("", record)
+    return masked
 
 
 def _pick(record: Any, *keys: str) -> Json:

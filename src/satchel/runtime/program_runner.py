@@ -6,6 +6,7 @@ The sandbox is bubblewrap, where it is installed and works; it often does not in
 import logging
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
@@ -18,6 +19,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.runtime.child_process import STREAM_LIMIT, run_program
 from satchel.settings import KIB, MIB, Sandbox
 from satchel.sources.configuration import config_folder
+from satchel.sources.file_reader import is_inside
 from satchel.sources.installed_programs import find_program
 from satchel.sources.secret_files import is_secret_file
 from satchel.sources.state_files import state_folder
@@ -42,16 +44,15 @@ _SECRET_PLACES = (
 )
 """Files and folders in the user's home that a sandboxed program does not see."""
 _SOCKET_PLACES = (
-    *("/run", "/var/run", "/var/tmp", "/var/spool", "/var/lib/mysql", "/var/lib/docker"),  # noqa: S108
-    *(
-        "/var/lib/containerd",
-        "/var/lib/lxd",
-        "/var/lib/incus",
-        "/var/lib/libvirt",
-        "/var/lib/snapd",
-    ),
+    *("/run", "/var/run", "/var/tmp", "/var/spool", "/var/snap", "/var/lib/mysql"),  # noqa: S108
+    *("/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/lxd"),
+    *("/var/lib/incus", "/var/lib/libvirt", "/var/lib/snapd", "/var/lib/postgresql"),
 )
-"""Folders in which programs of the system have sockets, or where all users may make some."""
+"""Folders in which programs of the system make sockets, or where all users may make some.
+
+Sockets elsewhere are hidden if they exist when a program starts.
+"""
+_SOCKETS = "/proc/net/unix"
 _PROBE_SECONDS = 10.0
 _HIDDEN_SIZE = MIB
 _BLOCK = 512
@@ -205,19 +206,45 @@ def sandbox_command(bwrap: str, program: Program) -> list[str]:
         *_tmpfs(bwrap, "/tmp", sandbox.memory // 2),  # noqa: S108 - a private one
         *_tmpfs(bwrap, "/dev/shm", sandbox.memory // 2),  # noqa: S108
         *("--remount-ro", "/dev"),
-        *(() if sandbox.network else _hidden_sockets(bwrap)),
+        *(() if sandbox.network else _hidden_socket_places(bwrap)),
         *_hidden_secrets(bwrap),
         # After the folders that hide them.
         *(part for path in _existing(readable) for part in ("--ro-bind", path, path)),
         *(part for path in _existing(writable) for part in ("--bind", path, path)),
         *(part for path in _secrets_in(program.readable) for part in _hidden(bwrap, path)),
+        *(() if sandbox.network else _hidden_sockets(_existing([*readable, *writable]))),
         *("--chdir", program.folder, "--"),
     ]
 
 
-def _hidden_sockets(bwrap: str) -> list[str]:
+def _hidden_socket_places(bwrap: str) -> list[str]:
     places = {os.path.realpath(place) for place in _SOCKET_PLACES} - {"/tmp"}  # noqa: S108
     return [part for place in sorted(places) for part in _hidden(bwrap, place)]
+
+
+def _hidden_sockets(visible: Sequence[str]) -> Iterator[str]:
+    """Yield what hides the sockets that are outside of hidden places, or in visible folders."""
+    places = [*map(os.path.realpath, _SOCKET_PLACES), "/tmp", "/dev", "/proc"]  # noqa: S108
+    for path in sorted(set(_bound_sockets())):
+        in_place = any(is_inside(path, place) for place in places)
+        if not in_place or any(is_inside(path, folder) for folder in visible):
+            yield from ("--ro-bind", "/dev/null", path)
+
+
+def _bound_sockets() -> Iterator[str]:
+    """Yield the sockets of the programs that run now, without links."""
+    try:
+        with open(_SOCKETS, errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        path = os.path.realpath(line[at:]) if (at := line.find("/")) > 0 else ""
+        try:
+            if path and stat.S_ISSOCK(os.stat(path).st_mode):
+                yield path
+        except OSError:
+            continue  # it is gone, or of another container
 
 
 def _hidden_secrets(bwrap: str) -> list[str]:

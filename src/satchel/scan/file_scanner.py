@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
-from satchel.mixed_scripts import passes_for_latin, unstyled
+from satchel.mixed_scripts import passes_for_latin, skeleton, unstyled
 from satchel.names import skill_name_fault
 from satchel.scan.readable_text import HIDDEN, readable_texts
 from satchel.scan.scan_rules import SCAN_RULES, lure_finder
@@ -201,6 +201,13 @@ def _scan_data(data: bytes, path: str) -> Iterator[ScanFinding]:
 def _refused_skills(top: str) -> Iterator[ScanFinding]:
     """Yield the errors of skills: other clients may read something else in such a file."""
     scan = scan_skills(search_root(top, RootKind.SKILLS), Limits())
+    skills = [skill for skill in scan.findings.values() if skill.manifest]
+    names = {skill.manifest.name.casefold() for skill in skills if skill.manifest}
+    for skill in skills:
+        name = skill.manifest.name if skill.manifest else ""
+        if not name.isascii() and skeleton(name) in names:
+            text = f"{name}, which reads like {skeleton(name)}"
+            yield _finding("mixed-scripts", os.path.join(skill.path, SKILL_FILE), 0, text)
     problems = (problem for skill in scan.findings.values() for problem in skill.problems)
     for problem in (*scan.diagnostics, *problems):
         if problem.severity is Severity.ERROR:
@@ -216,4 +223,4 @@ def _finding(rule: str, path: str, line: int, text: str) -> ScanFinding:
 
 def _escaped(letter: str) -> str:
     is_shown = letter.isprintable() and not HIDDEN.fullmatch(letter)
-    return letter if is_shown else f"\\u{{{ord(letter):x}}}"
+    return letter if is_shown else ascii(letter)[1:-1]

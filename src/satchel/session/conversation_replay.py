@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from difflib import unified_diff
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from satchel.names import SESSION_TOOLS
 from satchel.session.recording import CUT_OFF, describe_step
 from satchel.tools import ToolCall, ToolResult
 from satchel.tools.callables import in_thread
+from satchel.unified_diff import unified_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -195,5 +195,4 @@ def _shown(tool: Mapping[str, Any] | None) -> str:
 
 
 def _diff(before: str, now: str) -> str:
-    lines = unified_diff(before.splitlines(), now.splitlines(), "recorded", "now", "", "", 1, "")
-    return "\n".join(lines)
+    return "\n".join(unified_lines(before, now, ("recorded", "now"), context=1))

@@ -5,13 +5,11 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from satchel.settings import WALL_FACTOR
 from satchel.sources.exit_guard import PLUGIN_THREAD, guard_exit
 from satchel.sources.process_state import PRIVATE_PREFIX, ProcessState, loaded_modules
 
 R = TypeVar("R")
-
-_WALL_FACTOR = 12
-"""How many times as long as its processor time code may take on the clock."""
 
 _DROPPING = 1.0
 """Seconds for the finalizers of modules that a plugin may not leave behind."""
@@ -99,7 +97,7 @@ def _processor_clock() -> Callable[[], float]:
 
 def _wait(thread: threading.Thread, limit: float, clocks: list[Callable[[], float]]) -> str:
     """Wait until a thread ends or its time is over; return which time that is."""
-    longest = limit * _WALL_FACTOR
+    longest = limit * WALL_FACTOR
     end = time.monotonic() + longest
     while thread.is_alive():
         try:

@@ -35,7 +35,7 @@ from satchel.sources.open_folder import read_inside
 from satchel.sources.projects import SERVERS_FILE
 from satchel.sources.secret_files import leads_to_secret
 from satchel.sources.selection import SELECTION_FILE
-from satchel.sources.server_text import masked_value, shown_json
+from satchel.sources.shown_settings import shown_definition, shown_settings
 
 if TYPE_CHECKING:
     from satchel.formats.mcp_json import McpServerManifest
@@ -98,11 +98,10 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     # Last: these are the bytes that are imported.
     files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}
     if finding.servers:
-        files[_SERVERS] = _definition(list(map(_declared, finding.servers)))
+        files[_SERVERS] = _definition(list(map(_declared, finding.servers)), with_text=with_text)
     if finding.listed is not None:
         digest = digest_of(repr(finding.listed).encode("utf-8", "surrogatepass"))
-        text = json.dumps(json.loads(finding.listed.text), indent=1)
-        files[LISTING] = CodeFile(digest, shown_json(text))
+        files[LISTING] = CodeFile(digest, _listing(finding.listed.text) if with_text else "")
     return CodeUnit(plugin_key(finding, base), files, problem)
 
 
@@ -135,7 +134,7 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
     if not any(parts.values()):
         return None
     name = os.path.basename(file.path)
-    files, problem = {name: _definition(parts)}, ""
+    files, problem = {name: _definition(parts, with_text=with_text)}, ""
     if any(may_use_project(table, base) for table in file.servers.values()):
         declared = json.dumps(parts["servers"], default=_plain)
         # What a command runs is not known: it starts in the project, and all files may be used.
@@ -330,11 +329,15 @@ def _code_file(file: UnitFile, *, with_text: bool) -> CodeFile:
     return CodeFile(file.digest, _text(file.name, data) if data else "")
 
 
-def _definition(value: object) -> CodeFile:
+def _definition(value: object, *, with_text: bool) -> CodeFile:
     """Return the digest of a definition with its secrets, and its text without them."""
     text = json.dumps(value, indent=1, sort_keys=True, default=_plain)
-    shown = json.dumps(masked_value("", json.loads(text)), indent=1)
+    shown = shown_definition(json.loads(text)) if with_text else ""
     return CodeFile(digest_of(text.encode()), shown)
+
+
+def _listing(text: str) -> str:
+    return shown_settings(".json", json.dumps(json.loads(text), indent=1))
 
 
 def _plain(value: object) -> object:
@@ -363,4 +366,4 @@ def _text(path: str, data: bytes) -> str:
     if os.path.basename(path) in {SELECTION_FILE, LOCK_FILE}:
         return ""  # shown as a definition, or made from what is shown
     text = data.decode("utf-8", "replace")
-    return shown_json(text) if path.endswith(".json") else text
+    return shown_settings(path, text)

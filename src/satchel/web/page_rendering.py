@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.short_texts import count, short_path
-from satchel.text import replace_hidden
+from satchel.text import spell_hidden
 
 MOST_SHOWN = 20_000
 """Characters of one text in a page; the JSON has all of it."""
@@ -37,18 +37,14 @@ def shown(text: str, most: int = MOST_SHOWN) -> str:
     text = text.encode("utf-8", "replace").decode()
     if (left_out := len(text) - most) > 0:
         text = f"{text[:most]}… ({left_out:,} more characters)"
-    return _spelled(text)
-
-
-def _spelled(text: str) -> str:
-    return replace_hidden(text, lambda letter: f"⟨U+{ord(letter):04X}⟩")
+    return spell_hidden(text)
 
 
 def spelled_out(value: Any) -> Any:
     """Return JSON with the invisible characters of its texts spelled out."""
     match value:
         case str():
-            return _spelled(value)
+            return spell_hidden(value)
         case dict():
             return {spelled_out(key): spelled_out(item) for key, item in value.items()}
         case list() | tuple():

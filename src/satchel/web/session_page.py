@@ -16,7 +16,7 @@ from satchel.web.call_records import result_record
 from satchel.web.conversation import Conversation, StepRecord
 from satchel.web.page_rendering import Page
 from satchel.web.page_routes import object_of, text_of
-from satchel.web.text_diff import diff_lines, unified_lines
+from satchel.web.text_diff import diff_lines, lines_of_diff
 from satchel.web.workbench import Workbench
 
 _MOST_SKILLS = 500
@@ -202,7 +202,7 @@ async def replay_recording(workbench: Workbench, fields: Mapping[str, Any]) -> d
                 "entry": item.entry,
                 "kind": item.kind,
                 "message": item.message,
-                "diff": unified_lines(item.diff),
+                "diff": lines_of_diff(item.diff),
             }
             for item in differences
         ],

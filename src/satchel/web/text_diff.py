@@ -1,8 +1,9 @@
 """The lines that differ between two texts, for a page."""
 
 from collections.abc import Iterable
-from difflib import unified_diff
 from typing import Any
+
+from satchel.unified_diff import unified_lines
 
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 _HEADER_LINES = 2
@@ -10,11 +11,11 @@ _HEADER_LINES = 2
 
 def diff_lines(before: str, now: str, context: int = 3) -> list[dict[str, Any]]:
     """Return each line of a unified diff with its kind; nothing for equal texts."""
-    lines = unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=context)
+    lines = unified_lines(before, now, ("before", "now"), context=context)
     return _with_kinds([*lines][_HEADER_LINES:])
 
 
-def unified_lines(diff: str) -> list[dict[str, Any]]:
+def lines_of_diff(diff: str) -> list[dict[str, Any]]:
     """Return the lines of a unified diff, each with its kind, without the header."""
     return _with_kinds(diff.splitlines()[_HEADER_LINES:])
 

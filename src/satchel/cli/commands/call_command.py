@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import ToolEntry
 
 
+_PATIENCE = 5.0
+"""Seconds that slow plugins are waited for, unless the tool may be theirs."""
+
+
 @click.command("call", cls=CatalogCommand)
 @click.argument("tool")
 @takes_arguments
@@ -40,7 +44,9 @@ def command(
     precedence over --args.
     """
     arguments, initial_state = Arguments.of(values, json_text), as_object(state, "--state")
-    app = sources.open(run_code=True)
+    app = sources.open(run_code=True, patience=_PATIENCE, plugins_too=True)
+    if tool not in app.catalog.tools and app.is_importing:
+        app.refresh()  # It may be a tool of a slow plugin, so wait for all of them.
     if tool not in app.catalog.tools and app.declared_mcp_servers:
         # Only if needed: connecting to servers takes long.
         app = sources.open(run_code=True, servers=True)
