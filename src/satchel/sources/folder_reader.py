@@ -475,14 +475,14 @@ def is_repository(entries: Entries) -> bool:
     return any(entry.name in _REPOSITORY_MARKS for entry in entries)
 
 
-def nested_repository(place: SearchRoot, path: str = "") -> str:
+def nested_repository(root: SearchRoot, path: str = "") -> str:
     """Return the repository inside a project that contains a search root, or `path`; or `""`.
 
     Links are resolved, so that none leads around a repository.
     """
-    if not place.project:
+    if not root.project:
         return ""
-    folder, path = place.project, real_path(path or place.path)
+    folder, path = root.project, real_path(path or root.path)
     for part in os.path.relpath(path, folder).split(os.sep):
         folder = os.path.join(folder, part)
         if part != "." and is_repository(list_folder(folder, [])):

@@ -134,7 +134,7 @@ class SkillWalk:
 
     def _result(self) -> SkillScan:
         return SkillScan(
-            place=self._root,
+            root=self._root,
             findings=self._findings,
             walked=frozenset(self._walked),
             diagnostics_by_key=self._diagnostics,
