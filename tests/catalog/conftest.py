@@ -38,7 +38,7 @@ class Makers:
         root = SearchRoot(
             path=f"/{source}", holds=RootKind.SKILLS, scope=scope, source=source, groups=groups
         )
-        stamp = Stamp(1, 1, 1, 1, 1)
+        stamp = Stamp(size=1, modified=1, changed=1, inode=1, device=1)
         read = tuple(
             UnitFile(name=file, size=len(text), digest=text, stamp=stamp, settled=True)
             for file in sorted(("SKILL.md", *files))
