@@ -196,8 +196,7 @@ def _has_ascii_names_only(previous: Catalog, findings: Iterable[SkillFinding]) -
 
     Other names may look like those of other skills, so they need a whole catalog.
     """
-    names = [*map(_NAME, previous.all_skills), *map(_NAME, findings)]
-    return "".join(names).isascii()
+    return previous.has_ascii_names and "".join(map(_NAME, findings)).isascii()
 
 
 def _changed_or_suspect(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:
