@@ -33,12 +33,12 @@ class Makers:
         files: tuple[str, ...] = (),
         groups: tuple[str, ...] = (),
     ) -> RankedSkill:
-        """One finding; `key` is its folder, `groups` are those of the place where it was found."""
+        """One finding; `key` is its folder, `groups` are those of the root where it was found."""
         key = key or name
-        place = SearchRoot(
+        root = SearchRoot(
             path=f"/{source}", holds=RootKind.SKILLS, scope=scope, source=source, groups=groups
         )
-        stamp = Stamp(1, 1, 1, 1, 1)
+        stamp = Stamp(size=1, modified=1, changed=1, inode=1, device=1)
         read = tuple(
             UnitFile(name=file, size=len(text), digest=text, stamp=stamp, settled=True)
             for file in sorted(("SKILL.md", *files))
@@ -57,7 +57,7 @@ class Makers:
             "skill-no-frontmatter", Where(f"/{source}/{key}/SKILL.md"), "is broken"
         )
         finding = SkillFinding(
-            place=place,
+            root=root,
             key=key,
             folder=FolderContent(files=read),
             manifest=None if broken else manifest,

@@ -67,8 +67,8 @@ def scan(tmp_path):
     """Read folders of plugins now; the provider has what was read then."""
 
     def scan(*roots):
-        places = [search_root(tmp_path / root, RootKind.PLUGINS) for root in roots]
-        return [ReadFolder(item, scan_plugins(item, Limits())) for item in places]
+        roots = [search_root(tmp_path / root, RootKind.PLUGINS) for root in roots]
+        return [ReadFolder(item, scan_plugins(item, Limits())) for item in roots]
 
     return scan
 
@@ -76,8 +76,8 @@ def scan(tmp_path):
 class ReadFolder(_PluginFolder):
     """A folder of plugins as it was read once."""
 
-    def __init__(self, place, scan):
-        super().__init__(place)
+    def __init__(self, root, scan):
+        super().__init__(root)
         object.__setattr__(self, "scan", scan)
 
     def plugins(self, inputs, now):
@@ -86,8 +86,8 @@ class ReadFolder(_PluginFolder):
 
 
 def import_plugins(inputs, providers, **options):
-    places = tuple(item.place for item in providers if isinstance(item, _PluginFolder))
-    inputs = replace(inputs, roots=places)
+    roots = tuple(item.root for item in providers if isinstance(item, _PluginFolder))
+    inputs = replace(inputs, roots=roots)
     answers = [provider.plugins(inputs, ScanCache()) for provider in providers]
     candidates = [item for answer in answers for item in answer.candidates]
     return plugin_loader.import_plugins(inputs, candidates, **options)

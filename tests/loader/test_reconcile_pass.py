@@ -32,14 +32,14 @@ OPEN = json.dumps({"$schema": next(iter(PLUGIN_SCHEMAS)), "name": "demo"})
 @pytest.fixture
 def run(given, tmp_path):
     """Look at `tmp_path/skills` and `tmp_path/plugins`."""
-    places = (
+    roots = (
         search_root(tmp_path / "skills", RootKind.SKILLS),
         search_root(tmp_path / "plugins", RootKind.PLUGINS),
     )
 
     def run(before=None, settle=60.0, **asked):
         settings = Settings(pace=WatchTimings(settle=settle))
-        wanted = given(run_code=False, roots=places, settings=settings).config
+        wanted = given(run_code=False, roots=roots, settings=settings).config
         return reconcile(wanted, *(before or (ScanCache(), Catalog())), ReconcileOptions(**asked))
 
     (tmp_path / "skills").mkdir()
@@ -103,8 +103,8 @@ def test_beside_skills_of_providers_an_edit_builds_only_its_own_entry(
     write_skill(tmp_path / "skills", "pdf")
     mine = Skill(name="mine", description="D.", body="B.")
     finding = find_skill(mine, "host", Precedence.EXPLICIT, Limits())
-    places = (search_root(tmp_path / "skills", RootKind.SKILLS),)
-    wanted = replace(given(run_code=False, roots=places).config, host_skills=(finding,))
+    roots = (search_root(tmp_path / "skills", RootKind.SKILLS),)
+    wanted = replace(given(run_code=False, roots=roots).config, host_skills=(finding,))
     now, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
     assert [*catalog.skills] == ["mine", "pdf"]
     file = write_skill(tmp_path / "skills", "pdf", description="Other.") / "SKILL.md"
@@ -185,8 +185,8 @@ def test_what_the_user_disables_is_not_served(given, write_skill, tmp_path):
     write_skill(tmp_path / "skills", "xlsx")
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "satchel.toml").write_text('disable = ["pdf"]\n')
-    places = (search_root(tmp_path / "skills", RootKind.SKILLS),)
-    now, catalog = reconcile(given(roots=places).config, ScanCache(), Catalog(), ReconcileOptions())
+    roots = (search_root(tmp_path / "skills", RootKind.SKILLS),)
+    now, catalog = reconcile(given(roots=roots).config, ScanCache(), Catalog(), ReconcileOptions())
     assert [str(entry.state) for entry in catalog.all_skills] == ["disabled", "ok"]
     assert str(tmp_path / "c" / "satchel.toml") in [
         path for path, _ in now.watch_targets().installed

@@ -73,16 +73,16 @@ def texts(scan):
 @pytest.mark.parametrize("swapped", ["a/SKILL.md", "a/refs", "a"])
 def test_nothing_outside_is_served(trees, swapped, times):
     root, outside = trees
-    place = SearchRoot(
+    searched = SearchRoot(
         path=str(root), holds=RootKind.SKILLS, scope=Precedence.EXPLICIT, source="root"
     )
     served = set()
     with swapping(root / swapped, outside / swapped):
         for _ in range(times):
-            served.update(texts(scan_skills(place, Limits())))
+            served.update(texts(scan_skills(searched, Limits())))
     assert not any(SECRET in text for text in served)
     # What a scan meets between two swaps is luck on a busy machine; at rest it is not.
-    assert "Inside." in texts(scan_skills(place, Limits()))
+    assert "Inside." in texts(scan_skills(searched, Limits()))
 
 
 @pytest.mark.parametrize("times", TIMES)

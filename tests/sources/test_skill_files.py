@@ -78,7 +78,7 @@ def test_a_file_is_served_with_its_bytes_and_their_digest(root):
 def test_the_digest_is_the_one_of_the_listed_file(root, scan):
     finding = scan(root).findings["pdf"]
     assert [file.name for file in finding.files if file.digest] == ["SKILL.md"]
-    read = read_skill_file(finding.place.path, finding.path, "SKILL.md", Limits())
+    read = read_skill_file(finding.root.path, finding.path, "SKILL.md", Limits())
     assert read.digest == finding.folder.get("SKILL.md").digest
 
 
@@ -260,7 +260,7 @@ def test_names_with_odd_letters_are_served_as_they_are_listed(maker, tmp_path, s
     names = [file.name for file in finding.files]
     assert "references/a\nb" in names
     for name in names:
-        assert read_skill_file(finding.place.path, finding.path, name, Limits()).name == name
+        assert read_skill_file(finding.root.path, finding.path, name, Limits()).name == name
 
 
 def file(data):

@@ -640,11 +640,11 @@ def test_a_skill_that_is_gone_does_not_stay_beside_one_of_its_name_that_is_new(
 ):
     folder = write_skill(tmp_path, "a")
     write_skill(tmp_path, "b")
-    place = search_root(str(tmp_path), RootKind.SKILLS)
-    first = scan_skills(place, Limits(), settle=60)
+    root = search_root(str(tmp_path), RootKind.SKILLS)
+    first = scan_skills(root, Limits(), settle=60)
     folder.rename(tmp_path / "c")
     shutil.rmtree(tmp_path / "b")
-    second = scan_skills(place, Limits(), first, settle=60)
+    second = scan_skills(root, Limits(), first, settle=60)
     assert list(second.findings) == ["c", "b"]
     assert list(second.missing) == ["b"]
 
@@ -696,7 +696,7 @@ def test_a_skill_that_returns_while_others_are_scanned_is_never_missing(
         return found
 
     monkeypatch.setattr(SkillWalk, "everything", returns_after)
-    second = scan_skills(first.place, Limits(), first, None, 1000.0)
+    second = scan_skills(first.root, Limits(), first, None, 1000.0)
     assert second.findings["a"] is first.findings["a"]
     assert second.missing.keys() == {"a"}
 
@@ -706,5 +706,5 @@ def test_a_refused_skill_is_not_waited_for(tmp_path, scan, write_skill):
     first = scan(tmp_path / "root")
     folder.rename(tmp_path / "away")
     folder.symlink_to(tmp_path / "away")
-    second = scan_skills(first.place, Limits(), first, None, 1000.0)
+    second = scan_skills(first.root, Limits(), first, None, 1000.0)
     assert (dict(second.findings), odd(second)) == ({}, ["source-link-outside"])

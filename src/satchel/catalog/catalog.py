@@ -51,17 +51,35 @@ class Catalog:
     first_skills: tuple[str, ...] = ()
     """Patterns of the skills that the prompt describes first if it cannot describe all."""
 
-    skills: Mapping[str, SkillEntry] = field(init=False, compare=False, repr=False)
-    tools: Mapping[str, ToolEntry] = field(init=False, compare=False, repr=False)
-    groups: Mapping[str, GroupEntry] = field(init=False, compare=False, repr=False)
-    plugins: Mapping[str, PluginEntry] = field(init=False, compare=False, repr=False)
-
     changed_skills: frozenset[str] | None = field(default=None, compare=False, repr=False)
     """The names of all skills that may differ from the generation before, if they are known."""
 
-    def __post_init__(self) -> None:
-        for name in ("skills", "tools", "groups", "plugins"):
-            object.__setattr__(self, name, _served(getattr(self, f"all_{name}")))
+    # Each is made when it is first used: most catalogs differ from the one before in one skill.
+    @cached_property
+    def skills(self) -> Mapping[str, SkillEntry]:
+        """Return the served skills."""
+        return _served(self.all_skills)
+
+    @cached_property
+    def tools(self) -> Mapping[str, ToolEntry]:
+        """Return the served tools."""
+        return _served(self.all_tools)
+
+    @cached_property
+    def groups(self) -> Mapping[str, GroupEntry]:
+        """Return the served groups."""
+        return _served(self.all_groups)
+
+    @cached_property
+    def plugins(self) -> Mapping[str, PluginEntry]:
+        """Return the served plugins."""
+        return _served(self.all_plugins)
+
+    @cached_property
+    def has_ascii_names(self) -> bool:
+        """Return whether the names of all skills are ASCII."""
+        # Others are never built from the changes alone.
+        return self.changed_skills is not None or "".join(map(_NAME, self.all_skills)).isascii()
 
     @cached_property
     def contracts(self) -> Contracts:
@@ -189,9 +207,8 @@ def places_of(name: str, entries: Sequence[Entry]) -> slice:
     return slice(start, bisect_right(entries, name, start, key=_NAME))
 
 
-def _served(entries: Iterable[E]) -> Mapping[str, E]:
+def _served(entries: Sequence[E]) -> Mapping[str, E]:
     # No loop in Python: there may be very many skills.
-    entries = tuple(entries)
     served = tuple(compress(entries, map(SERVED.__contains__, map(_STATE, entries))))
     return MappingProxyType(dict(zip(map(_NAME, served), served, strict=True)))
 

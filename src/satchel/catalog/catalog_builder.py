@@ -136,7 +136,7 @@ def skill_membership(plugins: Iterable[PluginEntry]) -> Membership:
 
 
 def _with_groups(entry: SkillEntry, membership: Membership) -> SkillEntry:
-    root_groups = entry.finding.place.groups if entry.finding else ()
+    root_groups = entry.finding.root.groups if entry.finding else ()
     if not (root_groups or membership or entry.groups):
         return entry  # Most are in no group.
     owner_groups = membership.get((entry.source, entry.name), ())

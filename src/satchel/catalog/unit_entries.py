@@ -100,7 +100,7 @@ def skill_entries(
 
 def skill_unit(finding: SkillFinding) -> SkillUnit:
     """Return the identity of a found skill."""
-    return finding.place.scope, finding.place.source, finding.path
+    return finding.root.scope, finding.root.source, finding.path
 
 
 def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 0) -> SkillEntry:
@@ -125,8 +125,8 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 
     return fast_constructor(SkillEntry)(
         name=manifest.name if manifest else finding.folder_name,
         description=manifest.description if manifest else "",
-        source=finding.place.source,
-        scope=finding.place.scope,
+        source=finding.root.source,
+        scope=finding.root.scope,
         path=path,
         unit=path,
         rank=ranked.rank,

@@ -137,7 +137,7 @@ def _without_folder(
     """Return skills that are in no folder as the result of a scan."""
     from satchel.sources.skill_findings import SkillScan  # lazy: needed only with skills
 
-    place = SearchRoot(
+    root = SearchRoot(
         path=f"{source}://",
         holds=RootKind.SKILLS,
         scope=Precedence.EXPLICIT,
@@ -146,7 +146,7 @@ def _without_folder(
     )
     by_path = {finding.path: finding for finding in findings}
     return SkillScan(
-        place=place,
+        root=root,
         findings=by_path,
         diagnostics_by_key={"": diagnostics} if diagnostics else {},
         suspect=frozenset(path for path, finding in by_path.items() if finding.manifest is None),
@@ -166,7 +166,7 @@ def _load_folder(*arguments: Any, **options: Any) -> PluginContribution:
 class _PluginFolder(PassProvider):
     """A folder of plugins."""
 
-    place: SearchRoot
+    root: SearchRoot
 
     def plugins(self, inputs: PassInputs, now: ScanCache) -> ProviderAnswer:
         # Lazy: needed only with plugin folders.
@@ -175,7 +175,7 @@ class _PluginFolder(PassProvider):
 
         last = inputs.last_answer(self)
         dirty = inputs.options.dirty
-        scan = scan_plugins(self.place, inputs.limits, last.kept, dirty, inputs.settle)
+        scan = scan_plugins(self.root, inputs.limits, last.kept, dirty, inputs.settle)
         by_finding = {id(item.finding): item for item in last.candidates}
         candidates, diagnostics = list[Candidate](), [*problems_of(scan)]
         for finding in scan.findings.values():
@@ -194,7 +194,7 @@ class _PluginFolder(PassProvider):
     def _candidate(
         self, inputs: PassInputs, finding: PluginFinding, candidate: Candidate | None
     ) -> Candidate:
-        rank = inputs.roots.index(self.place), finding.key, getattr(finding.listed, "name", "")
+        rank = inputs.roots.index(self.root), finding.key, getattr(finding.listed, "name", "")
         if candidate is not None and candidate.contribution.rank == rank:
             return candidate
         contribution = read_folder(finding, rank)
@@ -211,10 +211,10 @@ class _PluginFolder(PassProvider):
 class _SkillFolder(PassProvider):
     """A folder of skills."""
 
-    place: SearchRoot
+    root: SearchRoot
 
     def skills(self, inputs: PassInputs, now: ScanCache) -> Iterable[SkillScan]:
-        return (_scan_skills(inputs, self.place, inputs.options.dirty),)
+        return (_scan_skills(inputs, self.root, inputs.options.dirty),)
 
 
 @dataclass(frozen=True, slots=True)

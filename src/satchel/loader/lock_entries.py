@@ -64,7 +64,7 @@ def skill_entry(finding: SkillFinding, places: LockPlaces) -> LockEntry | None:
     """Return the entry of a skill or command; `None` if it is broken."""
     if finding.manifest is None:
         return None
-    root = finding.place
+    root = finding.root
     if root.scope is Precedence.PLUGIN:
         below = os.path.join(os.path.basename(root.path), *finding.key.split("/"))
         place = f"plugin {root.source}/{below.replace(os.sep, '/').rstrip('/')}"

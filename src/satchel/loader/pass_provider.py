@@ -73,11 +73,11 @@ class PassProvider(Protocol):
 
 def targets_of(scan: PluginScan | SkillScan) -> WatchTargets:
     """Return what to watch of a search root; nothing of one that is no folder."""
-    if not scan.place.is_folder:
+    if not scan.root.is_folder:
         return WatchTargets()
     unreadable = (item.where.path for item in scan.diagnostics if item.code == "source-unreadable")
     return WatchTargets(
-        roots=(scan.place.path,),
+        roots=(scan.root.path,),
         links=scan.links,
         settling=frozenset(scan.findings[key].path for key in scan.missing),
         unreadable=tuple(unreadable),
@@ -88,8 +88,8 @@ def problems_of(scan: PluginScan | SkillScan) -> Iterable[Diagnostic]:
     """Yield the diagnostics of a search root, one if it brings nothing for no other reason."""
     yield from scan.diagnostics
     too_deep = [item for item in scan.diagnostics if item.code == "source-too-deep"]
-    if not (scan.findings or scan.place.optional) and len(too_deep) == len(scan.diagnostics):
+    if not (scan.findings or scan.root.optional) and len(too_deep) == len(scan.diagnostics):
         from satchel.sources.empty_roots import empty_root  # lazy: few folders bring nothing
 
-        if diagnostic := empty_root(scan.place, too_deep):
+        if diagnostic := empty_root(scan.root, too_deep):
             yield diagnostic

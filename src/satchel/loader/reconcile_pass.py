@@ -145,8 +145,8 @@ def _with_skills(inputs: PassInputs, next_cache: ScanCache, provider: PassProvid
     """Add the skills of a provider; the user's trust decides which scripts may be run."""
     skills = dict(next_cache.skills)
     for scan in provider.skills(inputs, next_cache):
-        last = inputs.cache.skills.get(scan.place)
-        skills[scan.place] = inputs.gate.checked_scripts(scan, last, inputs.cache.gate)
+        last = inputs.cache.skills.get(scan.root)
+        skills[scan.root] = inputs.gate.checked_scripts(scan, last, inputs.cache.gate)
     return replace(next_cache, skills=skills)
 
 
@@ -184,7 +184,7 @@ def _incremental_skills(inputs: PassInputs, next_cache: ScanCache) -> _NextSkill
     findings = [*gone, *(ranked.finding for ranked in changed)]
     if len(findings) > _MOST_EDITS or not _has_ascii_names_only(inputs.previous, findings):
         return None
-    has_groups = skill_membership(next_cache.plugins) or any(it.place.groups for it in findings)
+    has_groups = skill_membership(next_cache.plugins) or any(it.root.groups for it in findings)
     if selection.chooses and (has_groups or not keeps_plugins):
         return None  # A group may be disabled, or no longer.
     changes = SkillChanges(frozenset(map(skill_unit, gone)), keeps_plugins)
@@ -196,8 +196,7 @@ def _has_ascii_names_only(previous: Catalog, findings: Iterable[SkillFinding]) -
 
     Other names may look like those of other skills, so they need a whole catalog.
     """
-    names = [*map(_NAME, previous.all_skills), *map(_NAME, findings)]
-    return "".join(names).isascii()
+    return previous.has_ascii_names and "".join(map(_NAME, findings)).isascii()
 
 
 def _changed_or_suspect(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:

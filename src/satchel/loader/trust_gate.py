@@ -205,7 +205,7 @@ class TrustGate:
 
     def unit(self, finding: PluginFinding) -> CodeUnit | None:
         """Return the code of a plugin, if it belongs to a project."""
-        if (grant := self.of_root(finding.place)) is None:
+        if (grant := self.of_root(finding.root)) is None:
             return None
         from satchel.sources.code_units import plugin_unit  # lazy: needed only with projects
 
@@ -219,7 +219,7 @@ class TrustGate:
         last_good: PluginContribution | None,
     ) -> PluginContribution:
         """Return a plugin, without its code and servers if these are not trusted."""
-        grant = self.of_root(finding.place)
+        grant = self.of_root(finding.root)
         if grant is None or _may_serve(grant, unit, last_good):
             return contribution
         from satchel.sources.code_units import has_same_programs  # lazy: only with projects
@@ -258,20 +258,20 @@ class TrustGate:
 
         `before` and `last` are those of the last pass, which need not be checked again.
         """
-        grant = self.of_root(scan.place)
-        if grant is None or scan.place.scripts is not ScriptRule.COMPARE:
+        grant = self.of_root(scan.root)
+        if grant is None or scan.root.scripts is not ScriptRule.COMPARE:
             return scan
         from satchel.sources.code_units import skill_unit  # lazy: needed only with projects
 
-        earlier = before.findings if before and last.of_root(scan.place) is grant else {}
+        earlier = before.findings if before and last.of_root(scan.root) is grant else {}
         changed: dict[str, SkillFinding] = {}
         for key, finding in scan.findings.items():
             if earlier.get(key) is finding:
                 continue
             allowed = grant.allows(skill_unit(finding, grant.project.folder))
             rule = ScriptRule.COMPARE if allowed else ScriptRule.NEVER
-            if finding.place.scripts is not rule:
-                changed[key] = replace(finding, place=replace(finding.place, scripts=rule))
+            if finding.root.scripts is not rule:
+                changed[key] = replace(finding, root=replace(finding.root, scripts=rule))
         if not changed:
             return scan
         return replace(scan, findings={**scan.findings, **changed}, edited=None)

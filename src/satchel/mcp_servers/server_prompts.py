@@ -141,7 +141,7 @@ def remote_finding(
         groups=item.config.groups,
     )
     return SkillFinding(
-        place=root,
+        root=root,
         key="",
         folder=FolderContent(files=files),
         manifest=manifest,

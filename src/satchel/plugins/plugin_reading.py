@@ -26,8 +26,8 @@ def read_folder(finding: PluginFinding, rank: Rank) -> PluginContribution:
     """Return the contribution that a plugin folder declares, without running its code."""
     contribution = PluginContribution(
         name=finding.manifest.name if finding.manifest else finding.folder_name,
-        source=finding.place.source,
-        scope=finding.place.scope,
+        source=finding.root.source,
+        scope=finding.root.scope,
         path=finding.path,
         unit=finding.unit,
         rank=rank,

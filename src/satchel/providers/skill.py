@@ -154,14 +154,14 @@ def find_skill(
     folder = FolderContent(files=files)
     access = SkillAccess(origin="the application" if source == HOST else f"the provider {source}")
     finding = SkillFinding(
-        place=root,
+        root=root,
         key="",
         folder=folder,
         manifest=None,
         diagnostics=(),
         remote=GivenFiles(access=access, head=head, body=skill.body, files=skill.files),
     )
-    if before is not None and (before.place, before.folder) == (root, folder):
+    if before is not None and (before.root, before.folder) == (root, folder):
         # Equal digests: the former reader returns the same files, unless it reads on demand.
         return replace(before, remote=finding.remote) if _is_read_on_demand(skill) else before
     reading = read_skill(text, skill.name, root.path, limits)
@@ -172,14 +172,14 @@ def find_skill(
 
 def _is_unchanged(before: SkillFinding, skill: Skill, head: str, scope: Precedence) -> bool:
     """Return whether a skill is as it was, without a digest of its text and its files."""
-    was, place = before.remote, before.place
+    was, root = before.remote, before.root
     return (
         isinstance(was, GivenFiles)
         and before.manifest is not None
         and (was.head, was.body) == (head, skill.body)
         and not _is_read_on_demand(skill)
         and was.files == skill.files
-        and (place.groups, place.scope) == (tuple(skill.groups), scope)
+        and (root.groups, root.scope) == (tuple(skill.groups), scope)
     )
 
 

@@ -41,33 +41,33 @@ class CommandReader:
 
 
 def scan_commands(
-    place: SearchRoot,
+    root: SearchRoot,
     limits: Limits,
     before: SkillScan | None = None,
     dirty: Iterable[str] | None = None,
 ) -> SkillScan:
-    """Read the commands in a folder, or the one that `place` names."""
-    if before and not before.links and dirty is not None and not touches(dirty, place.path):
+    """Read the commands in a folder, or the one that `root` names."""
+    if before and not before.links and dirty is not None and not touches(dirty, root.path):
         return before
-    if not os.path.lexists(place.path):
-        return SkillScan(place=place, findings={})
-    root = real_path(place.within)
-    if not is_inside(real_path(place.path), root):
-        outside = {"": (link_outside(place.path),)}
-        links = frozenset({(place.path, real_path(place.path))})
-        return SkillScan(place=place, findings={}, diagnostics_by_key=outside, links=links)
-    folder, only = place.path, ""
+    if not os.path.lexists(root.path):
+        return SkillScan(root=root, findings={})
+    bounds = real_path(root.within)
+    if not is_inside(real_path(root.path), bounds):
+        outside = {"": (link_outside(root.path),)}
+        links = frozenset({(root.path, real_path(root.path))})
+        return SkillScan(root=root, findings={}, diagnostics_by_key=outside, links=links)
+    folder, only = root.path, ""
     if not os.path.isdir(folder):
         folder, only = os.path.split(folder)
-    content = _read(folder, only, root, place.policy.command_suffix, limits)
+    content = _read(folder, only, bounds, root.policy.command_suffix, limits)
     cached = before.findings if before else {}
     findings: dict[str, SkillFinding] = {}
     for file in content.files:
         key = "" if only else file.name
-        findings[key] = _finding(place, key, file, limits, cached.get(key))
+        findings[key] = _finding(root, key, file, limits, cached.get(key))
     diagnostics: dict[str, tuple[Diagnostic, ...]] = {"": content.diagnostics}
     return SkillScan(
-        place=place,
+        root=root,
         findings=findings,
         diagnostics_by_key=diagnostics if content.diagnostics else {},
         links=content.links,
@@ -91,7 +91,7 @@ def _read(folder: str, only: str, root: str, suffix: str, limits: Limits) -> Fol
 
 
 def _finding(
-    place: SearchRoot, key: str, file: UnitFile, limits: Limits, before: SkillFinding | None
+    root: SearchRoot, key: str, file: UnitFile, limits: Limits, before: SkillFinding | None
 ) -> SkillFinding:
     data = file.data or b""
     own = UnitFile(
@@ -104,10 +104,10 @@ def _finding(
     folder = FolderContent(files=(own,))
     if before is not None and before.folder == folder:
         return before
-    path = os.path.join(place.path, key) if key else place.path
+    path = os.path.join(root.path, key) if key else root.path
     reading = read_command(data, command_name(key or os.path.basename(path)), path, limits)
     return SkillFinding(
-        place=place,
+        root=root,
         key=key,
         folder=folder,
         manifest=reading.value,

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from operator import attrgetter
-from typing import NamedTuple
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.lazy_dataclass import dataclass, fast_constructor
@@ -179,7 +178,8 @@ class FolderReader:
         for name in sorted(self.required):
             self._required(folder, name, walk)
         walk.most = len(walk.files) + self.most_files
-        self._walk(_Visit(folder, walk.path, "", (folder.path,)), walk, entries)
+        visit = _Visit(folder=folder, path=walk.path, prefix="", above=(folder.path,))
+        self._walk(visit, walk, entries)
 
     def _required(self, folder: OpenFolder, name: str, walk: "_WalkState") -> None:
         """Read a file by its name; links must stay inside the root."""
@@ -261,7 +261,8 @@ class FolderReader:
             walk.diagnostics.append(link_loop(path))
             return
         prefix = f"{visit.prefix}{os.path.basename(path)}/"
-        self._walk(_Visit(folder, path, prefix, (*visit.above, folder.path)), walk)
+        above = (*visit.above, folder.path)
+        self._walk(_Visit(folder=folder, path=path, prefix=prefix, above=above), walk)
 
     def _count(
         self, name: str, place: Place, walk: "_WalkState", *, is_regular: bool = False
@@ -355,7 +356,8 @@ UNREADABLE = frozenset({"source-unreadable", "source-link-broken"})
 """The codes of files and folders that exist and cannot be read."""
 
 
-class _Visit(NamedTuple):
+@dataclass(slots=True, kw_only=True)
+class _Visit:
     folder: OpenFolder
     path: str
     """Its path as it is shown."""
@@ -475,14 +477,14 @@ def is_repository(entries: Entries) -> bool:
     return any(entry.name in _REPOSITORY_MARKS for entry in entries)
 
 
-def nested_repository(place: SearchRoot, path: str = "") -> str:
+def nested_repository(root: SearchRoot, path: str = "") -> str:
     """Return the repository inside a project that contains a search root, or `path`; or `""`.
 
     Links are resolved, so that none leads around a repository.
     """
-    if not place.project:
+    if not root.project:
         return ""
-    folder, path = place.project, real_path(path or place.path)
+    folder, path = root.project, real_path(path or root.path)
     for part in os.path.relpath(path, folder).split(os.sep):
         folder = os.path.join(folder, part)
         if part != "." and is_repository(list_folder(folder, [])):

@@ -43,7 +43,7 @@ class KeptSkills:
         if before is None:
             return scan
         if before.findings and not scan.findings:
-            problem = lost_mount(before.place.path, before.device)
+            problem = lost_mount(before.root.path, before.device)
             if problem is not None:
                 return self._all_lost(before, problem)
         keys = before.findings.keys()
@@ -77,7 +77,7 @@ class KeptSkills:
 
     def _all_lost(self, before: SkillScan, problem: Diagnostic) -> SkillScan:
         return SkillScan(
-            place=before.place,
+            root=before.root,
             findings=self.unreadable("", problem),
             diagnostics_by_key={"": (problem,)},
             links=before.links,

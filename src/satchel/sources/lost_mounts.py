@@ -51,7 +51,7 @@ def lost_below(
 
     One whose link was removed or replaced is meant to go.
     """
-    root, folders = before.place.path, finding.folder.folders
+    root, folders = before.root.path, finding.folder.folders
     if not folders or device_of(root) != before.device:
         return None
     device = folders[0][1].device

@@ -233,11 +233,9 @@ def _package(
             scope=Precedence.PLUGIN,
             source=installed.distribution,
         )
-        empty = PluginFinding(
-            place=root, key="", entry_point=installed.name, is_edited=is_code_read
-        )
+        empty = PluginFinding(root=root, key="", entry_point=installed.name, is_edited=is_code_read)
         previous = before.part if before else None
-        if previous is not None and (previous.place, previous.is_edited) != (root, is_code_read):
+        if previous is not None and (previous.root, previous.is_edited) != (root, is_code_read):
             previous = None
         part = read_toolkit(empty, real_path(homes[0].path), limits, previous)
         finding = replace(finding, part=part, home=homes[0].name)

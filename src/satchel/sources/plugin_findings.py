@@ -40,7 +40,7 @@ class CodeParts:
 class PluginFinding:
     """One plugin folder as it was read, with its code, which was not run."""
 
-    place: SearchRoot
+    root: SearchRoot
     key: str
     """The folder's name, or `""` if the search root itself is the plugin."""
     folder: FolderContent = field(default=FolderContent())
@@ -78,7 +78,7 @@ class PluginFinding:
     @property
     def path(self) -> str:
         """Return the plugin's folder."""
-        return os.path.join(self.place.path, self.key) if self.key else self.place.path
+        return os.path.join(self.root.path, self.key) if self.key else self.root.path
 
     @property
     def folder_name(self) -> str:

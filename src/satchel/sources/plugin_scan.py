@@ -67,7 +67,7 @@ _ManifestReader = Callable[[PluginFinding, Limits], PluginFinding]
 class PluginScan:
     """The results of one scan of a search root for plugins."""
 
-    place: SearchRoot
+    root: SearchRoot
     findings: Mapping[str, PluginFinding]
     diagnostics: tuple[Diagnostic, ...]
     links: frozenset[tuple[str, str]] = frozenset()
@@ -81,7 +81,7 @@ class PluginScan:
 
 
 def scan_plugins(
-    place: SearchRoot,
+    root: SearchRoot,
     limits: Limits,
     before: PluginScan | None = None,
     dirty: Iterable[str] | None = None,
@@ -95,22 +95,22 @@ def scan_plugins(
     """
     if before is None or before.links:  # the target of a link may have changed
         dirty = None
-    elif dirty is not None and not touches(dirty, place.path):
+    elif dirty is not None and not touches(dirty, root.path):
         return before
-    if may_be_folder(place.path):
-        scan = _Search(place, limits, before, dirty).run()
+    if may_be_folder(root.path):
+        scan = _Search(root, limits, before, dirty).run()
     else:
-        problems = () if place.optional else (missing(place.path),)
-        scan = PluginScan(place=place, findings={}, diagnostics=problems)
-    scan = replace(scan, device=device_of(place.path))
+        problems = () if root.optional else (missing(root.path),)
+        scan = PluginScan(root=root, findings={}, diagnostics=problems)
+    scan = replace(scan, device=device_of(root.path))
     return scan if before is None else _with_kept(scan, before, settle)
 
 
 def _with_kept(scan: PluginScan, before: PluginScan, settle: float) -> PluginScan:
     """Keep the plugins that exist but cannot be read or found now, or are just gone."""
-    root_error = _listing_error(scan.place.path)
+    root_error = _listing_error(scan.root.path)
     if before.findings and not (scan.findings or root_error):
-        problem = lost_mount(scan.place.path, before.device)
+        problem = lost_mount(scan.root.path, before.device)
         if problem is not None:
             kept = {key: _broken(cached, (problem,)) for key, cached in before.findings.items()}
             return replace(before, findings=kept, diagnostics=(problem,))
@@ -147,40 +147,40 @@ def _is_refused(cached: PluginFinding, scan: PluginScan) -> bool:
 class _Search:
     def __init__(
         self,
-        place: SearchRoot,
+        root: SearchRoot,
         limits: Limits,
         before: PluginScan | None,
         dirty: Iterable[str] | None,
     ) -> None:
-        self._place, self._limits, self._dirty = place, limits, dirty
+        self._root, self._limits, self._dirty = root, limits, dirty
         self._cached: Mapping[str, PluginFinding] = before.findings if before else {}
-        self._root = real_path(place.path)
+        self._real_root = real_path(root.path)
         self._findings: dict[str, PluginFinding] = {}
         self._diagnostics: list[Diagnostic] = []
         self._links: set[tuple[str, str]] = set()
 
     def run(self) -> PluginScan:
         """Read the root as a plugin if it is one, else search its folders."""
-        if self._place.within and not is_inside(self._root, self._place.bounds()):
-            self._diagnostics.append(link_outside(self._place.path))
-        elif repository := nested_repository(self._place):
+        if self._root.within and not is_inside(self._real_root, self._root.bounds()):
+            self._diagnostics.append(link_outside(self._root.path))
+        elif repository := nested_repository(self._root):
             self._diagnostics.append(in_repository(repository))
-        elif not (self._folder("", self._place.path) or self._keep_without_manifest("")):
+        elif not (self._folder("", self._root.path) or self._keep_without_manifest("")):
             self._visit_all()
         plugin_links = (finding.folder.links for finding in self._findings.values())
         links = frozenset(self._links).union(*plugin_links)
         return PluginScan(
-            place=self._place,
+            root=self._root,
             findings=self._findings,
             diagnostics=tuple(self._diagnostics),
             links=links,
         )
 
     def _visit_all(self) -> None:
-        if (error := _listing_error(self._place.path)) is not None:
-            self._diagnostics.append(unlistable(self._place.path, reason_of(error)))
+        if (error := _listing_error(self._root.path)) is not None:
+            self._diagnostics.append(unlistable(self._root.path, reason_of(error)))
             return
-        for entry in list_folder(self._place.path, self._diagnostics):
+        for entry in list_folder(self._root.path, self._diagnostics):
             if is_skipped(entry.name) or entry.name.startswith("."):
                 continue
             if is_folder(entry):
@@ -219,7 +219,7 @@ class _Search:
         for below, listed in scan.plugins:
             inner = "/".join(part for part in (key, below) if part)
             folder = os.path.join(path, below)
-            if repository := nested_repository(self._place, folder):
+            if repository := nested_repository(self._root, folder):
                 self._diagnostics.append(in_repository(repository))
                 continue
             form = format_of_listed(folder) if listed.is_strict else None
@@ -243,18 +243,18 @@ class _Search:
 
     def _visit(self, entry: os.DirEntry[str]) -> None:
         if not is_utf8(entry.name):
-            self._diagnostics.append(not_utf8(self._place.path, entry.name))
+            self._diagnostics.append(not_utf8(self._root.path, entry.name))
             return
         target = real_path(entry.path)
         if entry.is_symlink():
             self._links.add((entry.path, target))
-        if not (self._place.follows_links_out or is_inside(target, self._root)):
+        if not (self._root.follows_links_out or is_inside(target, self._real_root)):
             self._diagnostics.append(link_outside(entry.path))
             return
-        if target == self._root:
+        if target == self._real_root:
             self._diagnostics.append(link_loop(entry.path))
             return
-        if repository := nested_repository(self._place, target):
+        if repository := nested_repository(self._root, target):
             self._diagnostics.append(in_repository(repository))
             return
         if not (self._folder(entry.name, entry.path) or self._keep_without_manifest(entry.name)):
@@ -271,20 +271,20 @@ class _Search:
             before = None
         if before is not None and self._dirty is not None and not touches(self._dirty, before.path):
             return before
-        finding = PluginFinding(place=self._place, key=key, format=form, listed=listed)
+        finding = PluginFinding(root=self._root, key=key, format=form, listed=listed)
         target = real_path(finding.path)
         # Links must stay in the plugin if a link led out of the search root. Where none may lead
         # out, a folder outside has just replaced the root: nothing in it is read.
-        is_outside = not is_inside(target, self._root)
-        is_own_root = self._place.follows_links_out if is_outside else finding.policy.is_contained
-        root = target if is_own_root else self._root
+        is_outside = not is_inside(target, self._real_root)
+        is_own_root = self._root.follows_links_out if is_outside else finding.policy.is_contained
+        root = target if is_own_root else self._real_root
         return read_toolkit(finding, root, self._limits, before)
 
 
 def _broken(cached: PluginFinding, diagnostics: Iterable[Diagnostic]) -> PluginFinding:
     """Return a plugin that cannot be read now; its parts are read again later."""
     return PluginFinding(
-        place=cached.place,
+        root=cached.root,
         key=cached.key,
         format=cached.format,
         listed=cached.listed,
@@ -329,7 +329,7 @@ def _read_parts(
         keep=_is_python,
         exclude=finding.parts.exclude | _without_code(finding, names),
         required=finding.parts.required,
-        skips_repositories=bool(finding.place.project),
+        skips_repositories=bool(finding.root.project),
     )
     folder = reader.read(finding.path, before.folder if before else None)
     is_reusable = before is not None and finding.policy.is_judged_by_content

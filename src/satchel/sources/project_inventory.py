@@ -110,7 +110,7 @@ def read_inventory(project: Project, limits: Limits | None = None) -> ProjectInv
             skill_unit_with_text(finding, base)
             for finding in skills
             # The scripts of a plugin's skills are part of the plugin.
-            if finding.place.scope is Precedence.PROJECT
+            if finding.root.scope is Precedence.PROJECT
         ),
     ]
     servers = [server for file in files for server in _servers_of_file(file)]

@@ -62,12 +62,12 @@ def load_scan(path: str, root: SearchRoot, limits: Limits) -> SkillScan | None:
         }
     except _ERRORS:
         return None
-    return SkillScan(place=root, findings=findings, is_cached=True) if findings else None
+    return SkillScan(root=root, findings=findings, is_cached=True) if findings else None
 
 
 def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limits) -> None:
     """Write what is new or gone since `before`."""
-    root, settings = scan.place, _settings(scan.place, limits)
+    root, settings = scan.root, _settings(scan.root, limits)
     earlier: Mapping[str, SkillFinding] = before.findings if before else {}
     new = [
         finding
@@ -173,7 +173,7 @@ def _finding(root: SearchRoot, key: str, data: list[Any], rest: bytes, body: byt
         name, description, rest, Compressed(body), is_for_model=is_for_model
     )
     return fast_constructor(SkillFinding)(
-        place=root,
+        root=root,
         key=key,
         folder=folder,
         manifest=manifest,

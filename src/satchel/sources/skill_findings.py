@@ -21,7 +21,7 @@ _MOST_NAMED = 3
 class SkillFinding:
     """One skill folder as it was read; `manifest` is `None` if it cannot be used."""
 
-    place: SearchRoot
+    root: SearchRoot
     key: str
     """The path below the search root, with `/`; `""` if the root itself is the skill."""
     folder: FolderContent
@@ -35,7 +35,7 @@ class SkillFinding:
     @property
     def access(self) -> SkillAccess:
         """Return what can be done with it; no reader is made, because a prompt asks all skills."""
-        return self.remote.access if self.remote else IN_PROJECT[self.place.scripts]
+        return self.remote.access if self.remote else IN_PROJECT[self.root.scripts]
 
     @property
     def reader(self) -> SkillReader:
@@ -45,15 +45,15 @@ class SkillFinding:
     @property
     def bounds(self) -> Bounds:
         """Return the folder that its files must stay inside."""
-        if self.place.project:
-            return Bounds(self.place.project, is_resolved=True)
-        return Bounds(self.target or self.place.within or self.place.path)
+        if self.root.project:
+            return Bounds(self.root.project, is_resolved=True)
+        return Bounds(self.target or self.root.within or self.root.path)
 
     @property
     def path(self) -> str:
         """Return the skill's folder, or the local address of a skill at a server."""
         below = os.sep + self.key.replace("/", os.sep) if self.key else ""
-        return self.place.path.rstrip(os.sep) + below
+        return self.root.path.rstrip(os.sep) + below
 
     @property
     def is_suspect(self) -> bool:
@@ -105,7 +105,7 @@ class SkillFinding:
 class SkillScan:
     """The results of one scan of a search root, reused by the next scan."""
 
-    place: SearchRoot
+    root: SearchRoot
     findings: Mapping[str, SkillFinding]
     walked: frozenset[str] = frozenset()
     """The keys of the searched folders that are not skills themselves."""

@@ -32,12 +32,12 @@ _BREAKS_THE_FORMAT = frozenset(
 class SkillFolderReader:
     """Reads the skills of one search root; what did not change is taken from the last scan."""
 
-    def __init__(self, place: SearchRoot, limits: Limits, before: SkillScan | None) -> None:
-        self._place, self._limits = place, limits
+    def __init__(self, root: SearchRoot, limits: Limits, before: SkillScan | None) -> None:
+        self._root, self._limits = root, limits
         self.known: Mapping[str, SkillFinding] = before.findings if before else {}
         """The skills of the last scan that may still be the same."""
         # Scripts that are compared with what the user trusted are read; others only listed.
-        compares = place.scripts is ScriptRule.COMPARE
+        compares = root.scripts is ScriptRule.COMPARE
         if compares:
             self.known = {
                 key: finding
@@ -45,12 +45,12 @@ class SkillFolderReader:
                 if all(file.digest for file in finding.files)
             }
         self._reader = FolderReader(
-            root=place.bounds(),
+            root=root.bounds(),
             most_files=limits.files_per_skill,
             largest=max(limits.resource, limits.skill_file),
             keep=SKILL_FILE.__eq__,
             lists_others=not compares,
-            skips_repositories=bool(place.project),
+            skips_repositories=bool(root.project),
             hides_secrets=True,
         )
         # Nothing is compressed in the first scan of a process, because it has to be fast.
@@ -91,7 +91,7 @@ class SkillFolderReader:
             return before
         manifest, diagnostics = self._manifest(path, folder, data.get(SKILL_FILE), before)
         return SkillFinding(
-            place=self._place,
+            root=self._root,
             key=key,
             folder=folder,
             manifest=manifest,
@@ -110,7 +110,7 @@ class SkillFolderReader:
         folder, data = reading
         manifest, diagnostics = self._parse(path, data)
         return fast_constructor(SkillFinding)(
-            place=self._place, key=key, folder=folder, manifest=manifest, diagnostics=diagnostics
+            root=self._root, key=key, folder=folder, manifest=manifest, diagnostics=diagnostics
         )
 
     def _pack(self, finding: SkillFinding) -> None:
@@ -139,7 +139,7 @@ class SkillFolderReader:
     ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
         path = joined(folder_path, SKILL_FILE)
         reading = read_skill(data, os.path.basename(folder_path), path, self._limits)
-        if self._place.policy.has_strict_skills:
+        if self._root.policy.has_strict_skills:
             diagnostics = tuple(
                 replace(item, severity=RULES[item.code].strict)
                 if item.code in _BREAKS_THE_FORMAT

@@ -55,7 +55,7 @@ def _scan_dirty(
     before: SkillScan, limits: Limits, dirty: Collection[str], kept: KeptSkills
 ) -> SkillScan | None:
     """Scan the parts that changes touch; `None` if everything must be scanned."""
-    root = before.place
+    root = before.root
     if before.cut or _changes_reach_links(before, dirty):
         return None
     starts = {start for path in dirty if (start := _start(before, path)) is not None}
@@ -76,7 +76,7 @@ def _scan_dirty(
 
 def _start(before: SkillScan, path: str) -> str | None:
     """Return the key of the topmost folder to scan again because `path` changed."""
-    root = before.place.path
+    root = before.root.path
     if path == root or root.startswith(path.rstrip(os.sep) + os.sep):
         return ""
     if not path.startswith(root.rstrip(os.sep) + os.sep):
@@ -115,7 +115,7 @@ def _changes_reach_links(before: SkillScan, dirty: Collection[str]) -> bool:
 
 
 def _path(scan: SkillScan, key: str) -> str:
-    return os.path.join(scan.place.path, *key.split("/"))
+    return os.path.join(scan.root.path, *key.split("/"))
 
 
 def _overlap(path: str, other: str) -> bool:

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from operator import attrgetter
-from typing import NamedTuple
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.file_reader import is_inside, is_utf8, real_path, reason_of
 from satchel.sources.folder_diagnostics import (
@@ -40,7 +40,8 @@ _MAY_IGNORE_CASE = sys.platform in {"darwin", "win32"}
 """Whether a file is also found by its name in another case."""
 
 
-class _Folder(NamedTuple):
+@dataclass(slots=True, kw_only=True)
+class _Folder:
     """A folder that is searched."""
 
     key: str
@@ -54,7 +55,8 @@ class _Folder(NamedTuple):
     """Its resolved path if it is outside of the search root, reached through a link; else `""`."""
 
 
-class _Entry(NamedTuple):
+@dataclass(slots=True, kw_only=True)
+class _Entry:
     """An entry of a folder without SKILL.md."""
 
     name: str
@@ -98,7 +100,8 @@ class SkillWalk:
             elif top.file:
                 self._report_root(NotADirectoryError())
             else:
-                self._scan_folder(_Folder("", path, top.folder, (top.path,)))
+                folder = _Folder(key="", path=path, opened=top.folder, above=(top.path,))
+                self._scan_folder(folder)
         return self._result()
 
     def part(self, key: str) -> SkillScan:
@@ -125,8 +128,16 @@ class SkillWalk:
                 if is_exact or any(entry.name == name for entry in opened.entries()):
                     is_link = stat.S_ISLNK(opened.stat(name).st_mode)
                     below = joined(path, name)
-                    entry = _Entry(name, key, below, is_link, os.path.isdir(below))
-                    folder = _Folder("/".join(above), path, opened, tuple(resolved))
+                    entry = _Entry(
+                        name=name,
+                        key=key,
+                        path=below,
+                        is_link=is_link,
+                        is_folder=os.path.isdir(below),
+                    )
+                    folder = _Folder(
+                        key="/".join(above), path=path, opened=opened, above=tuple(resolved)
+                    )
                     self._scan_entry(entry, folder)
             except (FileNotFoundError, NotADirectoryError):
                 pass  # It is gone, with a folder above or without.
@@ -134,7 +145,7 @@ class SkillWalk:
 
     def _result(self) -> SkillScan:
         return SkillScan(
-            place=self._root,
+            root=self._root,
             findings=self._findings,
             walked=frozenset(self._walked),
             diagnostics_by_key=self._diagnostics,
@@ -170,8 +181,13 @@ class SkillWalk:
         prefix, path_prefix = f"{key}/" if key else "", joined(path, "")
         for item in sorted(entries, key=_NAME):
             name = item.name
-            key, path = prefix + name, path_prefix + name
-            entry = _Entry(name, key, path, item.is_symlink(), is_folder(item))
+            entry = _Entry(
+                name=name,
+                key=prefix + name,
+                path=path_prefix + name,
+                is_link=item.is_symlink(),
+                is_folder=is_folder(item),
+            )
             self._scan_entry(entry, folder)
 
     def _scan_entry(self, entry: _Entry, folder: _Folder) -> None:
@@ -211,7 +227,8 @@ class SkillWalk:
                 if opened.path in folder.above:
                     self._report(key, [link_loop(path)])
                 else:
-                    self._scan_folder(_Folder(key, path, opened, (*folder.above, opened.path)))
+                    above = (*folder.above, opened.path)
+                    self._scan_folder(_Folder(key=key, path=path, opened=opened, above=above))
 
     def _scan_target(self, entry: _Entry, folder: _Folder) -> None:
         """Scan where a link leads, if that is inside, or the user's own link leads to a skill."""
@@ -236,8 +253,15 @@ class SkillWalk:
                 elif repository := nested_repository(self._root, linked_folder.path):
                     diagnostics.append(in_repository(repository))
                 elif not (self._is_over_limit() or self._take_unchanged(key, path)):
-                    above = (*folder.above, linked_folder.path)
-                    self._scan_folder(_Folder(key, path, linked_folder.folder, above, target))
+                    self._scan_folder(
+                        _Folder(
+                            key=key,
+                            path=path,
+                            opened=linked_folder.folder,
+                            above=(*folder.above, linked_folder.path),
+                            target=target,
+                        )
+                    )
         self._report(key, diagnostics)
 
     def _take_unchanged(self, key: str, path: str) -> bool:

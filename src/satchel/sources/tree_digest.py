@@ -78,7 +78,7 @@ def folder_digest(folder: str) -> str:
 
 def _bounds_of(finding: PluginFinding) -> str:
     """Return the folder that links of a plugin must stay inside."""
-    target, root = real_path(finding.path), real_path(finding.place.path)
+    target, root = real_path(finding.path), real_path(finding.root.path)
     return target if finding.policy.is_contained or not is_inside(target, root) else root
 
 

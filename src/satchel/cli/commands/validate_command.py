@@ -74,7 +74,7 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     plugins = {plugin.unit: plugin for checked in checks for plugin in checked.plugins}
     if run:
         # The plugins of a marketplace are loaded together.
-        for path in dict.fromkeys(plugin.place.path for plugin in plugins.values()):
+        for path in dict.fromkeys(plugin.root.path for plugin in plugins.values()):
             diagnostics.update(dict.fromkeys(_run_diagnostics(path, console)))
     elif any(map(_may_have_contracts, plugins.values())):
         console.say(f"contracts are {NOT_LOADED}")
@@ -190,7 +190,7 @@ def check(path: str) -> Checked:
     scans = _scan_plugins(scan, unlisted)
     plugins = [plugin for plugin_scan in scans for plugin in plugin_scan.findings.values()]
     marketplaces = frozenset(
-        plugin_scan.place.path for plugin_scan in scans if is_marketplace(plugin_scan.place.path)
+        plugin_scan.root.path for plugin_scan in scans if is_marketplace(plugin_scan.root.path)
     )
     checked = check_plugins(plugins)
     loaded = {skill.path for skill in checked.skills}
@@ -248,7 +248,7 @@ def _without_manifest(
     scan: SkillScan, plugins: Iterable[PluginFinding], *, is_empty: bool
 ) -> Iterable[Diagnostic]:
     """Report folders without a manifest: beside plugins, or at the top if there are none."""
-    root = scan.place.path
+    root = scan.root.path
     parents = {os.path.dirname(plugin.path) for plugin in plugins if plugin.policy.has_code}
     parents |= {root, os.path.dirname(root)} if is_empty else set()
     for key in sorted(scan.walked):
@@ -274,7 +274,7 @@ def _scan_plugins(scan: SkillScan, unlisted: list[str]) -> list[PluginScan]:
         # Other clients have their own plugin.json in a hidden folder.
         if os.path.basename(key).startswith(".") or os.path.basename(key) in _MANIFEST_FOLDERS:
             continue
-        folder = os.path.normpath(os.path.join(scan.place.path, *key.split("/")))
+        folder = os.path.normpath(os.path.join(scan.root.path, *key.split("/")))
         # A plugin that a marketplace lists was read with its entry.
         is_market = is_marketplace(folder)
         is_plugin = format_of(folder) is not None or is_market
@@ -305,10 +305,10 @@ def _scan_commands_of(plugin: PluginFinding) -> Iterable[SkillScan]:
 
 def _never_loaded(scan: SkillScan) -> Iterable[Diagnostic]:
     """Report the skills of an open plugin that are outside the folders of the format."""
-    lenient = replace(scan.place.policy, has_strict_skills=False)
-    for key in sorted(scan.walked) if scan.place.policy.has_strict_skills else ():
-        folder = os.path.join(scan.place.path, key) if key else scan.place.path
-        root = replace(scan.place, path=folder, policy=lenient)
+    lenient = replace(scan.root.policy, has_strict_skills=False)
+    for key in sorted(scan.walked) if scan.root.policy.has_strict_skills else ():
+        folder = os.path.join(scan.root.path, key) if key else scan.root.path
+        root = replace(scan.root, path=folder, policy=lenient)
         for skill in scan_skills(root, _limits()).findings:
             if key or not skill:
                 yield make_diagnostic(
