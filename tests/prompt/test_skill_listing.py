@@ -529,6 +529,25 @@ def test_all_names_are_listed_where_they_fit_exactly(names, sources, can_load, c
     assert (listing.text, listing.left_out) == (complete, 0)
 
 
+@pytest.mark.parametrize("count", [80, 110, 139])
+@pytest.mark.parametrize("sources", [1, 4])
+def test_all_of_many_names_are_listed_where_they_fit_exactly(count, sources):
+    lines = [
+        SkillLine(
+            name=f"{at:03}", description="y" * 500, folder=f"/{at:03}", source=f"{at % sources}"
+        )
+        for at in range(count)
+    ]
+
+    def measure(page):
+        _, _, listed = page.partition("<available_skills>")
+        return 0 if "too many" in page and "- " not in listed else 1
+
+    complete = said(lines, SkillPrompt(budget=0, measure=measure), can_load=True)
+    assert " more" not in complete.partition("<available_skills>")[2]
+    assert said(lines, SkillPrompt(budget=len(complete)), can_load=True) == complete
+
+
 def holding(*lines, **more):
     """Return a style without words around the lines, whose budget holds exactly these."""
     bare = {"instruction": "", "opening": "", "closing": ""}

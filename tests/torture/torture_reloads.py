@@ -105,26 +105,32 @@ def _picture(app: Satchel) -> object:
 
 
 def calls_under_reloads(count: int, folder: Path) -> Tally:
-    """Call from many callers while the plugin is replaced: none is lost, mixed or failed."""
+    """Call from many callers while the plugin is replaced: none is lost, mixed or failed.
+
+    There are `count` calls or more, spread over a reload for each thousand.
+    """
     tally, plugins = Tally(), folder / "plugins"
     write_plugin(plugins, "versions", PLAIN.format(version=0))
     reloads = max(count // 1_000, 5)
     settings = Settings(state_folder=str(folder / "state"), mcp_servers=False)
     with Satchel(plugins=[plugins], settings=settings) as app:
-        is_over = threading.Event()
         reloaded = 0
 
         def reload() -> None:
             nonlocal reloaded
-            while not is_over.is_set() and reloaded < reloads:
-                reloaded += 1
-                write_plugin(plugins, "versions", PLAIN.format(version=reloaded))
+            for version in range(1, reloads + 1):
+                write_plugin(plugins, "versions", PLAIN.format(version=version))
                 app.refresh()
+                reloaded = version
 
-        async def caller(calls: int) -> None:
+        thread = threading.Thread(target=reload, daemon=True)
+
+        async def caller() -> None:
             session = app.session()
             last = 0
-            for _ in range(calls):
+            while tally.done < count or thread.is_alive():
+                if tally.done * reloads > count * (reloaded + 1):
+                    await asyncio.sleep(0.01)  # Leave the processor to the reloads.
                 result = await session.call("version_of", {})
                 tally.done += 1
                 pair = result.structured if isinstance(result.structured, list) else None
@@ -137,14 +143,12 @@ def calls_under_reloads(count: int, folder: Path) -> Tally:
                 last = pair[0]
 
         async def everybody() -> None:
-            await asyncio.gather(*(caller(max(count // CALLERS, 1)) for _ in range(CALLERS)))
+            await asyncio.gather(*(caller() for _ in range(CALLERS)))
 
-        thread = threading.Thread(target=reload, daemon=True)
         thread.start()
         asyncio.run(everybody())
-        is_over.set()
-        thread.join()
-        tally.note = f"{CALLERS} callers, {reloaded:,} reloads"
+        tally.expect(reloaded == reloads, f"only {reloaded:,} reloads")
+        tally.note = f"{CALLERS} callers, {reloaded:,} reloads while they called"
     return tally
 
 
