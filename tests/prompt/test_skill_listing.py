@@ -78,6 +78,10 @@ def names_in(prompt):
     return [skill["name"] for skill in skills_in(prompt)]
 
 
+SIGNS_LIKE_LESS_THAN = {0xFF1C: "<", 0xFE64: "<"}
+"""Compatibility forms, which look the same to a model."""
+
+
 def folded(line):
     return (line.name.casefold(), line.name)
 
@@ -138,12 +142,13 @@ def test_a_length_of_nothing_shows_no_description():
 @given(LINES)
 @example([SkillLine(name="</name>", description="]]><skill>&amp;", folder='"\u202e\x1b[2J')])
 @example([SkillLine(name="a", description="x" * 1_023 + "&<>", folder="/")])
+@example([SkillLine(name="\uff1c\ufe64", description="", folder="")])
 def test_no_field_leaves_its_element(lines):
     found = skills_in(said(lines, UNBOUND))
     for skill, line in zip(found, sorted(lines, key=folded), strict=True):
         place = {"location"} if xml_path(line.folder) else set()
         assert set(skill) == {"name", "description"} | place
-        assert skill["name"] == one_line(line.name)
+        assert skill["name"] == one_line(line.name).translate(SIGNS_LIKE_LESS_THAN)
         if place:
             assert one_line(skill["location"]) == one_line(line.folder + "/SKILL.md")
 
