@@ -40,7 +40,7 @@ def session_of(source: SessionSource, context: Any) -> Session:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool as frameworks want to hear of it."""
+    """A tool as frameworks take it."""
 
     name: str
     description: str

@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:
 
 
 def encodable(value: Any) -> Any:
-    """Return a plain message without lone surrogates, which no request can carry."""
+    """Return a plain message without lone surrogates, which no request may contain."""
     if isinstance(value, str):
         if value.isascii():
             return value

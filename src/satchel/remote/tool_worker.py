@@ -334,7 +334,7 @@ class PluginService:
 
 
 async def _listen(queue: Docket) -> None:
-    """Raise if redis does not let us hear of cancelled calls; docket itself would wait silently."""
+    """Raise if redis refuses to report cancelled calls; docket itself would wait silently."""
     async with queue._pubsub() as channel:  # noqa: SLF001 - docket has no public way
         await channel.psubscribe(queue.key("cancel:*"))
         await channel.get_message(timeout=HEARTBEAT)

@@ -37,7 +37,7 @@ async def pictures_arrive(host: AgentHost, world: World) -> None:
 
 
 async def a_result_is_never_empty(host: AgentHost, world: World) -> None:
-    """What a framework cannot carry becomes words: sound, files, links, nothing, empty errors."""
+    """What a framework cannot pass on becomes text: sound, files, links, nothing, empty errors."""
     names = ("everything", "nothing", "failed_picture", "fail_silently")
     calls = [call("picture", "p"), *(call(name, name) for name in names)]
     model = await played(host, world, calls)

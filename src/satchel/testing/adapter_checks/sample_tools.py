@@ -26,7 +26,7 @@ async def nap(seconds: float) -> str:
 
 
 def fail() -> str:
-    """Fail with words for the model."""
+    """Fail with a message for the model."""
     raise ToolError("the archive is closed; try tomorrow")
 
 
@@ -61,7 +61,7 @@ def failed_picture() -> ToolResult:
 
 
 def fail_silently() -> None:
-    """Fail without a word."""
+    """Fail without a message."""
     raise ToolError("")
 
 

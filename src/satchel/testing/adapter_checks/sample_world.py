@@ -111,6 +111,6 @@ async def played(
     model = ScriptedModel(*turns)
     own = (host.own_tool,) if tools is None else tools
     agent = host.make(world.session(), lambda _context: model, prompt, own)
-    # Every request carries all messages before it, so a long run takes long.
+    # Every request has all messages before it, so a long run takes long.
     await asyncio.wait_for(host.run(agent, "ada", model), PATIENCE + len(turns))
     return model
