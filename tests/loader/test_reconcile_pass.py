@@ -255,6 +255,21 @@ def test_two_paths_for_one_prompt_variable_are_reported_in_the_catalog(given, mo
 # ---- beside MCP servers ----------------------------------------------------------------------
 
 
+def test_servers_are_asked_when_the_names_of_plugins_are_known(
+    run, write_plugin, tmp_path, monkeypatch
+):
+    write_plugin(tmp_path / "plugins", "demo")
+    known_plugins, ask = [], _McpServers.plugins
+
+    def plugins(servers, inputs, cache):
+        known_plugins.append({plugin.contribution.name for plugin in cache.bound.plugins.values()})
+        return ask(servers, inputs, cache)
+
+    monkeypatch.setattr(_McpServers, "plugins", plugins)
+    run()
+    assert ["demo" in names for names in known_plugins] == [True]
+
+
 def test_a_server_learns_which_names_are_taken_and_by_whom(given, monkeypatch):
     asked = []
     monkeypatch.setattr(

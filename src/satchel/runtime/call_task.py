@@ -158,11 +158,6 @@ class CallTask(EndableCall):
         """Whether anything reads single chunks; else they are only collected for the result."""
         return self._reads_chunks or self.prepared.has_middleware or self.is_interrupted
 
-    @property
-    def reader_has_left(self) -> bool:
-        """Whether the reader stopped reading and does not want the result."""
-        return self.phase is LEFT
-
     # ---- inside the task ------------------------------------------------------------------
 
     async def _main(self) -> None:

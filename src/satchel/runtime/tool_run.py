@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.call_clock import CallClock, clock_of
+from satchel.runtime.call_ending import LEFT
 from satchel.runtime.call_messages import EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.droppable_coroutine import Abandoned
@@ -112,7 +113,7 @@ class FunctionRun:
         if self._reason is not None or owner.is_interrupted:
             return await self._result_of_cancelled(task)
         is_cancelled = is_cancelled and isinstance(problem, asyncio.CancelledError)
-        if is_cancelled or owner.reader_has_left:
+        if is_cancelled or owner.phase is LEFT:
             if self._survives_cancel:
                 owner.log_leak()
             await self.aclose()
