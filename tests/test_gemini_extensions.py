@@ -68,6 +68,19 @@ def test_commands_take_arguments(app, extension):
     assert session.prompt() == ""
 
 
+@pytest.mark.parametrize("part", ["!{git status}", "@{a.md}"])
+def test_what_only_the_client_runs_is_named(app, extension, part):
+    extension(
+        {
+            "commands/a.toml": f"prompt = 'See {part}.'",
+            "commands/plain.toml": "prompt = 'Hi {{args}}!'",
+        }
+    )
+    (problem,) = [d for d in app().catalog.diagnostics if d.code == "command-not-run"]
+    assert (problem.severity, part in problem.message) == ("info", True)
+    assert problem.where.path.endswith("a.toml")
+
+
 @pytest.mark.parametrize("text", ["prompt = 3", "description = 'x'", "prompt =", "prompt = ''"])
 def test_an_invalid_command_is_left_out(app, extension, text):
     extension({"commands/a.toml": text, "commands/b.toml": "prompt = 'B.'"})

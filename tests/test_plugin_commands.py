@@ -45,6 +45,13 @@ def test_the_command_line_names_its_file_and_says_that_the_user_calls_it(app, bu
     assert status_label(entry) == "ok, only the user calls it"
 
 
+def test_what_only_claude_runs_is_named(app, bundle):
+    bundle({"commands/a.md": "Now: !`git status`", "commands/b.md": "Not!`x` and `y`."})
+    (problem,) = found(app(), "command-not-run")
+    assert "'!`git status`' in its text" in problem.message
+    assert problem.where.path.endswith("a.md")
+
+
 def test_the_model_cannot_load_a_command(app, bundle):
     bundle({"commands/fix.md": "Fix it."})
     result = asyncio.run(app().session().call("load_skill", {"name": "fix"}))

@@ -136,6 +136,7 @@ plugin-toolkit-ignored     W E A toolkit.yaml beside plugin.json is ignored.
 plugin-parts-ignored       I I Some parts of a plugin for another client are ignored.
 plugin-unused              W W Satchel uses no part of the plugin.
 command-invalid            W E A command of a plugin cannot be read; it is left out.
+command-not-run            I I A command of a plugin has parts that its client runs; they stay text.
 marketplace-invalid        E E marketplace.json cannot be read.
 marketplace-entry-invalid  W E An entry of a marketplace is invalid; it is left out.
 marketplace-remote         I I A marketplace lists plugins that are not in its folder.

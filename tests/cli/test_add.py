@@ -235,16 +235,22 @@ def test_an_update_by_another_signer_is_said_and_yes_does_not_agree_to_it(
 
 
 def test_a_plugin_of_a_marketplace_at_another_address_is_fetched_from_there(
-    run, repository, home, tmp_path
+    run, repository, home, tmp_path, write_skill
 ):
     market = tmp_path / "market/.claude-plugin"
     market.mkdir(parents=True)
-    listed = {"name": "demo", "source": {"source": "url", "url": f"file://{repository}"}}
+    write_skill(tmp_path / "market" / "here" / "skills", "here")
+    plugins = [
+        {"name": "demo", "source": {"source": "url", "url": f"file://{repository}"}},
+        {"name": "npm", "source": {"source": "npm", "package": "npm"}},
+        {"name": "here", "source": "./here"},
+    ]
     (market / "marketplace.json").write_text(
-        json.dumps({"name": "m", "plugins": [listed], "owner": {"name": "me"}})
+        json.dumps({"name": "m", "plugins": plugins, "owner": {"name": "me"}})
     )
     result = run("add", tmp_path / "market", "--yes")
-    assert result.exit_code == 1
+    assert "left out: 'npm' is at 'npm', from where Satchel takes no plugins" in result.stderr
+    assert result.stderr.endswith("to be added with --only NAME: demo\n")
     assert run("add", tmp_path / "market", "--only", "demo", "--yes").exit_code == 0
     assert (home / ".satchel/plugins/demo").exists()
 
@@ -265,6 +271,30 @@ def test_a_broken_skill_is_left_out_and_named_and_refused_if_asked_for(run, repo
     assert "left out: skill 'bad' is broken: SKILL.md:1: it does not begin" in result.stderr
     assert run("add", f"git+file://{repository}", "--only", "bad", "--yes").exit_code == 1
     assert sorted(path.name for path in (home / ".satchel/skills").iterdir()) == ["greet"]
+
+
+def test_a_plugin_with_a_broken_skill_is_added_and_serves_the_others(run, tmp_path, home, here):
+    plugin = tmp_path / "demo"
+    for name, text in (
+        ("bad", "no front matter"),
+        ("good", "---\nname: good\ndescription: D.\n---\nB.\n"),
+    ):
+        (plugin / "skills" / name).mkdir(parents=True)
+        (plugin / "skills" / name / "SKILL.md").write_text(text)
+    (plugin / ".claude-plugin").mkdir()
+    (plugin / ".claude-plugin" / "plugin.json").write_text('{"name": "demo"}')
+    result = run("add", str(plugin), "--yes")
+    assert result.exit_code == 0
+    assert "skills/bad/SKILL.md:1: error[skill-no-frontmatter]" in result.stderr
+    skills = json.loads(run("list", "skills", "--json").stdout)
+    assert {item["name"]: item["state"] for item in skills} == {"bad": "failed", "good": "ok"}
+
+
+def test_a_problem_without_a_line_names_none(run, tmp_path, home):
+    (tmp_path / "mute").mkdir()
+    (tmp_path / "mute" / "SKILL.md").write_text("---\nname: mute\n---\nBody.\n")
+    result = run("add", str(tmp_path), "--yes")
+    assert "skill 'mute' is broken: SKILL.md: no description" in result.stderr
 
 
 def test_one_that_cannot_be_copied_is_left_out_and_the_others_are_added(

@@ -383,7 +383,7 @@ def test_many_findings_are_a_table_with_the_errors_in_full(run, crowd):
     assert counts["skill-field-foreign"] == ["info", "40"]
     assert "skill broken (skills): failed" in lines
     assert "warning[skill-name-folder] (40 times) skills/folder-00/SKILL.md:2" in lines
-    assert "    and 37 more places (37 with another fix)" in lines
+    assert "    and 37 more places (37 with another text or fix)" in lines
     assert "    $ mv -n skills/folder-01 skills/name-1" in lines
 
 
@@ -393,6 +393,19 @@ def test_a_group_with_one_fix_names_it_once(run, here, write_skill):
         write_skill(here / "skills", name, text=text)
     stdout = run("doctor", "--skills", "skills").stdout
     assert stdout.count("-> Move the details into the body.") == 1
+    assert "    and 2 more places\n" in stdout
+
+
+def test_a_group_shows_the_texts_that_differ(run, here):
+    listing = here / "market" / ".claude-plugin" / "marketplace.json"
+    listing.parent.mkdir(parents=True)
+    plugins = ["text", "more text", 5, {"source": "./x"}, {}]
+    listing.write_text(json.dumps({"name": "m", "owner": {"name": "o"}, "plugins": plugins}))
+    stdout = run("doctor", "--plugins", "market").stdout
+    assert "(5 times)" in stdout
+    for reason in ("it is text, not an object", "it is a number, not an object", "no name"):
+        assert stdout.count(reason) == 1
+    assert stdout.count("-> Fix or remove it.") == 1
     assert "    and 2 more places\n" in stdout
 
 

@@ -164,13 +164,17 @@ def test_satchel_toml_names_folders_of_the_user_and_skills_of_a_project(
 
 
 @pytest.mark.parametrize("key", ["plugins", "entry-points"])
-def test_a_project_cannot_name_code(run, here, write_plugin, key):
+def test_a_project_cannot_name_code(run, here, write_plugin, write_skill, key):
     write_plugin(here / "code", "demo", "description: d\n")
-    (here / "satchel.toml").write_text(f"[sources]\n{key} = ['code']\n")
+    write_skill(here / "more", "pdf")
+    (here / "satchel.toml").write_text(f"[sources]\n{key} = ['code']\nskills = ['more']\n")
     result = run("doctor", "--trust", "code", "--json")
     findings = {item["code"]: item for item in json.loads(result.stdout)["findings"]}
-    assert "may only have 'skills' in a project" in findings["choices-unreadable"]["message"]
+    problem = findings["choices-unknown"]
+    assert f"{key!r} below [sources] is ignored in a project" in problem["message"]
+    assert problem["line"] == 2
     assert not any(item["name"] == "demo" for item in findings.values())
+    assert "pdf" in run("list", "skills", "--trust", "code").stdout
 
 
 def test_a_projects_folder_outside_of_it_is_not_read(run, here, write_skill):
@@ -310,6 +314,26 @@ def test_show_reports_the_signature_of_a_tool_and_the_notes_of_its_group(run, to
     assert "echo, kinds" in both
     only = run("show", "demo", "--kind", "plugin", "--plugins", "plugins").stdout
     assert "group demo" not in only
+
+
+def test_show_hides_a_context_without_annotation_in_code_that_is_not_run(run, here, write_plugin):
+    tools = "from satchel import tool\n\n@tool\ndef one(n: int, ctx, context=None):\n    'Do.'\n"
+    write_plugin(here / "plugins", "demo", tools=tools)
+    lines = run("show", "one", "--plugins", "plugins").stdout.splitlines()
+    assert [line.split()[-4:] for line in lines if "hidden from the model" in line] == [
+        ["hidden", "from", "the", "model"]
+    ] * 2
+
+
+def test_copies_in_one_folder_are_listed_with_their_places(run, here, write_skill):
+    for folder in ("one", "two"):
+        text = f"---\nname: pdf\ndescription: {folder}\n---\nb\n"
+        write_skill(here / "skills" / folder, "pdf", text=text)
+    lines = run("list", "skills", "--skills", "skills").stdout.splitlines()
+    assert [line.split()[:3] for line in lines[1:3]] == [
+        ["pdf", "ok", "skills/one/pdf"],
+        ["pdf", "shadowed", "skills/two/pdf"],
+    ]
 
 
 def test_show_finds_the_shadowed_one_by_its_address(run, skills):

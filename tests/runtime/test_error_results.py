@@ -193,6 +193,11 @@ def test_an_injected_value_that_cannot_be_looked_at_hides_the_text(log):
     assert "ValueError, whose text cannot be read" in log.text
 
 
+def test_the_type_of_an_exception_whose_text_cannot_be_read_stays():
+    result = call(raising(OddError()), errors="message")
+    assert result.text.endswith("): OddError: its text cannot be read")
+
+
 def test_a_tool_without_bottom_is_a_failure():
     def endless():
         return endless()
@@ -262,7 +267,7 @@ def test_the_host_may_write_the_text_itself(log):
     assert "KeyError: 'x'" in log.text
 
 
-@pytest.mark.parametrize("errors", [lambda tool, e: None, lambda tool: "", "message"])
+@pytest.mark.parametrize("errors", [lambda tool, e: None, lambda tool: ""])
 def test_a_text_that_cannot_be_made_leaves_the_id(errors, log):
     result = call(raising(Mute()), errors=errors)
     assert result.text == f"tool failed (id {log.records[0].args[1]})"

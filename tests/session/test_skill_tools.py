@@ -151,6 +151,16 @@ def test_a_changed_skill_is_given_again(app, root):
     assert "was loaded before" in say(session, "load_skill", name="pdf")
 
 
+def test_a_skill_inside_another_is_named_with_the_one_to_load(tmp_path, write_skill):
+    write_skill(tmp_path / "skills", "outer")
+    write_skill(tmp_path / "skills" / "outer" / "more", "deep")
+    session = Satchel(skills=[tmp_path / "skills"]).session()
+    assert refused(session, "load_skill", name="deep") == (
+        "Skill 'deep' is inside skill 'outer'. Call load_skill with name 'outer', "
+        "then read its file 'more/deep/SKILL.md'."
+    )
+
+
 @pytest.mark.parametrize("name", ["pdg", " PDF", "pd\x00f", "host:pdf"])
 def test_an_unknown_skill_names_near_misses(app, name):
     session = app.session()

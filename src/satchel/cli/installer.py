@@ -244,7 +244,10 @@ class Installer:
         return is_new
 
     def _read_valid(self, source: str | PluginFinding) -> "tuple[PluginFinding, PluginManifest]":
-        """Read a plugin. Prints its errors and raises `SatchelError` if it has any."""
+        """Read a plugin, and print what is wrong. An invalid skill of it only is not served.
+
+        Raises `SatchelError` if there is no plugin or it has other errors.
+        """
         if isinstance(source, str):
             path, problems = source, check(source).problems
             findings = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
@@ -259,7 +262,8 @@ class Installer:
         )
         for line in problem_lines(shown):
             self.console.say(line)
-        if plugin is None or plugin.manifest is None or has_error(problems):
+        own = (*plugin.diagnostics, *plugin.folder.diagnostics) if plugin else ()
+        if plugin is None or plugin.manifest is None or has_error(own):
             raise SatchelError("has errors; nothing was installed", where=self._shown(path))
         return plugin, plugin.manifest
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from satchel.formats.front_matter import load_frontmatter, split_front_matter
-from satchel.formats.read_result import DiagnosticCollector, ReadResult
+from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
 from satchel.formats.skill_manifest import SkillManifest, read_listed_skill
 from satchel.formats.utf8_text import decode
 from satchel.names import tidy_name
@@ -22,6 +22,8 @@ _LINE = re.compile(r"(?m)^([A-Za-z][A-Za-z-]*):[ \t]*(.*?)[ \t]*\r?$")
 _KEPT = ("allowed-tools", "argument-hint")
 _PLACEHOLDER = re.compile(r"\\?\$(?:ARGUMENTS\b|[0-9])")
 _GEMINI_ARGUMENTS = "{{args}}"
+_RUN_BY_CLAUDE = re.compile(r"(?<!\S)!`[^`]+`")
+_RUN_BY_GEMINI = re.compile(r"[!@]\{[^}]+\}")
 
 
 def command_name(path: str) -> str:
@@ -32,7 +34,8 @@ def command_name(path: str) -> str:
 def read_command(data: bytes, name: str, path: str, limits: Limits) -> ReadResult[SkillManifest]:
     """Read a command as a skill with this name; diagnostics show `path`."""
     collector = DiagnosticCollector(path)
-    read = _read_toml if path.endswith(".toml") else _read_markdown
+    is_toml = path.endswith(".toml")
+    read = _read_toml if is_toml else _read_markdown
     parts = read(data, path, limits, collector)
     if parts is None:
         return ReadResult(None, collector.diagnostics)
@@ -51,6 +54,9 @@ def read_command(data: bytes, name: str, path: str, limits: Limits) -> ReadResul
     if manifest is None:
         collector.add(_CODE, "its front matter cannot be used", "Shorten its description.")
         return ReadResult(None, collector.diagnostics)
+    if part := (_RUN_BY_GEMINI if is_toml else _RUN_BY_CLAUDE).search(body):
+        message = f"{quoted(part[0])} in its text is neither run nor read: the model reads it"
+        collector.add("command-not-run", message)
     return ReadResult(replace(manifest, body=body), collector.diagnostics)
 
 

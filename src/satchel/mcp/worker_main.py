@@ -231,11 +231,7 @@ class _ExceptionRecorder:
             raise
 
     def _record(self, problem: BaseException) -> None:
-        try:
-            type_name, message = readable_exception(self._tool, problem)
-        except BaseException:
-            # Any: an exception may raise when its text is read.
-            type_name, message = type(problem).__name__, "its text cannot be read"
+        type_name, message = readable_exception(self._tool, problem)
         message = message[:_LONGEST_MESSAGE].encode(errors="replace").decode()
         self.raised = type_name, message
 

@@ -72,7 +72,12 @@ def exception_text(tool: Tool, problem: BaseException) -> str:
 
 def readable_exception(tool: Tool, problem: BaseException) -> tuple[str, str]:
     """Return the name of an exception's type, and its text without the tool's injected values."""
-    return visible(type(problem).__name__), visible(redacted(str(problem), tool.injected))
+    try:
+        text = visible(redacted(str(problem), tool.injected))
+    except BaseException:
+        # Any: an exception may raise when its text is read.
+        text = "its text cannot be read"
+    return visible(type(problem).__name__), text
 
 
 def _for_model(

@@ -176,6 +176,13 @@ def _find(context: BuiltinContext, name: str) -> SkillEntry:
     if hidden is not None and hidden.is_for_model and hidden.groups:
         hint = context.how_to_use(hidden.groups)
         raise ToolError(f"Skill {name!r} is in tool group {context.group_of(hidden)!r}, {hint}")
+    for skill in visible_skills.values():
+        inner = (it.name for it in skill.files if f"/{it.name}".endswith(f"/{name}/{SKILL_FILE}"))
+        if name and (path := next(inner, "")):
+            raise ToolError(
+                f"Skill {name!r} is inside skill {skill.name!r}. Call load_skill with name "
+                f"{skill.name!r}, then read its file {path!r}."
+            )
     raise ToolError(_unknown("skill", name, list(visible_skills)))
 
 

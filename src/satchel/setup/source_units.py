@@ -49,7 +49,8 @@ class SourceUnit:
         for item in self.problems:
             if item.severity is Severity.ERROR:
                 where = os.path.relpath(item.where.path, self.folder)
-                return f"{where}:{item.where.line or 0}: {item.message}"
+                line = f":{item.where.line}" if item.where.line else ""
+                return f"{where}{line}: {item.message}"
         fault = skill_name_fault if self.kind == "skill" else plugin_name_fault
         return f"its name {reason}" if (reason := fault(self.name)) else ""
 

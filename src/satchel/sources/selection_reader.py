@@ -47,6 +47,7 @@ SOURCES = "sources"
 """The key of the table with folders and installed plugins to read."""
 SOURCE_KEYS = ("skills", "plugins", "entry-points")
 """Its keys; a project's file has only the first, because code needs the user's trust."""
+_OF_CODE = frozenset(SOURCE_KEYS[1:])
 _LISTS = MappingProxyType({SKILLS: (FIRST,), SOURCES: SOURCE_KEYS})
 """The tables whose values are lists of texts, with their keys."""
 MCP = "mcp"
@@ -131,11 +132,15 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         *([CONFIG] if empty.scope is Precedence.PROJECT else _OWN_KEYS),
     )
     for key in keys:
-        if fault := _fault(key, table, empty.scope):
+        if fault := _fault(key, table):
             return _broken(empty, before, f"{key!r} {fault}", _line_of(key, text))
     enable, disable = (SelectionPatterns(tuple(table.get(key, ()))) for key in KEYS)
     unknown = [_unknown(empty.path, key, text, keys) for key in table if key not in keys]
     tables = {**_LISTS, WORKER: _worker_keys()} if WORKER in keys and WORKER in table else _LISTS
+    sources = dict(table.get(SOURCES, {}))
+    for key in _OF_CODE & sources.keys() if empty.scope is Precedence.PROJECT else ():
+        del sources[key]
+        unknown.append(_for_code(empty.path, key, text))
     for name, own_keys in tables.items():
         below = (key for key in table.get(name, {}) if key not in own_keys)
         unknown += [_unknown(empty.path, key, text, own_keys, name) for key in below]
@@ -147,7 +152,7 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         config=config,
         servers=table.get(MCP, {}),
         first_skills=tuple(table.get(SKILLS, {}).get(FIRST, ())),
-        sources=table.get(SOURCES, {}),
+        sources=sources,
         worker=table.get(WORKER, {}) if WORKER in keys else {},
         limits={name: table[name] for name in _LIMITS if name in keys and name in table},
         diagnostics=tuple(unknown),
@@ -206,10 +211,10 @@ def _server_table(server: "McpServerManifest", folder: str) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value or key in needed} | chosen
 
 
-def _fault(key: str, table: Mapping[str, Any], scope: Precedence) -> str:
+def _fault(key: str, table: Mapping[str, Any]) -> str:
     """Return what is wrong with the value of a key, or `""`."""
     if key in _LISTS:
-        return _lists_fault(key, table.get(key, {}), scope)
+        return _lists_fault(key, table.get(key, {}))
     if key in KEYS:
         return "" if _is_list_of_texts(table.get(key, [])) else "is not a list of texts"
     if key == FIND_FOLDERS:
@@ -234,13 +239,11 @@ def _worker_keys() -> tuple[str, ...]:
     return tuple(str(field.alias) for field in WorkerTable.model_fields.values())
 
 
-def _lists_fault(table: str, value: object, scope: Precedence) -> str:
+def _lists_fault(table: str, value: object) -> str:
     """Return what is wrong with a table of lists, or `""`; unknown keys are only reported."""
     if not isinstance(value, dict):
         return "is not a table"
     fields = _LISTS[table]
-    if table == SOURCES and scope is Precedence.PROJECT and value.keys() & set(fields[1:]):
-        return "may only have 'skills' in a project: plugins are code, which only the user enables"
     for key in fields:
         texts = value.get(key, [])
         if not _is_list_of_texts(texts):
@@ -295,6 +298,15 @@ def _unknown(path: str, key: str, text: str, keys: Sequence[str], table: str = "
         Where(path, _line_of(key, text)),
         f"the key {shorten(one_line(key), 100)!r}{below} is unknown",
         f"did you mean {near[0]!r}?" if near else f"the keys are {_listed(keys)}",
+    )
+
+
+def _for_code(path: str, key: str, text: str) -> Diagnostic:
+    return make_diagnostic(
+        "choices-unknown",
+        Where(path, _line_of(key, text)),
+        f"{key!r} below [{SOURCES}] is ignored in a project: plugins are code",
+        "name them in your own satchel.toml, or put them into the project's plugins, and trust it",
     )
 
 

@@ -13,7 +13,8 @@ from satchel.tools.tool_context import ToolContext
 REQUIRED: Any = inspect.Parameter.empty
 """The default of a parameter that has none."""
 
-_CONTEXT_NAMES = frozenset({"ctx", "context"})
+CONTEXT_NAMES = frozenset({"ctx", "context"})
+"""Parameters that receive the context if they have no annotation."""
 _POSITIONAL = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
 _NAMED = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
 
@@ -178,7 +179,7 @@ def is_context(fn: Callable[..., Any], parameter: Parameter) -> bool:
     Without an annotation, a parameter named `ctx` or `context` is meant.
     """
     if parameter.annotation is REQUIRED:
-        return parameter.name in _CONTEXT_NAMES and parameter.holds is None
+        return parameter.name in CONTEXT_NAMES and parameter.holds is None
     try:
         return _is_context(resolve_annotation(fn, parameter))
     except Exception:

@@ -14,6 +14,7 @@ from satchel.cli.terminal import Terminal
 from satchel.cli.unit_placement import UnitPlacer, require_valid
 from satchel.cli.unit_report import LureScan, source_line, unit_lines
 from satchel.errors import NotFoundError, SatchelError
+from satchel.formats.marketplace_manifest import ListedPlugin
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 from satchel.reports.short_texts import count
@@ -79,11 +80,22 @@ class _Adder:
             units, elsewhere = _chosen(contents, only)
             if units:
                 self._add_units(source, self._usable(source, units, is_named=bool(only)), yes=yes)
-        if not only and contents.elsewhere:
-            names = ", ".join(entry.name for entry in contents.elsewhere)
-            self.console.say(one_line(f"at other addresses, to be added with --only NAME: {names}"))
+        if not only:
+            self._name_elsewhere(contents.elsewhere)
         for entry in elsewhere:
             self.add(address_of_entry(contents.elsewhere[entry]), (), yes=yes)
+
+    def _name_elsewhere(self, entries: Iterable[ListedPlugin]) -> None:
+        names: list[str] = []
+        for entry in entries:
+            try:
+                address_of_entry(entry)
+                names.append(entry.name)
+            except SatchelError as problem:
+                self.console.say(one_line(f"left out: {problem}"))
+        if names:
+            shown = ", ".join(names)
+            self.console.say(one_line(f"at other addresses, to be added with --only NAME: {shown}"))
 
     def _add_units(self, source: FetchedSource, units: list[SourceUnit], *, yes: bool) -> None:
         self.console.say(source_line(source))

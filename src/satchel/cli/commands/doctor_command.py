@@ -35,7 +35,7 @@ _SEVERITIES = tuple(Severity)
 _PATIENCE = 60.0
 """Seconds to wait for MCP servers."""
 _MOST_EXAMPLES = 3
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_VALUES = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _GAP = 2
 _LEAST_TEXT = 30
 """The least width of the last column, even if a narrower terminal then wraps it."""
@@ -173,11 +173,11 @@ def _by_code(cases: Iterable[DoctorCase]) -> list[list[Finding]]:
 
 
 def _similar_errors(findings: Iterable[list[Finding]]) -> list[list[Finding]]:
-    """Return groups of many errors that differ only in the names that they quote."""
+    """Return groups of many errors that differ only in numbers and in the names that they quote."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for case, item in chain.from_iterable(findings):
         if item.severity is Severity.ERROR:
-            groups.setdefault((item.code, _QUOTED.sub("", item.message)), []).append((case, item))
+            groups.setdefault((item.code, _VALUES.sub("", item.message)), []).append((case, item))
     return [group for group in groups.values() if len(group) > _MOST_EXAMPLES]
 
 
@@ -228,23 +228,37 @@ def _write_case(case: DoctorCase, console: Console) -> None:
 
 def _write_group(group: Sequence[Finding], console: Console) -> None:
     """Write one code: the first place in full, and where others are, with what differs there."""
-    case, first = group[0]
+    first = group[0][1]
     label = console.paint(first.severity, fg=COLOURS[first.severity])
     times = "" if len(group) == 1 else f" ({len(group):,} times)"
-    console.out(f"\n{label}[{first.code}]{times} {location_text(first)}")
-    console.wrapped(f"    {one_line(first.message)}")
-    _write_command(case.command_for(first), advice(first), console)
-    fixes = [case.command_for(item) or advice(item) for case, item in group]
-    for at, (case, item) in enumerate(group[1:_MOST_EXAMPLES], start=1):
-        console.out(f"    also {location_text(item)}")
-        if item.severity is Severity.ERROR and item.message != first.message:
+    start, message, fix = f"\n{label}[{first.code}]{times}", "", ""
+    shown, hidden_texts = _examples(group)
+    for case, item in shown:
+        console.out(f"{start} {location_text(item)}")
+        if item.message != message:
             console.wrapped(f"    {one_line(item.message)}")
-        if fixes[at] not in fixes[:at]:
+        if (own_fix := _fix(case, item)) != fix:
             _write_command(case.command_for(item), advice(item), console)
-    if len(group) > _MOST_EXAMPLES:
-        number = sum(fix not in fixes[:_MOST_EXAMPLES] for fix in fixes[_MOST_EXAMPLES:])
-        others = f" ({number:,} with another fix)" if number else ""
-        console.out(f"    and {count(len(group) - _MOST_EXAMPLES, 'more place')}{others}")
+        start, message, fix = "    also", item.message, own_fix
+    if rest := len(group) - len(shown):
+        others = f" ({hidden_texts:,} with another text or fix)" if hidden_texts else ""
+        console.out(f"    and {count(rest, 'more place')}{others}")
+
+
+def _examples(group: Iterable[Finding]) -> tuple[list[Finding], int]:
+    """Return findings to show, equal ones together, and how many other texts are not shown."""
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for case, item in group:
+        key = (_VALUES.sub("", item.message), _fix(case, item))
+        alike.setdefault(key, []).append((case, item))
+    spare = max(_MOST_EXAMPLES - len(alike), 0)
+    first, *others = alike.values()
+    shown = [*first[: 1 + spare], *(it[0] for it in others[: _MOST_EXAMPLES - 1])]
+    return shown, max(len(alike) - _MOST_EXAMPLES, 0)
+
+
+def _fix(case: DoctorCase, item: Diagnostic) -> str:
+    return case.command_for(item) or advice(item)
 
 
 def _inside(folder: str, location: str) -> str:

@@ -1,6 +1,7 @@
 """`satchel list`: list all entries of the catalog, including failed ones."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -111,8 +112,17 @@ def _section(
     if not entries:
         return
     header: tuple[str, ...] = ("name", "status", "source", "description")
+    same = Counter((entry.name, entry.source) for entry in entries)
     rows: list[tuple[str, ...]] = [
-        (entry.name, status_label(entry), roots.get(entry.source, entry.source), entry.description)
+        (
+            entry.name,
+            status_label(entry),
+            # Copies of one root differ only in their paths.
+            short_path(entry.path)
+            if same[entry.name, entry.source] > 1
+            else roots.get(entry.source, entry.source),
+            entry.description,
+        )
         for entry in entries
     ]
     if long:

@@ -20,6 +20,7 @@ from satchel.reports.serializer import KINDS, entries_of, shown
 from satchel.reports.short_texts import count, short_path, status_label
 from satchel.text import one_line, visible
 from satchel.tools.docstrings import read_docstring
+from satchel.tools.signatures import CONTEXT_NAMES
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
@@ -240,7 +241,11 @@ def _hidden_names(function: Function) -> set[str]:
     contexts = (
         argument.arg
         for argument, _ in arguments_of(function)
-        if argument.annotation and ast.unparse(argument.annotation).endswith("ToolContext")
+        if (
+            ast.unparse(argument.annotation).endswith("ToolContext")
+            if argument.annotation
+            else argument.arg in CONTEXT_NAMES
+        )
     )
     return {name for value in listed for name in texts_in(value)}.union(contexts)
 
