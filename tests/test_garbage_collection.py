@@ -40,3 +40,32 @@ def test_what_is_set_in_a_pause_counts_after_it():
     with paused_collector():
         set_collecting(False)
     assert not gc.isenabled()
+
+
+def many_new_objects():
+    with paused_collector():
+        return [[] for _ in range(20_000)]
+
+
+def test_many_new_objects_become_old_ones_without_a_collection():
+    gc.collect()
+    before = gc.get_stats()
+    objects = many_new_objects()
+    collections = [
+        now["collections"] - then["collections"]
+        for now, then in zip(gc.get_stats(), before, strict=True)
+    ]
+    assert sum(collections) <= 1  # That of the few objects that came later.
+    young = {id(item) for generation in (0, 1) for item in gc.get_objects(generation)}
+    assert young.isdisjoint(map(id, objects))
+    assert gc.get_freeze_count() == 0
+
+
+def test_objects_that_the_host_froze_stay_frozen():
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        many_new_objects()
+        assert gc.get_freeze_count() >= frozen - 100  # Some of them are gone.
+    finally:
+        gc.unfreeze()

@@ -5,6 +5,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_MANY = 5_000
+"""So many new objects would take the collector milliseconds."""
+
 
 class _Collector:
     """The collector of this process, and who lets it wait: several satchels may at once."""
@@ -27,6 +30,10 @@ class _Collector:
             if not self._pauses:
                 self._is_wanted = gc.isenabled()
             self._pauses += step
+            if not self._pauses and gc.get_count()[0] > _MANY and not gc.get_freeze_count():
+                # The new objects become old ones unvisited: they stay anyway.
+                gc.freeze()
+                gc.unfreeze()
             self._switch()
 
     def is_wanted(self) -> bool:

@@ -172,7 +172,7 @@ class FolderReader:
             name=name, size=len(data), digest=digest_of(data), stamp=stamp, settled=is_settled
         )
         folders = (("", of_folder),) if is_settled and of_folder.is_settled() else ()
-        return FolderContent(files=(file,), folders=folders), data
+        return fast_constructor(FolderContent)(files=(file,), folders=folders), data
 
     def _read(self, folder: OpenFolder, walk: "_WalkState", entries: Entries | None = None) -> None:
         for name in sorted(self.required):
@@ -356,7 +356,7 @@ UNREADABLE = frozenset({"source-unreadable", "source-link-broken"})
 """The codes of files and folders that exist and cannot be read."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Visit:
     folder: OpenFolder
     path: str

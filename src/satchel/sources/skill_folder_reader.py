@@ -138,7 +138,7 @@ class SkillFolderReader:
         self, folder_path: str, data: bytes
     ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
         path = joined(folder_path, SKILL_FILE)
-        reading = read_skill(data, os.path.basename(folder_path), path, self._limits)
+        reading = read_skill(data, folder_path.rpartition(os.sep)[2], path, self._limits)
         if self._root.policy.has_strict_skills:
             diagnostics = tuple(
                 replace(item, severity=RULES[item.code].strict)

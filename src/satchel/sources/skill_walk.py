@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from operator import attrgetter
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.lazy_dataclass import dataclass
+from satchel.lazy_dataclass import dataclass, fast_constructor
 from satchel.settings import Limits
 from satchel.sources.file_reader import is_inside, is_utf8, real_path, reason_of
 from satchel.sources.folder_diagnostics import (
@@ -40,7 +40,7 @@ _MAY_IGNORE_CASE = sys.platform in {"darwin", "win32"}
 """Whether a file is also found by its name in another case."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Folder:
     """A folder that is searched."""
 
@@ -55,7 +55,7 @@ class _Folder:
     """Its resolved path if it is outside of the search root, reached through a link; else `""`."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
     """An entry of a folder without SKILL.md."""
 
@@ -181,7 +181,7 @@ class SkillWalk:
         prefix, path_prefix = f"{key}/" if key else "", joined(path, "")
         for item in sorted(entries, key=_NAME):
             name = item.name
-            entry = _Entry(
+            entry = fast_constructor(_Entry)(
                 name=name,
                 key=prefix + name,
                 path=path_prefix + name,
@@ -228,7 +228,10 @@ class SkillWalk:
                     self._report(key, [link_loop(path)])
                 else:
                     above = (*folder.above, opened.path)
-                    self._scan_folder(_Folder(key=key, path=path, opened=opened, above=above))
+                    below = fast_constructor(_Folder)(
+                        key=key, path=path, opened=opened, above=above
+                    )
+                    self._scan_folder(below)
 
     def _scan_target(self, entry: _Entry, folder: _Folder) -> None:
         """Scan where a link leads, if that is inside, or the user's own link leads to a skill."""
