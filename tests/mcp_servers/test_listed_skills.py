@@ -458,7 +458,7 @@ def test_a_frontmatter_that_is_not_the_listed_one_is_refused(app, book, carry):
     carry()
     result = call(app.session(), "load_skill", name="refunds")
     assert result.is_error
-    until(app, lambda: "frontmatter" in messages(app))
+    until(app, lambda: "front matter" in messages(app))
 
 
 def test_a_frontmatter_may_have_values_of_any_kind(app, book, carry):
