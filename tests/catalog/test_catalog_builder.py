@@ -343,6 +343,18 @@ def test_a_group_says_what_its_owner_says_and_lists_its_served_tools(make):
     assert (group.tools, group.source) == (("a", "b"), "p")
 
 
+@pytest.mark.parametrize(
+    ("state", "notes"),
+    [(Status.OK, "Of its owner.\n\nOf another."), (Status.DISABLED, "Of its owner.")],
+)
+def test_a_group_has_the_notes_of_its_owner_and_of_other_plugins_that_are_served(
+    make, state, notes
+):
+    owner = make.plugin("p", groups=(Group(name="maps", description="", notes="Of its owner."),))
+    other = make.plugin("q", "t", notes={"maps": "Of another."}, state=state)
+    assert make.catalog(plugins=[owner, other]).groups["maps"].notes == notes
+
+
 def test_of_two_descriptions_of_one_group_the_nearer_counts_and_both_share_it(make):
     near = make.plugin("a", "x", groups=(Group(name="maps", description="near"),))
     far = make.plugin("b", "y", groups=(Group(name="maps", description="far"),))
@@ -462,6 +474,22 @@ def test_a_skill_that_is_not_served_names_no_group_and_is_in_none(make):
     catalog = make.catalog([broken])
     assert catalog.all_skills[0].groups == ("odd",)
     assert [group.name for group in catalog.all_groups] == [BASIC_GROUP]
+
+
+def test_a_plugin_that_brings_nothing_is_reported_once(make):
+    reported = make_diagnostic("plugin-unused", Where("/plugins/q"), "has nothing of its format")
+    plugins = [
+        make.plugin("p", missing_skills=()),
+        make.plugin("q", missing_skills=(), diagnostics=(reported,)),
+        make.plugin("r", "t", missing_skills=()),
+    ]
+    entries = {entry.name: entry for entry in make.catalog(plugins=plugins).all_plugins}
+    assert {name: codes(entry) for name, entry in entries.items()} == {
+        "p": ["plugin-unused"],
+        "q": ["plugin-unused"],
+        "r": [],
+    }
+    assert entries["q"].diagnostics == (reported,)
 
 
 def test_a_plugin_that_brings_nothing_claims_no_skill(make):
