@@ -187,6 +187,7 @@ PLUGINS: dict[str, dict[str, str]] = {
         ".claude-plugin/plugin.json": '{"name": "claude"}',
         "hooks/hooks.json": "{}",
         "commands/do.md": "Do it.",
+        "commands/run.md": "See !`git status`.",
         "commands/empty.md": "",
         ".mcp.json": '{"off": {"command": "run", "disabled": true},'
         '"own": {"url": "https://example.org", "oauth": {"clientSecret": "hush"}}}',
