@@ -51,7 +51,7 @@ def changed_secrets(before: str, now: str) -> str:
 
 def _differing(at: str, before: Any, now: Any) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(now, dict):
-        for key in before.keys() & now.keys():
+        for key in filter(now.__contains__, before):
             yield from _differing(f"{at}.{key}" if at else key, before[key], now[key])
     elif isinstance(before, list) and isinstance(now, list):
         options = ["", *map(str, now)]
