@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import field
 from ipaddress import ip_address
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from satchel.errors import DefinitionError
@@ -11,7 +11,7 @@ from satchel.lazy_dataclass import dataclass
 
 Grant = Literal["authorization-code", "client-credentials"]
 
-GRANTS: tuple[Grant, ...] = get_args(Grant)
+GRANTS = ("authorization-code", "client-credentials")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
