@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import field
 from ipaddress import ip_address
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 
 Grant = Literal["authorization-code", "client-credentials"]
+
+GRANTS = ("authorization-code", "client-credentials")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +43,9 @@ class OAuthClient:
         if not all(isinstance(scope, str) and scope.split() == [scope] for scope in scopes):
             raise DefinitionError("the scopes of an OAuth client must be strings without spaces")
         object.__setattr__(self, "scopes", scopes)
-        if self.grant not in (grants := get_args(Grant)):
+        if self.grant not in GRANTS:
             raise DefinitionError(
-                f"the grant of an OAuth client must be {' or '.join(grants)}, not {self.grant!r}"
+                f"the grant of an OAuth client must be {' or '.join(GRANTS)}, not {self.grant!r}"
             )
         if self.grant == "client-credentials" and not self.client_secret:
             raise DefinitionError("client credentials need a client id, its secret and its issuer")
