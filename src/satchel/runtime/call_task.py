@@ -7,7 +7,7 @@
 3. Each chunk goes to the reader, and the task waits until the reader asks for the next one. The
    last item is the result; every failure becomes a result.
 4. A call that is ended before, by `interrupt()`, its time limit or a reader that leaves, ends as
-   `call_ending.py` says.
+   `endable_call.py` says.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from satchel.runtime.call_ending import ABANDONED, CANCELLED, LEFT, OVER, EndableCall
 from satchel.runtime.call_messages import EndReason
 from satchel.runtime.call_pipeline import CallScope, MiddlewareRun
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.droppable_coroutine import Abandoned, Droppable
+from satchel.runtime.endable_call import ABANDONED, CANCELLED, LEFT, OVER, EndableCall
 from satchel.runtime.error_results import ErrorText
 from satchel.runtime.middleware_chain import Middleware
 from satchel.runtime.prepared_tool import PreparedTool

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.call_clock import CallClock, clock_of
-from satchel.runtime.call_ending import LEFT
 from satchel.runtime.call_messages import EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.droppable_coroutine import Abandoned
+from satchel.runtime.endable_call import LEFT
 from satchel.runtime.loop_watch import watch_loop
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
