@@ -588,6 +588,18 @@ def test_an_edit_beside_a_link_lists_only_the_edited_skill(tmp_path, scan, write
     assert "More." in third.findings["second"].manifest.body
 
 
+def test_a_new_link_lists_only_where_it_leads(tmp_path, scan, write_skill, listed):
+    for name in ("root/a", "b", "elsewhere"):
+        write_skill(tmp_path, name)
+    root = tmp_path / "root"
+    (root / "linked").symlink_to(tmp_path / "elsewhere")
+    first = scan(root)
+    listed.clear()
+    (root / "b").symlink_to(tmp_path / "b")
+    second = scan(root, before=first, dirty=[str(root / "b")])
+    assert (list(second.findings), listed) == (["a", "linked", "b"], [str(tmp_path / "b")])
+
+
 def test_a_removed_skill_is_gone_without_a_look_at_the_folder_above(tmp_path, scan, write_skill):
     folder = write_skill(tmp_path, "a")
     write_skill(tmp_path, "b")

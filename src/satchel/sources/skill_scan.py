@@ -86,8 +86,17 @@ def _scan_dirty(
     except OSError:  # Without handles or rights, nothing is known to be gone.
         return None
     folders = len(scan.walked) + len(scan.findings) - 1  # without the root itself
-    is_whole = scan.links == before.links and not scan.cut and folders <= limits.find_folders
+    is_whole = _only_adds_links(before, scan) and not scan.cut and folders <= limits.find_folders
     return _without_doubles(scan) if is_whole else None
+
+
+def _only_adds_links(before: SkillScan, now: SkillScan) -> bool:
+    """Return whether the links are the same, but for new ones to where nothing else leads."""
+    targets = [real_path(before.root.path), *(target for _, target in before.links)]
+    return before.links <= now.links and all(
+        real_path(link) == target and not any(_overlap(target, other) for other in targets)
+        for link, target in now.links - before.links
+    )
 
 
 def _start(before: SkillScan, path: str) -> str | None:
