@@ -194,13 +194,25 @@ def test_a_folder_that_may_not_be_listed_is_reported(tmp_path, scan, write_skill
 # ---- links --------------------------------------------------------------------------------
 
 
-def test_a_folder_link_that_stays_inside_is_followed(tmp_path, scan, write_skill):
-    write_skill(tmp_path / "area", "a")
-    (tmp_path / "link").symlink_to("area/a")
+@pytest.mark.parametrize("target", ["x/a", "x"])
+def test_a_skill_that_is_also_reached_by_a_link_is_served_from_its_own_folder(
+    tmp_path, scan, write_skill, target
+):
+    write_skill(tmp_path / "x", "a")
+    link = tmp_path / "link"
+    link.symlink_to(target)
     result = scan(tmp_path)
-    assert list(result.findings) == ["area/a", "link"]
+    assert (list(result.findings), odd(result)) == (["x/a"], [])
+    assert result.links == {(str(link), str((tmp_path / target).resolve()))}
+    assert list(scan(tmp_path, result, {str(link)}).findings) == ["x/a"]
+
+
+def test_a_folder_link_to_a_skipped_folder_inside_is_followed(tmp_path, scan, write_skill):
+    write_skill(tmp_path / "node_modules", "a")
+    (tmp_path / "link").symlink_to("node_modules/a")
+    result = scan(tmp_path)
+    assert list(result.findings) == ["link"]
     assert result.findings["link"].manifest.name == "a"
-    assert result.links == {(str(tmp_path / "link"), str((tmp_path / "area/a").resolve()))}
 
 
 def test_a_folder_link_to_no_skill_that_leaves_the_place_is_not_followed(
@@ -219,7 +231,7 @@ def test_loops_of_links_end(tmp_path, scan, write_skill):
     (tmp_path / "y/x").symlink_to("../x")
     (tmp_path / "self").symlink_to("self")
     result = scan(tmp_path)
-    assert list(result.findings) == ["x/a", "y/x/a"]
+    assert list(result.findings) == ["x/a"]
     # A link to itself leads to nothing.
     assert set(odd(result)) == {"source-link-loop", "source-link-broken"}
 
@@ -420,11 +432,11 @@ def test_a_change_behind_a_link_is_a_change_of_the_skill(tmp_path, scan):
 
 
 def test_what_a_dangling_link_was_waiting_for_is_found(tmp_path, scan, write_skill):
-    (tmp_path / "link").symlink_to("later")
+    (tmp_path / "link").symlink_to("..later")
     first = scan(tmp_path)
-    write_skill(tmp_path, "later")
-    second = scan(tmp_path, first, {str(tmp_path / "later")})
-    assert list(second.findings) == ["later", "link"]
+    write_skill(tmp_path, "..later")
+    second = scan(tmp_path, first, {str(tmp_path / "..later")})
+    assert list(second.findings) == ["link"]
 
 
 # ---- a partial look equals a whole one ----------------------------------------------------
@@ -560,20 +572,32 @@ def test_an_edit_of_a_skill_does_not_list_the_folder_above(tmp_path, scan, write
 
 
 def test_an_edit_beside_a_link_lists_only_the_edited_skill(tmp_path, scan, write_skill, listed):
-    for name in ("root/a", "root/b", "elsewhere"):
+    for name in ("root/a", "root/..b", "elsewhere"):
         write_skill(tmp_path, name)
     root = tmp_path / "root"
     (root / "linked").symlink_to(tmp_path / "elsewhere")
-    (root / "second").symlink_to("b")
+    (root / "second").symlink_to("..b")
     first = scan(root)
     listed.clear()
     (root / "a/SKILL.md").write_text(GOOD.format("a") + "More.\n")
     second = scan(root, before=first, dirty=[str(root / "a/SKILL.md")])
     assert listed == [str(root / "a")]
     assert "More." in second.findings["a"].manifest.body
-    (root / "b/SKILL.md").write_text(GOOD.format("b") + "More.\n")
-    third = scan(root, before=second, dirty=[str(root / "b/SKILL.md")])
+    (root / "..b/SKILL.md").write_text(GOOD.format("b") + "More.\n")
+    third = scan(root, before=second, dirty=[str(root / "..b/SKILL.md")])
     assert "More." in third.findings["second"].manifest.body
+
+
+def test_a_new_link_lists_only_where_it_leads(tmp_path, scan, write_skill, listed):
+    for name in ("root/a", "b", "elsewhere"):
+        write_skill(tmp_path, name)
+    root = tmp_path / "root"
+    (root / "linked").symlink_to(tmp_path / "elsewhere")
+    first = scan(root)
+    listed.clear()
+    (root / "b").symlink_to(tmp_path / "b")
+    second = scan(root, before=first, dirty=[str(root / "b")])
+    assert (list(second.findings), listed) == (["a", "linked", "b"], [str(tmp_path / "b")])
 
 
 def test_a_removed_skill_is_gone_without_a_look_at_the_folder_above(tmp_path, scan, write_skill):

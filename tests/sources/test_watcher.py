@@ -207,11 +207,23 @@ def test_an_event_on_a_root_itself_sets_the_watches_again(watch, tmp_path):
 @pytest.mark.parametrize("part", ["roots", "links"])
 def test_other_roots_or_links_to_watch_set_the_watches_again(watch, tmp_path, part):
     watched = watch()
+    watched.watched = replace(watched.watched, links=frozenset({("a", "b")}))
     watched.next()
-    more = {"roots": (str(tmp_path), "/absent"), "links": frozenset({("a", "b")})}
-    watched.watched = replace(watched.watched, **{part: more[part]})
+    other = {"roots": (str(tmp_path), "/absent"), "links": frozenset({("a", "c")})}
+    watched.watched = replace(watched.watched, **{part: other[part]})
     assert watched.next().paths is None
     assert len(watched.built) == 2
+
+
+def test_a_new_link_is_watched_without_comparing_everything(watch):
+    watched = watch()
+    watched.next()
+    watched.watched = replace(watched.watched, links=frozenset({("a", "b")}))
+    watched.send(["of the old notifier"])
+    assert watched.next().paths == {"a", "of the old notifier"}
+    assert [notifier.closed for notifier in watched.built] == [True, False]
+    watched.send(["c"])
+    assert watched.next().paths == {"c"}
 
 
 @pytest.mark.parametrize("problem", [RuntimeError("could not decode"), OSError("gone")])

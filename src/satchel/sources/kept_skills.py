@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from satchel.sources.file_reader import is_inside
 from satchel.sources.lost_mounts import lost_below, lost_mount
-from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan
+from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan, is_below
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
@@ -34,7 +33,7 @@ class KeptSkills:
         return {
             below: _unreadable(finding, problem)
             for below, finding in findings.items()
-            if not key or below == key or below.startswith(key + "/")
+            if is_below(below, key)
         }
 
     def added_to(self, scan: SkillScan) -> SkillScan:
@@ -91,7 +90,7 @@ def _is_refused(finding: SkillFinding, scan: SkillScan) -> bool:
 
     Also true for one that came back after the scan; the next scan finds it.
     """
-    is_reported = any(not key or is_inside(finding.key, key) for key in scan.diagnostics_by_key)
+    is_reported = any(is_below(finding.key, key) for key in scan.diagnostics_by_key)
     return is_reported and os.path.exists(os.path.join(finding.path, SKILL_FILE))
 
 

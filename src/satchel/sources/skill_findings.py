@@ -140,6 +140,11 @@ class SkillScan:
         )
 
 
+def is_below(key: str, start: str) -> bool:
+    """Return whether a key is `start` or below it; all are below the root, `""`."""
+    return not start or key == start or key.startswith(start + "/")
+
+
 def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, ...]:
     """Return one diagnostic for all skills inside a skill; usually there are none."""
     inner = [file.name for file in files if file.name.endswith(f"/{SKILL_FILE}")]

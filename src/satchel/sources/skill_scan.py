@@ -9,7 +9,7 @@ from satchel.sources.file_reader import is_inside, real_path
 from satchel.sources.kept_skills import KeptSkills
 from satchel.sources.lost_mounts import device_of, lost_mount
 from satchel.sources.search_roots import SearchRoot
-from satchel.sources.skill_findings import SKILL_FILE, SkillScan
+from satchel.sources.skill_findings import SKILL_FILE, SkillScan, is_below
 from satchel.sources.skill_walk import SkillWalk
 
 _MOST_RESCANS = 3
@@ -48,7 +48,23 @@ def _scan_everything(
         if all(real_path(path) == target for path, target in scan.links):
             break
         scan = SkillWalk(root, limits, before, kept).everything()
-    return replace(scan, device=device_of(root.path))
+    return replace(_without_doubles(scan), device=device_of(root.path))
+
+
+def _without_doubles(scan: SkillScan) -> SkillScan:
+    """Leave out what a link leads to if it is found in its own folder as well."""
+    findings, root = scan.findings, real_path(scan.root.path)
+    doubles: set[str] = set()
+    for link, target in scan.links:
+        if is_inside(target, root):
+            key, own = _key(link, scan.root.path), _key(target, root)
+            reached = (key,) if key in findings else findings if key in scan.walked else ()
+            below = [it for it in reached if is_below(it, key)]
+            doubles.update(it for it in below if own + it.removeprefix(key) in findings)
+    if not doubles:
+        return scan
+    kept = {key: finding for key, finding in findings.items() if key not in doubles}
+    return replace(scan, findings=kept, suspect=scan.suspect - doubles)
 
 
 def _scan_dirty(
@@ -70,16 +86,25 @@ def _scan_dirty(
     except OSError:  # Without handles or rights, nothing is known to be gone.
         return None
     folders = len(scan.walked) + len(scan.findings) - 1  # without the root itself
-    is_whole = scan.links == before.links and not scan.cut and folders <= limits.find_folders
-    return scan if is_whole else None
+    is_whole = _only_adds_links(before, scan) and not scan.cut and folders <= limits.find_folders
+    return _without_doubles(scan) if is_whole else None
+
+
+def _only_adds_links(before: SkillScan, now: SkillScan) -> bool:
+    """Return whether the links are the same, but for new ones to where nothing else leads."""
+    targets = [real_path(before.root.path), *(target for _, target in before.links)]
+    return before.links <= now.links and all(
+        real_path(link) == target and not any(_overlap(target, other) for other in targets)
+        for link, target in now.links - before.links
+    )
 
 
 def _start(before: SkillScan, path: str) -> str | None:
     """Return the key of the topmost folder to scan again because `path` changed."""
     root = before.root.path
-    if path == root or root.startswith(path.rstrip(os.sep) + os.sep):
+    if is_inside(root, path):
         return ""
-    if not path.startswith(root.rstrip(os.sep) + os.sep):
+    if not is_inside(path, root):
         return None
     if "" in before.findings or not before.walked:
         return ""
@@ -114,6 +139,10 @@ def _changes_reach_links(before: SkillScan, dirty: Collection[str]) -> bool:
     )
 
 
+def _key(path: str, root: str) -> str:
+    return os.path.relpath(path, root).replace(os.sep, "/")
+
+
 def _path(scan: SkillScan, key: str) -> str:
     return os.path.join(scan.root.path, *key.split("/"))
 
@@ -126,7 +155,7 @@ def _outermost(keys: set[str]) -> list[str]:
     return [
         key
         for key in sorted(keys)
-        if not any(key != other and (not other or key.startswith(other + "/")) for other in keys)
+        if not any(key != other and is_below(key, other) for other in keys)
     ]
 
 
@@ -160,5 +189,4 @@ def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
 
 
 def _outside(keys: Iterable[str], start: str) -> Iterable[str]:
-    below = start + "/"
-    return (key for key in keys if key != start and not key.startswith(below))
+    return (key for key in keys if not is_below(key, start))

@@ -9,7 +9,7 @@ folders of installed packages, and regularly a safety scan compares everything.
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any, Protocol
@@ -125,19 +125,29 @@ class _Watch:
         with ExitStack() as stack:
             identity = stack.enter_context(RootIdentity(start.roots))
             aliases = RootAliases(start.roots)
-            present = [root for root in start.roots if os.path.isdir(root)]
             try:
-                notifier = self._notifier(present) if present else _IdleNotifier(self._stop)
-            except _BACKEND_ERRORS as error:
-                self._record_failure(error)
-                return
-            stack.callback(notifier.close)
-            yield from self._everything()
-            try:
-                for event in self._change_events(notifier, start, identity):
+                notifier = self._open(start.roots, stack)
+                yield from self._everything()
+                for event in self._change_events(notifier, start, identity, stack):
                     yield replace(event, paths=aliases.of(event.paths))
             except _BACKEND_ERRORS as error:
                 self._record_failure(error)
+
+    def _open(self, roots: Iterable[str], stack: ExitStack) -> EventNotifier:
+        present = [root for root in roots if os.path.isdir(root)]
+        notifier = self._notifier(present) if present else _IdleNotifier(self._stop)
+        stack.callback(notifier.close)
+        return notifier
+
+    def _reopened(
+        self, old: EventNotifier, roots: Iterable[str], stack: ExitStack
+    ) -> tuple[EventNotifier, frozenset[str]]:
+        """Watch new links as well; return also what happened until then."""
+        notifier = self._open(roots, stack)
+        # Both watch for a moment, so nothing is missed in between.
+        paths = self._events(old, 0)
+        old.close()
+        return notifier, paths
 
     def _record_failure(self, error: Exception) -> None:
         self._failures.append(time.monotonic())
@@ -147,7 +157,11 @@ class _Watch:
         self._stop.wait(self._pace.step)
 
     def _change_events(
-        self, notifier: EventNotifier, start: WatchTargets, identity: "RootIdentity"
+        self,
+        notifier: EventNotifier,
+        start: WatchTargets,
+        identity: "RootIdentity",
+        stack: ExitStack,
     ) -> Iterator[ChangeEvent]:
         """Yield an event for each batch of paths, and for what the heartbeat finds."""
         pace = self._pace
@@ -155,10 +169,16 @@ class _Watch:
         readable = readable_ones(start.unreadable)
         while not self._stop.is_set():
             now = self._watched()
-            if (now.roots, now.links) != (start.roots, start.links) or not identity.holds():
-                return
+            if now.links > start.links and now.roots == start.roots:
+                notifier, paths = self._reopened(notifier, start.roots, stack)
+                paths = paths.union(path for path, _ in now.links - start.links)
+                start = replace(start, links=now.links)
+                yield ChangeEvent(paths, self._diagnostics)
+                continue
             # Paths that became readable are not watched yet, so set the watches again.
-            if (now.unreadable, readable_ones(now.unreadable)) != (start.unreadable, readable):
+            unreadable = (now.unreadable, readable_ones(now.unreadable))
+            is_same = (now.roots, now.links) == (start.roots, start.links)
+            if not (is_same and identity.holds()) or unreadable != (start.unreadable, readable):
                 return
             beat = min(pace.heartbeat, pace.settle) if now.settling else pace.heartbeat
             paths = self._batch(notifier, beat)
