@@ -458,7 +458,7 @@ def test_a_frontmatter_that_is_not_the_listed_one_is_refused(app, book, carry):
     carry()
     result = call(app.session(), "load_skill", name="refunds")
     assert result.is_error
-    until(app, lambda: "frontmatter" in messages(app))
+    until(app, lambda: "front matter" in messages(app))
 
 
 def test_a_frontmatter_may_have_values_of_any_kind(app, book, carry):
@@ -541,7 +541,7 @@ SPOILT = {
     "limit skill_file": lambda e: e["resources"][0].update(size=2**20 + 1),
     "files are dynamic": lambda e: e.update(resources="dynamic"),
     "lists no files": lambda e: e.update(resources=None),
-    "has no frontmatter": lambda e: e.update(frontmatter="name: x"),
+    "has no 'frontmatter'": lambda e: e.update(frontmatter="name: x"),
     "no description": lambda e: e["frontmatter"].pop("description"),
     "4,096 are accepted": lambda e: e["frontmatter"].update(description="x" * 5_000),
     "starts with '.'": lambda e: e["frontmatter"].update(name="../pdf"),

@@ -1,6 +1,6 @@
 """Read the skill list of a server, within the limits for untrusted servers.
 
-In the extension `io.modelcontextprotocol/skills` an entry of the list has the frontmatter of a
+In the extension `io.modelcontextprotocol/skills` an entry of the list has the front matter of a
 SKILL.md, and the size and digest of every file of the skill. The files are read on demand.
 """
 
@@ -67,7 +67,7 @@ class ListedSkill:
     frontmatter: Mapping[str, Any] = field(hash=False)
     files: tuple[SkillFile, ...]
     manifest: SkillManifest = field(hash=False)
-    """From the frontmatter; without the instructions, which are read on demand."""
+    """From the front matter; without the instructions, which are read on demand."""
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def file(self, name: str) -> SkillFile | None:
@@ -206,13 +206,13 @@ def read_entry(entry: Any, server: str, limits: Limits) -> ListedSkill:
     uri, front = entry.get("uri"), entry.get("frontmatter")
     folder, parts = _folder_of(uri)
     if not isinstance(front, Mapping):
-        raise DefinitionError("its entry has no frontmatter")
+        raise DefinitionError("its entry has no 'frontmatter'")
     files = _files(entry.get("resources"), folder, limits)
     address = f"{SCHEME}{server}/{folder.removeprefix(SCHEME).replace('://', '/')}"
     try:
         reading = read_listed_skill(front, parts[-1], f"{address}/{SKILL_FILE}", limits)
     except (RecursionError, TypeError, ValueError):
-        raise DefinitionError("its frontmatter cannot be read") from None
+        raise DefinitionError("its front matter cannot be read") from None
     if reading.value is None:
         fatal = (item for item in reading.diagnostics if item.severity is Severity.ERROR)
         raise DefinitionError(next(fatal).message)
@@ -315,7 +315,7 @@ def verify_file(skill: ListedSkill, file: SkillFile, data: bytes, limits: Limits
         return "its digest differs from the listed one"
     if file.name == SKILL_FILE:
         if not _same_yaml(typed_front_matter(data, limits), skill.frontmatter):
-            return "its frontmatter differs from the listed one"
+            return "its front matter differs from the listed one"
         if read_skill(data, "", "", limits).value is None:
             return "it is not a valid SKILL.md"
     return ""
