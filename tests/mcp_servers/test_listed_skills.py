@@ -541,7 +541,7 @@ SPOILT = {
     "limit skill_file": lambda e: e["resources"][0].update(size=2**20 + 1),
     "files are dynamic": lambda e: e.update(resources="dynamic"),
     "lists no files": lambda e: e.update(resources=None),
-    "has no front matter": lambda e: e.update(frontmatter="name: x"),
+    "has no 'frontmatter'": lambda e: e.update(frontmatter="name: x"),
     "no description": lambda e: e["frontmatter"].pop("description"),
     "4,096 are accepted": lambda e: e["frontmatter"].update(description="x" * 5_000),
     "starts with '.'": lambda e: e["frontmatter"].update(name="../pdf"),

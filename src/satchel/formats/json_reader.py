@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from satchel.formats.read_result import DiagnosticCollector, ReadResult
+from satchel.formats.read_result import DiagnosticCollector, ReadResult, nearest_line
 from satchel.formats.utf8_text import decode
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import KIB, Limits
@@ -52,9 +52,7 @@ class JsonDocument:
 
     def line(self, at: JsonPath) -> int | None:
         """Return the line of a value, or of the nearest value around it."""
-        while at and at not in self.lines:
-            at = at[:-1]
-        return self.lines.get(at)
+        return nearest_line(self.lines, at)
 
 
 def read_json(data: bytes, path: str, code: str, limits: Limits) -> ReadResult[JsonDocument]:

@@ -1,6 +1,6 @@
 """The result of reading one file, and the collector of its diagnostics."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic
@@ -59,6 +59,13 @@ class DiagnosticCollector:
         if not self._diagnostics:
             return ()
         return tuple(sorted(self._diagnostics, key=lambda item: item.where.line or 0))
+
+
+def nearest_line(lines: Mapping[tuple[str, ...], int], at: tuple[str, ...]) -> int | None:
+    """Return the line of a key, or of the nearest key around it; `None` if there is none."""
+    while at and at not in lines:
+        at = at[:-1]
+    return lines.get(at)
 
 
 def quoted(text: str) -> str:

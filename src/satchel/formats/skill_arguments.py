@@ -18,7 +18,7 @@ def with_arguments(text: str, arguments: str) -> str:
     shell does. A missing one is empty. `\$1` is the text `$1`. Arguments are not searched for
     placeholders.
     """
-    single = _divided(arguments)
+    single = divided(arguments)
     is_placed = False
 
     def value(match: re.Match[str]) -> str:
@@ -38,7 +38,8 @@ def with_arguments(text: str, arguments: str) -> str:
     return f"{filled.rstrip()}\n\nARGUMENTS: {arguments}\n"
 
 
-def _divided(arguments: str) -> list[str]:
+def divided(arguments: str) -> list[str]:
+    """Return arguments as a shell divides them, or at spaces if a quote has no end."""
     try:
         return shlex.split(arguments)
     except ValueError:  # a quote without its end, such as an apostrophe

@@ -59,7 +59,7 @@ class SkillHandler(BaseHandler):
         if closing is None:
             collector.add(
                 "skill-frontmatter-open",
-                "no second line '---' ends the frontmatter",
+                "no second line '---' ends the front matter",
                 "Put a line '---' below the last field.",
                 line=self.first_line - 1 or 1,
             )

@@ -214,7 +214,7 @@ def _read(front: FrontMatter, folder: str, path: str, limits: Limits) -> ReadRes
     reading = load_frontmatter(front, path, limits)
     collector.extend(reading.diagnostics)
     if not front.body.strip():
-        message = "there is nothing below the frontmatter"
+        message = "there is nothing below the front matter"
         collector.add("skill-body-empty", message, "Write the instructions there.")
     if reading.value is None:
         return ReadResult(None, collector.diagnostics)

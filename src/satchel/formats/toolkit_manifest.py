@@ -14,7 +14,7 @@ from satchel.formats.code_references import (
 )
 from satchel.formats.config_fields import ConfigField, read_fields
 from satchel.formats.manifest_block import ManifestBlock
-from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.formats.read_result import DiagnosticCollector, ReadResult, nearest_line, quoted
 from satchel.formats.utf8_text import decode
 from satchel.formats.yaml_builder import KeyPath
 from satchel.formats.yaml_reader import yaml_type_name
@@ -118,9 +118,7 @@ class PluginManifest:
 
     def line(self, *at: str) -> int | None:
         """Return the line of a key, or of the nearest key around it; `None` if there is none."""
-        while at and at not in self.lines:
-            at = at[:-1]
-        return self.lines.get(at)
+        return nearest_line(self.lines, at)
 
     @property
     def modules(self) -> tuple[str, ...]:

@@ -206,7 +206,7 @@ def read_entry(entry: Any, server: str, limits: Limits) -> ListedSkill:
     uri, front = entry.get("uri"), entry.get("frontmatter")
     folder, parts = _folder_of(uri)
     if not isinstance(front, Mapping):
-        raise DefinitionError("its entry has no front matter")
+        raise DefinitionError("its entry has no 'frontmatter'")
     files = _files(entry.get("resources"), folder, limits)
     address = f"{SCHEME}{server}/{folder.removeprefix(SCHEME).replace('://', '/')}"
     try:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import field, replace
@@ -12,6 +11,7 @@ from urllib.parse import quote
 
 from satchel.diagnostics import Diagnostic
 from satchel.errors import ToolError
+from satchel.formats.skill_arguments import divided
 from satchel.formats.skill_manifest import SkillManifest, read_listed_skill
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.resource_reader import RemoteReader
@@ -62,7 +62,7 @@ def arguments_in(text: str, prompt: OfferedPrompt) -> dict[str, str]:
     if len(names) == 1 and text.strip() and not text.startswith(f"{names[0]}="):
         return {names[0]: text.strip()}
     others = []
-    for part in _divided(text):
+    for part in divided(text):
         name, is_named, value = part.partition("=")
         if is_named and name in names:
             values[name] = value
@@ -79,13 +79,6 @@ def arguments_in(text: str, prompt: OfferedPrompt) -> dict[str, str]:
             f"write {' '.join(f'{name}=...' for name in missing)}"
         )
     return values
-
-
-def _divided(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:  # a quote without its end, such as an apostrophe
-        return text.split()
 
 
 def find_prompts(item: ServerOffer, names: Iterable[str], limits: Limits) -> list[SkillFinding]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Diagnostic, Severity
+from satchel.runtime.redaction import current_folder
 from satchel.text import one_line
 
 if TYPE_CHECKING:
@@ -38,19 +39,11 @@ def is_not_enabled(unit: Any) -> bool:
 
 def relative(path: str) -> str:
     """Return a path relative to the current folder if it is inside it, else unchanged."""
-    if not (here := _here()):
+    if not (here := current_folder()):
         return path
     if path == here:
         return "."
     return path.removeprefix(here.rstrip(os.sep) + os.sep)
-
-
-def _here() -> str:
-    """Return the current folder, `""` if it was deleted."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
 
 
 def short_path(path: str) -> str:
@@ -64,7 +57,7 @@ def with_short_paths(text: str) -> str:
 
     A path in quotes stays as it is: it may be part of a command, and a shell would not expand `~`.
     """
-    for start, short in ((_here(), ""), (os.path.expanduser("~"), f"~{os.sep}")):
+    for start, short in ((current_folder(), ""), (os.path.expanduser("~"), f"~{os.sep}")):
         if start.strip(os.sep):
             text = re.sub(rf"(?<![^\s(\[=,]){re.escape(start + os.sep)}(?=\S)", short, text)
     return text

@@ -27,16 +27,17 @@ def redacted(text: str, injected: Mapping[str, Any]) -> str:
             text = text.replace(spelling, _MARK)
     text = _ASSIGNED.sub(rf"\1{_MARK}", text)
     text = _IN_ADDRESS.sub(rf"\1{_MARK}\2", text)
-    for folder, short in ((_here(), "."), (os.path.expanduser("~"), "~")):
+    for folder, short in ((current_folder(), "."), (os.path.expanduser("~"), "~")):
         if len(folder) > 1:
             text = text.replace(folder, short)
     return text
 
 
-def _here() -> str:
+def current_folder() -> str:
+    """Return the current folder, `""` if it was deleted."""
     try:
         return os.getcwd()
-    except OSError:  # the folder is gone
+    except OSError:
         return ""
 
 
