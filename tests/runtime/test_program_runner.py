@@ -124,6 +124,12 @@ def test_a_socket_of_the_host_is_not_reached(tmp_path, place):
         assert allowed["stdout"] == "in\n"
 
 
+def test_a_socket_that_vanishes_before_it_is_hidden_does_not_matter(tmp_path, monkeypatch):
+    gone = [["/usr/gone.socket"], []]
+    monkeypatch.setattr(program_runner, "_bound_sockets", lambda: gone.pop(0))
+    assert run("sandbox", "echo here", tmp_path)["stdout"] == "here\n"
+
+
 def test_secrets_in_the_home_are_not_seen(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".ssh").mkdir()

@@ -53,6 +53,8 @@ _SOCKET_PLACES = (
 Sockets elsewhere are hidden if they exist when a program starts.
 """
 _SOCKETS = "/proc/net/unix"
+_TRIES = 5
+_NOT_MADE = "bwrap: Can't create file at "
 _PROBE_SECONDS = 10.0
 _HIDDEN_SIZE = MIB
 _BLOCK = 512
@@ -112,9 +114,16 @@ class SandboxRunner:
     async def run(self, program: Program) -> dict[str, Any]:
         """Run a program to its end."""
         limits = _process_limits(program.sandbox.processes)
-        sandbox: list[str] = await in_thread(partial(sandbox_command, self.path, program))
-        command = [*sandbox, *_limited(program, *limits)]
-        return await run_program(command, program.folder, program.seconds, limit=program.output)
+        for _ in range(_TRIES):
+            sandbox: list[str] = await in_thread(partial(sandbox_command, self.path, program))
+            command = [*sandbox, *_limited(program, *limits)]
+            result = await run_program(
+                command, program.folder, program.seconds, limit=program.output
+            )
+            # A socket that was to be hidden is gone, so nothing was started yet.
+            if not (result["returncode"] and str(result["stderr"]).startswith(_NOT_MADE)):
+                break
+        return result
 
 
 @dataclass(frozen=True, slots=True)
