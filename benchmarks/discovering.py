@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from satchel.importing.distributions import DistributionScan, scan_distributions
 from satchel.settings import Limits
-from satchel.sources.distributions import DistributionScan, scan_distributions
 from satchel.sources.package_scan import scan_packages
 
 ROUNDS = 7

@@ -5,15 +5,18 @@ import os
 import subprocess
 import sys
 import sysconfig
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from textwrap import dedent
 
 import hypothesis
 import pytest
 
-from satchel.sources import distributions, shipped_skills
+from satchel.importing import distributions, shipped_skills
+from satchel.settings import Limits
 
 # No deadlines, since a busy machine is slow; benchmarks measure time.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
@@ -149,3 +152,92 @@ def site(tmp_path) -> Path:
     folder = tmp_path / "site"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture(scope="session")
+def limits() -> Limits:
+    return Limits()
+
+
+@pytest.fixture
+def later(monkeypatch) -> Callable[[float], None]:
+    """Let the clock of these modules run ahead, so that what was just written counts as settled."""
+    from satchel.files import file_reader
+    from satchel.sources import folder_reader
+
+    class Clock:
+        ahead = 0.0
+
+        def time(self) -> float:
+            import time
+
+            return time.time() + self.ahead
+
+    clock = Clock()
+    for module in (distributions, file_reader, folder_reader):
+        monkeypatch.setattr(module, "time", clock)
+    return lambda seconds: setattr(clock, "ahead", seconds)
+
+
+@pytest.fixture(scope="session")
+def install() -> Callable[..., Path]:
+    """Write a distribution's metadata, and its modules by keyword, as an installer would."""
+
+    def install(
+        site: Path,
+        name: str = "acme",
+        points: str = "[satchel.plugins]\nacme = acme_plugin\n",
+        *,
+        version: str = "1.0",
+        record: bool = True,
+        files: tuple[str, ...] = (),
+        **modules: str,
+    ) -> Path:
+        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir(parents=True, exist_ok=True)
+        for module, source in modules.items():
+            (site / f"{module}.py").write_text(source)
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: Sums up.\n"
+        (info / "METADATA").write_text(metadata)
+        (info / "entry_points.txt").write_text(points)
+        if record:
+            lines = [f"{module}.py,sha256=x,1" for module in modules] + [
+                f"{file},," for file in files
+            ]
+            (info / "RECORD").write_text("\n".join(lines) + "\n")
+        return info
+
+    return install
+
+
+@contextmanager
+def swapping(here: Path, other: Path) -> Iterator[None]:
+    """Put a link to another folder in the place of a folder and back, again and again."""
+    stop = threading.Event()
+    spare, aside = here.parent / "spare", here.parent / "aside"
+    spare.symlink_to(other)
+
+    def swap() -> None:
+        while not stop.is_set():
+            here.rename(aside)
+            spare.rename(here)
+            here.rename(spare)
+            aside.rename(here)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        swapper.join()
+
+
+@pytest.fixture(scope="session", name="swapping")
+def _swapping() -> Callable[[Path, Path], AbstractContextManager[None]]:
+    return swapping
+
+
+@pytest.fixture
+def codes() -> Callable[..., list[str]]:
+    return lambda found: [item.code for item in found]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from satchel import Precedence, Project, Satchel
-from satchel.sources.project_inventory import read_inventory
-from satchel.sources.projects import TrustLevel
-from satchel.sources.trust_record import TrustStore
+from satchel.configuration.projects import TrustLevel
+from satchel.trust.project_inventory import read_inventory
+from satchel.trust.trust_record import TrustStore
 
 SECRET = "canary-2c91-of-the-user"
 SERVER = """

@@ -15,11 +15,11 @@ from click.testing import CliRunner
 
 from satchel import Precedence, Project, Satchel, Settings, Status, conventional_roots
 from satchel.cli.main import cli
+from satchel.configuration.projects import TrustLevel
+from satchel.files.file_reader import UnreadableFileError
 from satchel.mcp_servers.server_pool import ServerPool
 from satchel.settings import Limits
-from satchel.sources.file_reader import UnreadableFileError
-from satchel.sources.projects import TrustLevel
-from satchel.sources.trust_record import TrustStore
+from satchel.trust.trust_record import TrustStore
 
 SECRET = "canary-7f3a-of-the-user"
 PLUGIN = """
@@ -109,7 +109,7 @@ def clone(tmp_path, monkeypatch, write_skill) -> Clone:
 
 def trust(clone: Clone, level: str, *, variables: tuple[str, ...] = ()) -> None:
     """Trust the clone as it is now, as `satchel trust` does."""
-    from satchel.sources.project_inventory import read_inventory
+    from satchel.trust.project_inventory import read_inventory
 
     inventory = read_inventory(Project(clone.folder))
     TrustStore().write(inventory.record(TrustLevel(level), variables))
@@ -752,7 +752,7 @@ def test_a_record_that_cannot_be_read_for_a_moment_is_kept_and_read_again(clone,
     trust(clone, "code")
     path = TrustStore().stamp(str(clone.folder))[0]
     with monkeypatch.context() as patch:
-        patch.setattr("satchel.sources.state_files.read_regular", out_of_files)
+        patch.setattr("satchel.files.state_files.read_regular", out_of_files)
         (listed,) = TrustStore().all()
         app = Satchel(project=Project(clone.folder))
     with app:

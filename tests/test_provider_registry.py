@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
+from satchel.files.file_reader import Stamp
 from satchel.provider_registry import ProviderRegistry
 from satchel.providers.provider import Contribution
 from satchel.providers.skill import Skill
 from satchel.settings import Limits
-from satchel.sources.file_reader import Stamp
 
 EVERYTHING = None
 NOTHING = frozenset()

@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from satchel import Project, Satchel, Settings
-from satchel.sources.project_inventory import read_inventory
-from satchel.sources.projects import TrustLevel
-from satchel.sources.trust_record import TrustStore
+from satchel.configuration.projects import TrustLevel
+from satchel.trust.project_inventory import read_inventory
+from satchel.trust.trust_record import TrustStore
 
 CODE = """
 from pathlib import Path

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_changes import Change, Event
     from satchel.catalog.catalog_entries import Group, Status
+    from satchel.configuration.projects import Project
     from satchel.contracts.contract_errors import ContractError
     from satchel.contracts.contract_parts import (
         DROP_STEP,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from satchel.session.session_state import SkillContent
     from satchel.session.step import Step, StepChanges
     from satchel.settings import Limits, Sandbox, Settings, WatchTimings
-    from satchel.sources.projects import Project
     from satchel.sources.search_roots import Precedence, SearchRoot, conventional_roots
     from satchel.tool_registry import ToolRegistry
     from satchel.tools import (
@@ -119,7 +119,7 @@ else:
             "session.session_state": "SkillContent",
             "session.step": "Step StepChanges",
             "settings": "Limits Sandbox Settings WatchTimings",
-            "sources.projects": "Project",
+            "configuration.projects": "Project",
             "sources.search_roots": "Precedence SearchRoot conventional_roots",
             "tool_registry": "ToolRegistry",
             "tools": (

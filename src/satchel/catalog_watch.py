@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from satchel.files.watch_targets import WatchTargets
+    from satchel.files.watcher import ChangeEvent
     from satchel.reconciler import Reconciler
-    from satchel.sources.watch_targets import WatchTargets
-    from satchel.sources.watcher import ChangeEvent
     from satchel.watch_thread import WatchThread
 
 
@@ -52,11 +52,11 @@ class CatalogWatch:
 
     def events(self, stop: threading.Event) -> Iterable[ChangeEvent]:
         """Yield an event for each change, until `stop` is set."""
-        from satchel.sources.watcher import change_events  # lazy: needed only by a watch
+        from satchel.files.watcher import change_events  # lazy: needed only by a watch
 
         lock, settings = self._reconciler.config.lock, self._reconciler.settings
         if lock is not None and lock.is_frozen:
-            from satchel.sources.watcher import no_events  # lazy: as above
+            from satchel.files.watcher import no_events  # lazy: as above
 
             return no_events(stop)
         polling = settings.polling or bool(os.environ.get("WATCHFILES_FORCE_POLLING"))

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from satchel.configuration.projects import Project
 from satchel.errors import DefinitionError
-from satchel.sources.projects import Project
 
 if TYPE_CHECKING:
     from satchel.loader.lock_guard import LockGuard

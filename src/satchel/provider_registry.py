@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.catalog.catalog_entries import HOST
 from satchel.errors import ConflictError, DefinitionError, SatchelError
+from satchel.files.file_reader import StampedPath, stamped, touches
+from satchel.importing.guarded_work import GuardedWork
 from satchel.names import require_known
 from satchel.settings import Limits
-from satchel.sources.file_reader import StampedPath, stamped, touches
-from satchel.sources.guarded_work import GuardedWork
 from satchel.sources.search_roots import full_path
 from satchel.text import one_line, shorten
 
@@ -199,7 +199,7 @@ class _ProviderState:
         except SatchelError as problem:
             self._fail(problem.message, problem.fix)
         except BaseException as problem:
-            from satchel.sources.code_guard import describe_error  # lazy: needed only by an error
+            from satchel.importing.code_guard import describe_error  # lazy: needed only by an error
 
             self._fail(describe_error(problem).message)
         if self._missed is None or self._missed:

@@ -12,6 +12,7 @@ from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import Group
 from satchel.catalog.entry_filter import EntryFilter, names_neither, unmatched_patterns
 from satchel.catalog_watch import CatalogWatch
+from satchel.configuration.configuration import fixed_folder
 from satchel.errors import ConflictError, DefinitionError
 from satchel.host_arguments import (
     as_patterns,
@@ -29,12 +30,12 @@ from satchel.prompt.skill_prompt import SkillPrompt
 from satchel.reconciler import Reconciler
 from satchel.settings import Settings
 from satchel.shared import SharedState
-from satchel.sources.configuration import fixed_folder
-from satchel.sources.name_owners import NameOwners
 from satchel.sources.search_roots import RootKind, SearchRoot, distinct_roots, search_root
+from satchel.trust.name_owners import NameOwners
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_changes import Change
+    from satchel.configuration.projects import Project
     from satchel.contracts.plan import PlanPolicy
     from satchel.contracts.tool_contract import ToolContract
     from satchel.formats.lock_file import Lock
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from satchel.server_registry import ServerState
     from satchel.session.session import Session
     from satchel.shared import CatalogCache
-    from satchel.sources.projects import Project
     from satchel.tool_registration import OnConflict
     from satchel.tool_registry import ToolRegistry
     from satchel.tools import Tool, ToolOptions

@@ -10,6 +10,7 @@ from typing import Any
 
 from satchel.diagnostics import Diagnostic
 from satchel.errors import ConflictError, DefinitionError, ToolError
+from satchel.files.state_files import make_folder, state_folder
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import ClientCallbacks
 from satchel.mcp_servers.pin_store import (
@@ -32,7 +33,6 @@ from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, check_definition
 from satchel.names import plugin_name_fault, require_known
 from satchel.settings import Limits, Settings
-from satchel.sources.state_files import make_folder, state_folder
 from satchel.tools.empty_mapping import NOTHING
 
 # Twice: a server that hangs is stopped only after its time for starting.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_changes import Change
-    from satchel.sources.watcher import ChangeEvent
+    from satchel.files.watcher import ChangeEvent
 
 _log = logging.getLogger("satchel.watch_thread")
 

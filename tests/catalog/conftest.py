@@ -9,8 +9,8 @@ from satchel.catalog.catalog_builder import build
 from satchel.catalog.catalog_entries import PluginContribution, Status, ToolContribution
 from satchel.catalog.unit_entries import RankedSkill, build_plugins
 from satchel.diagnostics import Where, make_diagnostic
+from satchel.files.file_reader import Stamp, UnitFile
 from satchel.formats.skill_manifest import SkillManifest
-from satchel.sources.file_reader import Stamp, UnitFile
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
 from satchel.sources.skill_findings import SkillFinding

@@ -305,7 +305,7 @@ def test_a_system_without_events_is_a_warning(run, monkeypatch):
     def no_notifier(_roots):
         raise OSError("no inotify")
 
-    monkeypatch.setattr("satchel.sources.watcher.native_notifier", no_notifier)
+    monkeypatch.setattr("satchel.files.watcher.native_notifier", no_notifier)
     result = run("doctor")
     assert result.exit_code == 1
     assert "warning watching: the system does not report file changes (no inotify)" in result.stdout

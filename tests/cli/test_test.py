@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from satchel.cli.main import cli
-from satchel.sources.configuration import configuration_path
+from satchel.configuration.configuration import configuration_path
 
 HEAD = "from satchel import ToolError, tool\n"
 

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from satchel.formats.toml_tables import toml_table
-from satchel.sources.shown_settings import shown_settings
-from satchel.sources.trust_record import TrustStore
+from satchel.trust.shown_settings import shown_settings
+from satchel.trust.trust_record import TrustStore
 
 ESCAPE, HIDDEN = "\x1b[2J", "\u200b"
 

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satchel.configuration.selection_reader import parse_selection
 from satchel.diagnostics import Severity
 from satchel.errors import DefinitionError
 from satchel.formats import config_fields, open_plugin_manifest
@@ -25,7 +26,6 @@ from satchel.formats.worker_table import WorkerTable
 from satchel.mcp_servers import server_declarations
 from satchel.settings import Limits
 from satchel.sources.search_roots import Precedence
-from satchel.sources.selection_reader import parse_selection
 
 ROOT = Path(__file__).parents[2]
 TOOLKIT = MANIFEST_SCHEMAS["toolkit"]()

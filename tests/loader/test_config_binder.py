@@ -10,13 +10,13 @@ from satchel.catalog.catalog_entries import (
     ToolContribution,
 )
 from satchel.catalog.unit_entries import build_plugins
+from satchel.configuration.selection import Selection
 from satchel.diagnostics import Where, make_diagnostic
+from satchel.files.file_reader import Stamp
 from satchel.loader.config_binder import bind
 from satchel.loader.loader_config import unit_of
 from satchel.loader.scan_cache import Bound, ScanCache
-from satchel.sources.file_reader import Stamp
 from satchel.sources.search_roots import Precedence
-from satchel.sources.selection import Selection
 from satchel.tools import FunctionTool
 
 

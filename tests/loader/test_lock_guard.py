@@ -130,7 +130,7 @@ def test_no_script_runs_in_a_folder_that_changed(opened, file, here, name):
 
 def test_frozen_watches_nothing(opened, file, here, monkeypatch):
     watched = []
-    monkeypatch.setattr("satchel.sources.watcher._Watch", lambda *_: watched.append(1))
+    monkeypatch.setattr("satchel.files.watcher._Watch", lambda *_: watched.append(1))
     app = opened(locked=file, frozen=True)
     generation = app.catalog.generation
     with app.watching():

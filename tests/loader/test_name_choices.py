@@ -5,8 +5,8 @@ import json
 import pytest
 
 from satchel import Satchel, Settings
-from satchel.sources.file_reader import UnreadableFileError
-from satchel.sources.selection import selection_path
+from satchel.configuration.selection import selection_path
+from satchel.files.file_reader import UnreadableFileError
 
 TOOL = '''
 from satchel import tool
@@ -182,7 +182,7 @@ def test_a_record_that_the_system_hides_for_a_moment_is_not_to_be_removed(
     def fail(*_: object) -> None:
         raise UnreadableFileError("Too many open files")
 
-    monkeypatch.setattr("satchel.sources.state_files.read_regular", fail)
+    monkeypatch.setattr("satchel.files.state_files.read_regular", fail)
     Satchel(plugins=[tmp_path / "plugins"], settings=Settings(state_folder=str(state))).close()
     assert "Too many open files" in caplog.text
     assert "remove" not in caplog.text

@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 
 from satchel.catalog.catalog_entries import Status
+from satchel.configuration.selection import Selection
 from satchel.diagnostics import Where, make_diagnostic
+from satchel.importing.distributions import DistributionFinding
 from satchel.loader import builtin_providers, plugin_loader
 from satchel.loader.builtin_providers import _InstalledPackages, _PluginFolder
 from satchel.loader.pass_provider import ProviderAnswer
 from satchel.loader.scan_cache import Imported, ScanCache
 from satchel.settings import Limits
-from satchel.sources.distributions import DistributionFinding
 from satchel.sources.package_scan import PackageFinding
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import RootKind, search_root
-from satchel.sources.selection import Selection
 
 
 class Importer:

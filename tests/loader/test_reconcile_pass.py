@@ -12,6 +12,8 @@ from satchel.catalog.catalog_builder import build
 from satchel.catalog.catalog_entries import HOST, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
+from satchel.importing.distributions import DistributionFinding
+from satchel.importing.module_paths import LocatedModule
 from satchel.loader import builtin_providers, reconcile_pass
 from satchel.loader.builtin_providers import _McpServers
 from satchel.loader.loader_config import ReconcileOptions
@@ -21,8 +23,6 @@ from satchel.providers.provided import nothing_provided, take
 from satchel.providers.provider import Contribution
 from satchel.providers.skill import Skill, find_skill
 from satchel.settings import Limits, Settings, WatchTimings
-from satchel.sources.distributions import DistributionFinding
-from satchel.sources.module_paths import LocatedModule
 from satchel.sources.package_scan import PackageFinding
 from satchel.sources.search_roots import Precedence, RootKind, search_root
 

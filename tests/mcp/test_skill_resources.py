@@ -111,7 +111,7 @@ def test_an_entry_is_of_what_a_client_would_read_now(app, folder):
 
 
 def test_files_are_read_once_while_they_do_not_change(app, monkeypatch):
-    monkeypatch.setattr("satchel.sources.file_reader.RACY_SECONDS", -1)
+    monkeypatch.setattr("satchel.files.file_reader.RACY_SECONDS", -1)
     manifests = SkillEntryCache(Limits())
     first = manifests.listed(view(app).skills)
     reads = []

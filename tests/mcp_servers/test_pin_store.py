@@ -10,11 +10,11 @@ import pytest
 from described import described, satchel_of
 
 from satchel import ConflictError, NotFoundError, Status
+from satchel.files.file_reader import UnreadableFileError
 from satchel.mcp_servers.definition_diff import differences
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, origin_in_code, pin_files
 from satchel.mcp_servers.server_addresses import HttpServer, StdioServer
 from satchel.mcp_servers.tool_definitions import ToolDefinition
-from satchel.sources.file_reader import UnreadableFileError
 
 HERE = ServerOrigin("", "box", "npx box@1")
 A, B = ToolDefinition(name="a", description="Adds."), ToolDefinition(name="b", description="Bakes.")
@@ -242,7 +242,7 @@ def test_pins_that_cannot_be_read_for_a_moment_are_read_again(pins, monkeypatch)
         raise UnreadableFileError("Too many open files")
 
     with monkeypatch.context() as patch:
-        patch.setattr("satchel.sources.state_files.read_regular", fail)
+        patch.setattr("satchel.files.state_files.read_regular", fail)
         verdict = pins.compare(tools)
     assert whys(verdict) == dict.fromkeys("ab", "cannot be compared")
     assert "remove" not in verdict.problem.fix

@@ -14,16 +14,16 @@ import pytest
 from inputs import GOOD, PLUGINS, SKILLS
 
 from satchel import Contribution, Project, Satchel, Settings, Skill, ToolCall
+from satchel.configuration.projects import TrustLevel
 from satchel.diagnostics import RULES
+from satchel.files.file_reader import UnreadableFileError
+from satchel.files.open_folder import OpenFolder
+from satchel.files.watch_targets import WatchTargets
+from satchel.files.watcher import change_events
 from satchel.mcp_servers.server_addresses import HttpServer, StdioServer
 from satchel.settings import Limits, WatchTimings
-from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.lost_mounts import lost_mount
-from satchel.sources.open_folder import OpenFolder
-from satchel.sources.projects import TrustLevel
-from satchel.sources.trust_record import TrustStore, new_record
-from satchel.sources.watch_targets import WatchTargets
-from satchel.sources.watcher import change_events
+from satchel.trust.trust_record import TrustStore, new_record
 
 PATIENCE = 60
 REMOTE = Path(__file__).parents[1] / "mcp_servers"

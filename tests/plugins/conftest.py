@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from satchel.catalog.catalog_entries import PluginContribution
+from satchel.importing.code_guard import PRIVATE_PREFIX
+from satchel.importing.distributions import scan_distributions
 from satchel.plugins.folder_loading import load_folder
 from satchel.plugins.package_loading import load_package
 from satchel.plugins.plugin_reading import read_folder, read_package
 from satchel.settings import Limits
-from satchel.sources.code_guard import PRIVATE_PREFIX
-from satchel.sources.distributions import scan_distributions
 from satchel.sources.package_scan import scan_packages
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_scan import scan_plugins

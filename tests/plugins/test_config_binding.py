@@ -8,10 +8,10 @@ import pytest
 from pydantic import AfterValidator, BaseModel
 
 from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
+from satchel.configuration.configuration import Configuration, read_configuration
 from satchel.errors import DefinitionError
 from satchel.formats.config_fields import ConfigField
 from satchel.plugins.config_binding import bind_config, bind_state
-from satchel.sources.configuration import Configuration, read_configuration
 from satchel.sources.search_roots import Precedence
 from satchel.tools import FunctionTool
 

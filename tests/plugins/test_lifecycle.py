@@ -9,9 +9,9 @@ import pytest
 
 import satchel
 from satchel.catalog.catalog import Catalog
+from satchel.importing.code_guard import PluginCodeError, PluginTimeoutError
 from satchel.plugins.hook_host import call_hooks
 from satchel.plugins.lifecycle import Lifecycle
-from satchel.sources.code_guard import PluginCodeError, PluginTimeoutError
 
 
 def life_of(limit=5.0, **hooks) -> Lifecycle:

@@ -8,10 +8,10 @@ from textwrap import dedent
 import pytest
 
 from satchel.catalog.catalog_entries import Status
+from satchel.importing.distributions import scan_distributions
 from satchel.plugins.package_loading import load_package
 from satchel.plugins.plugin_reading import read_package
 from satchel.settings import Limits
-from satchel.sources.distributions import scan_distributions
 from satchel.sources.package_scan import scan_packages
 
 HOOKS = """

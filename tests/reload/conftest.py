@@ -107,7 +107,7 @@ def watched():
 
 
 def _with_notifier(app: Satchel, notifier: Any, settings: Settings) -> None:
-    from satchel.sources.watcher import change_events
+    from satchel.files.watcher import change_events
 
     app._watch.events = lambda stop: change_events(
         app._watch._targets, stop, settings.pace, notifier=notifier

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from satchel import Satchel, Settings, WatchTimings
-from satchel.sources.file_reader import real_path
+from satchel.files.file_reader import real_path
 
 PROGRAM = """
 import ctypes, os, resource, sys

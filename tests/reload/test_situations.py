@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from satchel import Settings, WatchTimings
-from satchel.sources.watcher import native_notifier
+from satchel.files.watcher import native_notifier
 
 
 def test_a_root_that_does_not_exist_yet_is_watched_once_it_does(watched, tmp_path, write_skill):

@@ -3,9 +3,9 @@
 import pytest
 
 from satchel import Project
-from satchel.sources.project_inventory import read_inventory
-from satchel.sources.projects import TrustLevel
-from satchel.sources.trust_record import TrustStore
+from satchel.configuration.projects import TrustLevel
+from satchel.trust.project_inventory import read_inventory
+from satchel.trust.trust_record import TrustStore
 
 TOOLS = """
 from satchel import tool

@@ -9,8 +9,8 @@ MODULES = {
     for path in sorted(SOURCE.rglob("*.py"))
 }
 KINDS = {
-    "sources": "SkillFinding PluginFinding PackageFinding LocalSkillReader LockedSkillReader "
-    "CommandReader",
+    "sources": "SkillFinding PluginFinding PackageFinding LocalSkillReader CommandReader",
+    "trust": "LockedSkillReader",
     "providers": "GivenFiles Skill",
     "loader": "_GivenCode _McpServers _PluginFolder _SkillFolder _SkillsOfPlugins "
     "_InstalledPackages",
@@ -30,6 +30,8 @@ EXCEPTIONS = {
     "mcp/resource_followers.py: RemoteResource": "no other resource can be followed",
     "mcp/worker_bootstrap.py: PluginFinding": "loads what it is sent in its own process",
     "session/skill_tools.py: LockedSkillReader": "no other reader verifies a whole folder",
+    "trust/tree_digest.py: SkillFinding": "which files count differs",
+    "trust/tree_digest.py: PluginFinding": "as above",
     "web/plugins_page.py: WorkerTool": "the page shows whether a plugin has its own process",
     "web/servers_page.py: RemoteTool": "the page shows the definitions at the servers",
     "web/skill_page.py: LocalSkillReader": "the page writes to the folder",

@@ -25,15 +25,17 @@ ENTRY_PACKAGES = ("cli", "mcp", "builtin", "reports")
 """These packages may import the public names of `satchel`, and import slow modules late."""
 
 PROCESS_WIDE = {
+    ("cli/commands/disable_command.py", "command"): "a command of click, as a decorator makes it",
+    ("cli/commands/enable_command.py", "command"): "as above",
     ("lazy_dataclass.py", "_fast_constructor"): "a class has one constructor",
     ("garbage_collection.py", "_collector"): "the interpreter has one collector",
-    ("sources/editable_imports.py", "_finder"): "the interpreter has one list of finders",
-    ("sources/code_snapshots.py", "_finder"): "the interpreter has one list of finders",
-    ("sources/module_exchange.py", "_lock"): "the interpreter has one table of modules",
-    ("sources/importer.py", "_serial"): "module names must differ in the whole process",
+    ("importing/editable_imports.py", "_finder"): "the interpreter has one list of finders",
+    ("importing/code_snapshots.py", "_finder"): "the interpreter has one list of finders",
+    ("importing/module_exchange.py", "_lock"): "the interpreter has one table of modules",
+    ("importing/importer.py", "_serial"): "module names must differ in the whole process",
     ("scan/lexicon.py", "_stem"): "a word has one stem",
     ("tools/callables.py", "_THREADS"): "all satchels use the same idle threads again",
-    ("sources/code_units.py", "_known_digest"): "equal stamps of a file mean an equal digest",
+    ("trust/code_units.py", "_known_digest"): "equal stamps of a file mean an equal digest",
     ("sources/skill_cache.py", "_version"): "the process has one version of Satchel",
     ("runtime/program_runner.py", "_can_bound"): "an installed bubblewrap keeps its options",
     ("session/search_tools.py", "search_tool"): "one tool for each kind of search",
@@ -91,7 +93,7 @@ LATE_IMPORTS = {
     "satchel.py: satchel.loader.lock_entries.lock_of": "needed only with a lock file",
     "satchel.py: satchel.loader.lock_entries.lock_places": "needed only with a lock file",
     "host_arguments.py: satchel.loader.lock_guard.load_guard": "needed only with a lock file",
-    "catalog_watch.py: satchel.sources.watcher.no_events": "needed only by a watch",
+    "catalog_watch.py: satchel.files.watcher.no_events": "needed only by a watch",
     "setup/artefact_signatures.py: satchel.setup.signature_verification.verified_signers": (
         "it needs an extra"
     ),
@@ -166,30 +168,30 @@ LATE_IMPORTS = {
     "loader/builtin_providers.py: satchel.sources.skill_findings.SkillScan": (
         "needed only with skill folders"
     ),
-    "loader/trust_gate.py: satchel.sources.code_units.has_same_programs": (
+    "loader/trust_gate.py: satchel.trust.code_units.has_same_programs": (
         "needed only with projects"
     ),
-    "loader/trust_gate.py: satchel.sources.code_units.keeps_programs": "needed only with projects",
-    "loader/trust_gate.py: satchel.sources.code_units.plugin_unit": "needed only with projects",
-    "loader/trust_gate.py: satchel.sources.code_units.settings_unit": "needed only with projects",
-    "loader/trust_gate.py: satchel.sources.code_units.skill_unit": "needed only with projects",
-    "loader/trust_gate.py: satchel.sources.code_units.started_by_plugin": (
+    "loader/trust_gate.py: satchel.trust.code_units.keeps_programs": "needed only with projects",
+    "loader/trust_gate.py: satchel.trust.code_units.plugin_unit": "needed only with projects",
+    "loader/trust_gate.py: satchel.trust.code_units.settings_unit": "needed only with projects",
+    "loader/trust_gate.py: satchel.trust.code_units.skill_unit": "needed only with projects",
+    "loader/trust_gate.py: satchel.trust.code_units.started_by_plugin": (
         "needed only with projects"
     ),
-    "loader/trust_gate.py: satchel.sources.code_units.started_by_plugin_now": (
+    "loader/trust_gate.py: satchel.trust.code_units.started_by_plugin_now": (
         "needed only with projects"
     ),
-    "loader/trust_gate.py: satchel.sources.code_units.started_by_settings": (
+    "loader/trust_gate.py: satchel.trust.code_units.started_by_settings": (
         "needed only with projects"
     ),
-    "loader/trust_gate.py: satchel.sources.code_units.started_by_settings_now": (
+    "loader/trust_gate.py: satchel.trust.code_units.started_by_settings_now": (
         "needed only with projects"
     ),
-    "loader/trust_gate.py: satchel.sources.trust_record.TrustStore": "needed only with projects",
-    "loader/wanted_servers.py: satchel.sources.code_units.requested_variables": (
+    "loader/trust_gate.py: satchel.trust.trust_record.TrustStore": "needed only with projects",
+    "loader/wanted_servers.py: satchel.trust.code_units.requested_variables": (
         "needed only with MCP servers"
     ),
-    "loader/wanted_servers.py: satchel.sources.code_units.server_variables": (
+    "loader/wanted_servers.py: satchel.trust.code_units.server_variables": (
         "needed only with MCP servers"
     ),
     "loader/wanted_servers.py: satchel.mcp_servers.server_declarations.plugin_server": (
@@ -208,7 +210,7 @@ LATE_IMPORTS = {
         "needed only by an error"
     ),
     "plugins/plugin_diagnostics.py: satchel.runtime.redaction.redacted": "needed only by an error",
-    "provider_registry.py: satchel.sources.code_guard.describe_error": "needed only by an error",
+    "provider_registry.py: satchel.importing.code_guard.describe_error": "needed only by an error",
     "provider_registry.py: satchel.runtime.redaction.redacted": "needed only by an error",
     "provider_registry.py: satchel.providers.provided.failed": ("needed only with skills in code"),
     "provider_registry.py: satchel.providers.provided.nothing_provided": (
@@ -235,16 +237,16 @@ LATE_IMPORTS = {
     "reconciler.py: satchel.server_registry.ServerRegistry": "needed only with MCP servers",
     "satchel.py: satchel.session.session.Session": "needed only with a session",
     "satchel.py: satchel.session.session_options.SessionOptions": "needed only with a session",
-    "sources/selection_reader.py: satchel.formats.server_entries.read_claude_servers": (
+    "configuration/selection_reader.py: satchel.formats.server_entries.read_claude_servers": (
         "few projects have servers"
     ),
-    "sources/selection_reader.py: satchel.formats.worker_table.WorkerTable": (
+    "configuration/selection_reader.py: satchel.formats.worker_table.WorkerTable": (
         "few users have workers"
     ),
     "sources/cached_scan.py: satchel.sources.skill_cache.load_scan": "it loads SQLite; most roots "
     "have few skills",
     "sources/cached_scan.py: satchel.sources.skill_cache.save_scan": "as above",
-    "catalog_watch.py: satchel.sources.watcher.change_events": "needed only by a watch",
+    "catalog_watch.py: satchel.files.watcher.change_events": "needed only by a watch",
     "satchel.py: satchel.tool_registry.ToolRegistry": "needed only with tools",
     "host_registrations.py: satchel.tools.FunctionTool": "needed only with tools",
     "host_registrations.py: satchel.tools.set_extended_model": "needed only with tools",
@@ -312,7 +314,7 @@ LATE_IMPORTS = {
     "shared.py: satchel.search.search_index.SearchIndex": "needed only by a search",
     "shared.py: satchel.search.search_documents.documents_of": "needed only by a search",
     "sources/open_plugins.py: satchel.formats.mcp_json_reader.read_mcp": "it loads pydantic",
-    "sources/module_paths.py: satchel.formats.editable_finders.mapped_modules": (
+    "importing/module_paths.py: satchel.formats.editable_finders.mapped_modules": (
         "needed only by editable installations"
     ),
     "sources/package_scan.py: satchel.sources.plugin_scan.read_toolkit": (
@@ -503,20 +505,20 @@ POSIX_NAMES = {
 }
 POSIX_USES = {
     "cli/signal_handling.py: add_signal_handler": "left out where it raises NotImplementedError",
-    "sources/trust_record.py: geteuid": "only where it exists",
+    "trust/trust_record.py: geteuid": "only where it exists",
     "mcp/bearer_tokens.py: geteuid": "only where it exists",
     "mcp/worker_main.py: resource": "no limit where it cannot be imported",
     "mcp/worker_main.py: setrlimit": "no limit where it cannot be imported",
-    "sources/process_group.py: killpg": "not on Windows",
+    "files/process_group.py: killpg": "not on Windows",
     "setup/install_lock.py: fcntl": "not on Windows",
-    "sources/atomic_write.py: fchmod": "only where it exists",
-    "sources/atomic_write.py: fcntl": "no lock where it cannot be imported",
-    "sources/compiled_cache.py: getuid": "only where it exists",
-    "sources/contained_files.py: fchmod": "only where folders are walked by handle",
-    "sources/contained_files.py: fcntl": "not on Windows",
+    "files/atomic_write.py: fchmod": "only where it exists",
+    "files/atomic_write.py: fcntl": "no lock where it cannot be imported",
+    "importing/compiled_cache.py: getuid": "only where it exists",
+    "files/contained_files.py: fchmod": "only where folders are walked by handle",
+    "files/contained_files.py: fcntl": "not on Windows",
     "sources/skill_cache.py: getuid": "only where it exists",
-    "sources/process_state.py: resource": "not compared",
-    "sources/process_state.py: setrlimit": "not compared",
+    "importing/process_state.py: resource": "not compared",
+    "importing/process_state.py: setrlimit": "not compared",
 }
 """What only POSIX has, and what happens elsewhere; docs/reference/platforms.md says it to users."""
 

@@ -57,7 +57,7 @@ def test_records_of_more_than_three_fields_are_keyword_only():
 
 
 POSITIONAL = {
-    "src/satchel/sources/file_reader.py: Stamp": "it is made of a tuple of all its fields at once",
+    "src/satchel/files/file_reader.py: Stamp": "it is made of a tuple of all its fields at once",
     "src/satchel/contracts/plan.py: Validation": "hosts unpack it",
 }
 """Each named tuple of more than three fields, and why it is no record."""

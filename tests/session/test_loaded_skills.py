@@ -6,9 +6,9 @@ from weakref import ref
 import pytest
 
 from satchel import Satchel
+from satchel.files.contained_files import Bounds
 from satchel.session.loaded_skills import LoadedSkill, LoadedSkills
 from satchel.settings import Limits
-from satchel.sources.contained_files import Bounds
 
 
 def a_skill(name="pdf", files=("SKILL.md",), allowed=()):

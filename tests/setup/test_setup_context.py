@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from satchel.errors import DefinitionError, SatchelError
+from satchel.files.state_files import data_folder
 from satchel.formats.config_fields import ConfigField
 from satchel.setup import SetupContext
-from satchel.sources.state_files import data_folder
 
 FIELDS = (
     ConfigField(name="api_key", type="secret"),

@@ -2,8 +2,8 @@
 
 import pytest
 
+from satchel.importing.distributions import scan_distributions
 from satchel.settings import Limits
-from satchel.sources.distributions import scan_distributions
 from satchel.sources.package_scan import scan_packages
 from satchel.sources.plugin_scan import scan_plugins
 

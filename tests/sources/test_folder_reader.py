@@ -4,10 +4,10 @@ from operator import attrgetter
 
 import pytest
 
+from satchel.files.file_reader import Stamp, UnitFile, UnreadableFileError
+from satchel.files.open_folder import OpenFolder
 from satchel.sources import folder_reader
-from satchel.sources.file_reader import Stamp, UnitFile, UnreadableFileError
 from satchel.sources.folder_reader import FolderContent, FolderReader, list_folder
-from satchel.sources.open_folder import OpenFolder
 
 
 @pytest.fixture

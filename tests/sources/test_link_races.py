@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from satchel.errors import ToolError
+from satchel.files.file_reader import UnreadableFileError, real_path
+from satchel.files.open_folder import read_inside
 from satchel.settings import Limits
-from satchel.sources.file_reader import UnreadableFileError, real_path
-from satchel.sources.open_folder import read_inside
 from satchel.sources.plugin_formats import PluginFormat, policy_of
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import (

@@ -2,8 +2,8 @@ import sys
 
 import pytest
 
+from satchel.importing.distributions import scan_distributions
 from satchel.settings import Limits
-from satchel.sources.distributions import scan_distributions
 from satchel.sources.package_scan import scan_packages
 
 MANIFEST = "description: Forecasts.\nconfig: {key: {type: secret}}\nnotes: guide.md\n"

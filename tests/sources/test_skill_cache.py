@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satchel import Satchel, Settings
-from satchel.sources import file_reader
-from satchel.sources.open_folder import OpenFolder
-from satchel.sources.state_files import cache_path
+from satchel.files import file_reader
+from satchel.files.open_folder import OpenFolder
+from satchel.files.state_files import cache_path
 
 COUNT = 25
 TEXT = "---\nname: s{}\ndescription: Does {}.\nlicense: MIT\n---\nDo it.\n"
@@ -273,8 +273,8 @@ def test_a_folder_that_cannot_be_made_costs_only_the_cache(root, tmp_path, monke
 LOADS = """
 import sys, time
 from satchel import Satchel
-from satchel.sources import file_reader
-from satchel.sources.open_folder import OpenFolder
+from satchel.files import file_reader
+from satchel.files.open_folder import OpenFolder
 now = time.time
 file_reader.time.time = lambda: now() + 10
 print("begin", flush=True)

@@ -5,9 +5,9 @@ from contextlib import suppress
 import pytest
 
 from satchel.errors import ToolError
+from satchel.files import contained_files
+from satchel.files.file_reader import digest_of
 from satchel.settings import Limits
-from satchel.sources import contained_files
-from satchel.sources.file_reader import digest_of
 from satchel.sources.skill_files import (
     ServedFile,
     file_text,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satchel.files.open_folder import OpenFolder
 from satchel.settings import Limits
-from satchel.sources.open_folder import OpenFolder
 from satchel.sources.search_roots import RootKind, search_root
 from satchel.sources.skill_scan import scan_skills
 from satchel.sources.skill_walk import SkillWalk

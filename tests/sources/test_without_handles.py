@@ -25,7 +25,7 @@ os.open = open_file
 import pytest
 
 status = pytest.main(sys.argv[1:])
-from satchel.sources.open_folder import HAS_HANDLES
+from satchel.files.open_folder import HAS_HANDLES
 assert not HAS_HANDLES
 sys.exit(status)
 """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel.sources.configuration import configuration_path
+from satchel.configuration.configuration import configuration_path
 from satchel.testing import scratch_satchel, write_plugin
 
 TOOL = """

@@ -27,13 +27,13 @@ from pathlib import Path
 folder, kind = sys.argv[1:]
 print("ready", flush=True)
 from satchel import Satchel, Settings
-from satchel.sources.name_owners import NameOwners
+from satchel.trust.name_owners import NameOwners
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
 from satchel.mcp_servers.tool_definitions import ToolDefinition
-from satchel.sources.atomic_write import write_atomic
-from satchel.sources.code_units import CodeFile, CodeUnit
-from satchel.sources.projects import TrustLevel
-from satchel.sources.trust_record import TrustStore, new_record
+from satchel.files.atomic_write import write_atomic
+from satchel.trust.code_units import CodeFile, CodeUnit
+from satchel.configuration.projects import TrustLevel
+from satchel.trust.trust_record import TrustStore, new_record
 from satchel.formats.lock_file import Lock, LockEntry
 pins = PinStore(folder, "box", ServerOrigin("", "box", "x"))
 for number in itertools.count():
@@ -89,8 +89,8 @@ def _fault_of(kind: str, place: Path) -> str:
     import tomllib
 
     from satchel.formats.lock_file import read_lock
-    from satchel.sources.name_owners import NameOwners
-    from satchel.sources.trust_record import TrustStore
+    from satchel.trust.name_owners import NameOwners
+    from satchel.trust.trust_record import TrustStore
 
     files = [path for path in place.rglob("*.json") if "cache" not in path.parts]
     try:

@@ -16,9 +16,9 @@ _USE = """
 import os, signal, sys
 from satchel.cli.main import cli
 from satchel.errors import SatchelError
-from satchel.sources.atomic_write import write_atomic
-from satchel.sources.projects import TrustLevel
-from satchel.sources.trust_record import TrustStore, new_record
+from satchel.files.atomic_write import write_atomic
+from satchel.configuration.projects import TrustLevel
+from satchel.trust.trust_record import TrustStore, new_record
 folder = sys.argv[1]
 def change(word):
     lock = f'version = 1\\n\\n[[skill]]\\nname = "{word}"\\npath = "s"\\n'

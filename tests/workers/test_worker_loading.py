@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from satchel.catalog.catalog_entries import PluginContribution, Status
+from satchel.configuration.configuration import Configuration
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.config_fields import ConfigField
 from satchel.settings import Limits
-from satchel.sources.configuration import Configuration
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_formats import PluginFormat, policy_of
 from satchel.sources.plugin_scan import scan_plugins

@@ -10,7 +10,7 @@ from satchel.builtin.numbered_lines import (
     resolve_range,
 )
 from satchel.errors import ToolError
-from satchel.sources.contained_files import ContainedFile, open_contained
+from satchel.files.contained_files import ContainedFile, open_contained
 from satchel.tools import tool
 
 FILE_LIMIT = 5 * 1024 * 1024

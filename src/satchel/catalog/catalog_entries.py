@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from satchel.contracts.tool_contract import ToolContract
     from satchel.diagnostics import Diagnostic
+    from satchel.files.file_reader import UnitFile
     from satchel.formats.config_fields import ConfigField
     from satchel.formats.mcp_json import McpServerManifest
     from satchel.formats.skill_manifest import SkillManifest
-    from satchel.sources.file_reader import UnitFile
     from satchel.sources.plugin_formats import FormatPolicy
     from satchel.sources.search_roots import Precedence
     from satchel.sources.skill_files import SkillAccess, SkillReader

@@ -7,9 +7,9 @@ from itertools import chain
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import entry_kind
 from satchel.catalog.catalog_entries import Entry
+from satchel.configuration.selection import SelectionPatterns
 from satchel.lazy_dataclass import dataclass
 from satchel.names import SESSION_TOOLS, near_misses
-from satchel.sources.selection import SelectionPatterns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

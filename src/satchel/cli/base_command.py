@@ -23,8 +23,8 @@ from satchel.reports.short_texts import count
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from satchel.sources.projects import TrustLevel
-    from satchel.sources.selection import Selection, SelectionFile
+    from satchel.configuration.projects import TrustLevel
+    from satchel.configuration.selection import Selection, SelectionFile
 
 Body = Callable[..., Any]
 
@@ -128,7 +128,7 @@ class Sources:
             return here
         if self.skills or self.plugins or _is_home():
             return None
-        from satchel.sources.trust_record import TrustStore  # lazy: not needed for `--help`
+        from satchel.trust.trust_record import TrustStore  # lazy: not needed for `--help`
 
         return here if TrustStore().read(here.folder).record else None
 
@@ -143,9 +143,13 @@ class Sources:
     def selection(self) -> "Selection":
         """Return the files `satchel.toml` in use; that of a project as far as it is trusted."""
         # Lazy: not needed for `--help`.
+        from satchel.configuration.selection import (
+            Selection,
+            project_selection_path,
+            selection_path,
+        )
+        from satchel.configuration.selection_reader import read_selection
         from satchel.loader.trust_gate import open_gate
-        from satchel.sources.selection import Selection, project_selection_path, selection_path
-        from satchel.sources.selection_reader import read_selection
 
         if (project := self.project_here) is None:
             return read_selection(selection_path())
@@ -214,8 +218,8 @@ class Sources:
     def _files(self) -> "tuple[SelectionFile, ...]":
         """Return the user's `satchel.toml`; the `Satchel` reports its problems."""
         # Lazy: not needed for `--help`.
-        from satchel.sources.selection import selection_path
-        from satchel.sources.selection_reader import read_selection
+        from satchel.configuration.selection import selection_path
+        from satchel.configuration.selection_reader import read_selection
 
         return read_selection(selection_path()).files
 
@@ -275,7 +279,7 @@ def _unread_project() -> list[str]:
     """Return a line about what the current folder has, and why its record of trust is not used."""
     from satchel.cli.rendering import diagnostic_line
     from satchel.loader.trust_gate import project_parts
-    from satchel.sources.trust_record import TrustStore
+    from satchel.trust.trust_record import TrustStore
 
     # Many projects have only .claude/skills: it is named also without --claude.
     here = satchel.Project(".", claude=True)

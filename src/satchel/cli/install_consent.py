@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from satchel.cli.agreement import require_agreement
 from satchel.cli.trust_report import shown_text
 from satchel.errors import SatchelError
+from satchel.files.file_reader import UnreadableFileError, is_inside, read_regular
 from satchel.reports.short_texts import count
 from satchel.settings import MIB, Limits
-from satchel.sources.code_units import LISTING, CodeUnit, plugin_unit
-from satchel.sources.file_reader import UnreadableFileError, is_inside, read_regular
 from satchel.sources.marketplaces import MARKETPLACE_FILE
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_scan import scan_plugins
-from satchel.sources.project_inventory import servers_of_plugin
 from satchel.sources.search_roots import RootKind, search_root
-from satchel.sources.server_text import declaration_text
+from satchel.trust.code_units import LISTING, CodeUnit, plugin_unit
+from satchel.trust.project_inventory import servers_of_plugin
+from satchel.trust.server_text import declaration_text
 
 if TYPE_CHECKING:
     from satchel.cli.terminal import Terminal

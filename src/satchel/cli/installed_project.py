@@ -6,8 +6,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-from satchel.sources.distributions import ENTRY_POINT_GROUP
-from satchel.sources.project_entry_points import project_package
+from satchel.importing.distributions import ENTRY_POINT_GROUP
+from satchel.importing.project_entry_points import project_package
 
 
 @contextlib.contextmanager

@@ -25,8 +25,12 @@ from satchel.cli.plugin_config import as_texts
 from satchel.cli.rendering import diagnostic_line, problem_lines
 from satchel.cli.selection_editor import change_selection, enable_name, require_valid_selection
 from satchel.cli.terminal import Terminal
+from satchel.configuration.configuration import configuration_path, read_configuration
+from satchel.configuration.env_file import change_env
 from satchel.diagnostics import Severity, has_error
 from satchel.errors import DefinitionError, SatchelError
+from satchel.files.file_reader import is_inside, read_or_none
+from satchel.importing.distributions import DistributionFinding, normalized
 from satchel.lazy_dataclass import dataclass
 from satchel.plugins.manifest_contribution import is_isolated
 from satchel.reports.serializer import KINDS, entries_of
@@ -52,10 +56,6 @@ from satchel.setup.pip_packages import (
     uninstall,
 )
 from satchel.setup.setup_hook import SetupHook, find_setup_hook
-from satchel.sources.configuration import configuration_path, read_configuration
-from satchel.sources.distributions import DistributionFinding, normalized
-from satchel.sources.env_file import change_env
-from satchel.sources.file_reader import is_inside, read_or_none
 from satchel.sources.marketplaces import is_marketplace
 from satchel.sources.package_scan import scan_packages
 from satchel.sources.plugin_findings import PluginFinding

@@ -7,9 +7,9 @@ import threading
 from importlib.metadata import PackageNotFoundError, version
 from shlex import quote
 
+from satchel.configuration.configuration import configuration_path
 from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.configuration import configuration_path
 
 _INOTIFY = "/proc/sys/fs/inotify"
 _FEWEST_WATCHES = 8_192
@@ -88,7 +88,7 @@ def _version() -> str:
 def _watching() -> MachineCheck:
     """Check that the operating system reports a written file."""
     # Lazy: imports the package of sources.
-    from satchel.sources.watcher import native_notifier
+    from satchel.files.watcher import native_notifier
 
     try:
         with tempfile.TemporaryDirectory(prefix="satchel-doctor-") as folder:

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Collection, Mapping
 
 from satchel.formats.manifest_schemas import toolkit_schema
+from satchel.importing.distributions import normalized
 from satchel.names import SKILL_NAME_LENGTH
-from satchel.sources.distributions import normalized
 
 # Some YAML parsers do not read these as strings.
 _YAML_KEYWORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}

@@ -6,9 +6,9 @@ import click
 
 from satchel.catalog.catalog_entries import PluginContribution
 from satchel.cli.base_command import Sources
+from satchel.configuration.configuration import read_configuration
+from satchel.importing.code_guard import describe_error
 from satchel.plugins.plugin_diagnostics import without_secrets
-from satchel.sources.code_guard import describe_error
-from satchel.sources.configuration import read_configuration
 
 
 def error_text(plugin: PluginContribution, problem: Exception) -> str:

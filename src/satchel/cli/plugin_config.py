@@ -11,13 +11,13 @@ import click
 from satchel.cli.base_command import Sources
 from satchel.cli.console import Console
 from satchel.cli.machine_checks import is_readable_by_others
+from satchel.configuration.configuration import Configuration, read_configuration
 from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.errors import DefinitionError, NotFoundError, SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
 from satchel.plugins.config_keys import keys_of
 from satchel.setup.field_values import as_text, field_of
-from satchel.sources.configuration import Configuration, read_configuration
 from satchel.text import one_line
 
 if TYPE_CHECKING:

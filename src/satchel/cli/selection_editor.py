@@ -9,17 +9,8 @@ import click
 
 from satchel.cli.base_command import Sources
 from satchel.cli.console import Console
-from satchel.errors import SatchelError
-from satchel.lazy_dataclass import dataclass
-from satchel.names import BASIC_GROUP, near_misses
-from satchel.reports.serializer import KINDS, entries_of
-from satchel.reports.short_texts import location_text, short_path
-from satchel.sources.atomic_write import file_lock, require_no_link_out, write_atomic
-from satchel.sources.distributions import normalized
-from satchel.sources.file_reader import UnreadableFileError, read_regular
-from satchel.sources.projects import TrustLevel
-from satchel.sources.search_roots import Precedence
-from satchel.sources.selection import (
+from satchel.configuration.projects import TrustLevel
+from satchel.configuration.selection import (
     Selection,
     SelectionFile,
     SelectionPatterns,
@@ -27,7 +18,16 @@ from satchel.sources.selection import (
     project_selection_path,
     selection_path,
 )
-from satchel.sources.selection_reader import SELECTION_LIMIT, parse_selection, read_selection
+from satchel.configuration.selection_reader import SELECTION_LIMIT, parse_selection, read_selection
+from satchel.errors import SatchelError
+from satchel.files.atomic_write import file_lock, require_no_link_out, write_atomic
+from satchel.files.file_reader import UnreadableFileError, read_regular
+from satchel.importing.distributions import normalized
+from satchel.lazy_dataclass import dataclass
+from satchel.names import BASIC_GROUP, near_misses
+from satchel.reports.serializer import KINDS, entries_of
+from satchel.reports.short_texts import location_text, short_path
+from satchel.sources.search_roots import Precedence
 from satchel.text import one_line
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ def change_selection(
 def _keep_trust(before: SelectionFile, after: SelectionFile) -> None:
     """Trust this edit of a project's file if its content before the edit was trusted."""
     # Lazy: only needed if a project's file changes.
-    from satchel.sources.code_units import settings_unit
-    from satchel.sources.trust_record import TrustRecord, TrustStore
+    from satchel.trust.code_units import settings_unit
+    from satchel.trust.trust_record import TrustRecord, TrustStore
 
     folder, key = os.path.dirname(before.path), os.path.basename(before.path)
     old, new = (settings_unit(it, folder, with_text=True) for it in (before, after))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_offers import active_offers
 from satchel.cli.rendering import problem_lines
+from satchel.configuration.selection import tool_filter
 from satchel.diagnostics import Severity
 from satchel.groups.group_activation import visible_skills
 from satchel.lazy_dataclass import dataclass
@@ -14,7 +15,6 @@ from satchel.mcp_servers.server_addresses import is_nested
 from satchel.mcp_servers.server_contributions import starting_servers
 from satchel.names import BASIC_GROUP, SESSION_TOOLS
 from satchel.reports.short_texts import count
-from satchel.sources.selection import tool_filter
 from satchel.tools import McpPrompt
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from satchel.errors import SatchelError
 from satchel.mixed_scripts import mixes_scripts
 from satchel.reports.short_texts import count, short_path
 from satchel.setup.source_records import AddedFolder
-from satchel.sources.server_text import declaration_text, masked_value
-from satchel.sources.shown_settings import changed_secrets, without_tags
 from satchel.text import spell_hidden
+from satchel.trust.server_text import declaration_text, masked_value
+from satchel.trust.shown_settings import changed_secrets, without_tags
 from satchel.unified_diff import unified_lines
 
 if TYPE_CHECKING:
     from satchel.cli.console import Console
-    from satchel.sources.code_units import CodeFile, CodeUnit
-    from satchel.sources.project_inventory import ProjectInventory
+    from satchel.trust.code_units import CodeFile, CodeUnit
+    from satchel.trust.project_inventory import ProjectInventory
 
 _NO_FILE = "/dev/null"
 _OTHERS = re.compile(r"[^\0-\x7f]")

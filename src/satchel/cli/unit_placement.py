@@ -17,8 +17,8 @@ from satchel.setup.install_lock import exclusive_change
 from satchel.setup.source_fetch import FetchedSource
 from satchel.setup.source_records import AddedFolder, SourceRecord
 from satchel.setup.source_units import SourceUnit
-from satchel.sources.tree_digest import folder_digest
 from satchel.text import one_line
+from satchel.trust.tree_digest import folder_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

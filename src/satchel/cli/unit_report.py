@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from satchel.cli.terminal import Terminal
+from satchel.files.file_reader import UnreadableFileError, read_regular
 from satchel.reports.short_texts import count
 from satchel.runtime.skill_scripts import scripts_of
 from satchel.scan.file_scanner import ScanFinding, scan_path
@@ -13,13 +14,12 @@ from satchel.setup.artefact_signatures import signature_note
 from satchel.setup.setup_hook import find_setup_hook
 from satchel.setup.source_fetch import FetchedSource
 from satchel.setup.source_units import SourceUnit
-from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.folder_reader import list_folder
-from satchel.sources.project_inventory import servers_of_plugin
-from satchel.sources.server_text import declaration_text
-from satchel.sources.shown_settings import changed_secrets, shown_settings, without_tags
-from satchel.sources.tree_digest import read_digests
 from satchel.text import one_line, shorten, spell_hidden
+from satchel.trust.project_inventory import servers_of_plugin
+from satchel.trust.server_text import declaration_text
+from satchel.trust.shown_settings import changed_secrets, shown_settings, without_tags
+from satchel.trust.tree_digest import read_digests
 from satchel.unified_diff import unified_lines
 
 _MOST_NAMES = 20

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.catalog.catalog_entries import HOST, Status
 from satchel.diagnostics import Where, make_diagnostic
+from satchel.files.file_reader import may_be_folder
+from satchel.files.watch_targets import WatchTargets
+from satchel.importing.distributions import installed_folders, normalized, scan_distributions
 from satchel.lazy_dataclass import dataclass
 from satchel.loader.loader_config import ALL, unit_of
 from satchel.loader.pass_provider import (
@@ -23,19 +26,16 @@ from satchel.loader.pass_provider import (
 )
 from satchel.names import near_misses
 from satchel.plugins.plugin_reading import read_folder, read_package
-from satchel.sources.distributions import installed_folders, normalized, scan_distributions
-from satchel.sources.file_reader import may_be_folder
 from satchel.sources.package_scan import scan_packages
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, skills_of_plugin
-from satchel.sources.watch_targets import WatchTargets
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, PluginEntry
     from satchel.diagnostics import Diagnostic
+    from satchel.files.file_reader import StampedPath
+    from satchel.importing.distributions import DistributionFinding, DistributionScan
     from satchel.loader.loader_config import Unit
     from satchel.loader.scan_cache import PassInputs, ScanCache
-    from satchel.sources.distributions import DistributionFinding, DistributionScan
-    from satchel.sources.file_reader import StampedPath
     from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.skill_findings import SkillFinding, SkillScan

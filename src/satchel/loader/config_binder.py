@@ -14,9 +14,9 @@ from satchel.plugins.bound_plugin import BoundPlugin, needs_no_binding
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution
+    from satchel.configuration.selection import Selection
     from satchel.loader.loader_config import Unit
     from satchel.loader.scan_cache import PassInputs
-    from satchel.sources.selection import Selection
 
 
 def bind(inputs: PassInputs, contributions: Iterable[PluginContribution]) -> Bound:

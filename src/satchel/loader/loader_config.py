@@ -6,29 +6,29 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from satchel.configuration.configuration import read_configuration
+from satchel.configuration.projects import Project
+from satchel.configuration.selection import project_selection_path, selection_path
+from satchel.configuration.selection_reader import read_selection
+from satchel.importing.distributions import normalized
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.configuration import read_configuration
-from satchel.sources.distributions import normalized
-from satchel.sources.projects import Project
 from satchel.sources.search_roots import Precedence
-from satchel.sources.selection import project_selection_path, selection_path
-from satchel.sources.selection_reader import read_selection
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, PluginEntry
+    from satchel.configuration.configuration import Configuration
+    from satchel.configuration.selection import Selection
     from satchel.diagnostics import Diagnostic
     from satchel.formats.config_fields import ConfigField
+    from satchel.importing.distributions import DistributionFinding
     from satchel.loader.lock_guard import LockGuard
     from satchel.mcp_servers.server_contributions import ServerOffer
     from satchel.plugins.bound_plugin import HostContract
     from satchel.providers.provided import Provided
     from satchel.settings import Settings
-    from satchel.sources.configuration import Configuration
-    from satchel.sources.distributions import DistributionFinding
-    from satchel.sources.name_owners import NameOwners
     from satchel.sources.search_roots import SearchRoot
-    from satchel.sources.selection import Selection
     from satchel.sources.skill_findings import SkillFinding
+    from satchel.trust.name_owners import NameOwners
     from satchel.workers.worker_processes import WorkerPool
 
 ALL = "all"

@@ -9,13 +9,13 @@ from hashlib import pbkdf2_hmac, sha256
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import Status
+from satchel.files.file_reader import UnreadableFileError
 from satchel.formats.lock_file import Lock, LockEntry
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.source_records import origins
-from satchel.sources.file_reader import UnreadableFileError
 from satchel.sources.search_roots import Precedence, full_path
-from satchel.sources.server_text import reached_text
-from satchel.sources.tree_digest import digest_of_finding
+from satchel.trust.server_text import reached_text
+from satchel.trust.tree_digest import digest_of_finding
 
 if TYPE_CHECKING:
     from satchel.formats.toolkit_manifest import PluginManifest

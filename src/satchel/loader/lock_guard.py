@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import SatchelError
+from satchel.files.file_reader import UnreadableFileError, read_regular
+from satchel.files.state_files import exists
 from satchel.formats.lock_file import Lock, read_lock
 from satchel.loader.lock_entries import (
     LockPlaces,
@@ -21,10 +23,8 @@ from satchel.loader.lock_entries import (
 )
 from satchel.plugins.plugin_diagnostics import failed_contribution
 from satchel.settings import MIB
-from satchel.sources.file_reader import UnreadableFileError, read_regular
-from satchel.sources.locked_skill_reader import LockedSkillReader
 from satchel.sources.search_roots import full_path
-from satchel.sources.state_files import exists
+from satchel.trust.locked_skill_reader import LockedSkillReader
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, ToolContribution

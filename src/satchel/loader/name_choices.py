@@ -14,10 +14,10 @@ from satchel.diagnostics import Where, make_diagnostic
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_entries import PluginContribution, ToolEntry
+    from satchel.configuration.selection import Selection
     from satchel.loader.loader_config import LoaderConfig
     from satchel.mcp_servers.server_contributions import ServerOffer
-    from satchel.sources.name_owners import NameOwners
-    from satchel.sources.selection import Selection
+    from satchel.trust.name_owners import NameOwners
 
 
 def name_rules(config: LoaderConfig, selection: Selection) -> NameRules:

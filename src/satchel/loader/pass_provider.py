@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from satchel.files.watch_targets import WatchTargets
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.watch_targets import WatchTargets
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution
     from satchel.diagnostics import Diagnostic
     from satchel.loader.scan_cache import PassInputs, ScanCache
     from satchel.mcp_servers.pin_store import ServerOrigin
-    from satchel.sources.code_units import CodeUnit
     from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.plugin_scan import PluginScan
     from satchel.sources.skill_findings import SkillScan
+    from satchel.trust.code_units import CodeUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import PluginContribution, Status
+from satchel.importing.guarded_work import GuardedWork
 from satchel.loader.loader_config import unit_of
 from satchel.loader.name_choices import held_newcomers
 from satchel.loader.scan_cache import Imported, PendingImport
@@ -17,7 +18,6 @@ from satchel.loader.wanted_servers import with_servers
 from satchel.plugins.manifest_contribution import is_isolated
 from satchel.plugins.value_fingerprint import fingerprint
 from satchel.settings import WALL_FACTOR
-from satchel.sources.guarded_work import GuardedWork
 from satchel.sources.lost_files import lost_files
 from satchel.sources.search_roots import Precedence
 from satchel.workers.worker_health import with_health

@@ -14,6 +14,7 @@ from satchel.catalog.catalog_builder import build, skill_membership
 from satchel.catalog.catalog_entries import PluginContribution, Status
 from satchel.catalog.disable_rules import nothing_disabled
 from satchel.catalog.unit_entries import RankedSkill, SkillChanges, build_plugins, skill_unit
+from satchel.files.file_reader import real_path
 from satchel.garbage_collection import paused_collector
 from satchel.loader.builtin_providers import pass_providers
 from satchel.loader.config_binder import bind
@@ -25,15 +26,14 @@ from satchel.loader.plugin_loader import import_plugins
 from satchel.loader.scan_cache import PassInputs, ScanCache
 from satchel.loader.trust_gate import open_gate
 from satchel.loader.wanted_servers import declared_servers
-from satchel.sources.file_reader import real_path
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_entries import PluginEntry
+    from satchel.configuration.selection import Selection
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
     from satchel.sources.search_roots import SearchRoot
-    from satchel.sources.selection import Selection
     from satchel.sources.skill_findings import SkillFinding, SkillScan
 
 _CONTRIBUTION_FIELDS = tuple(item.name for item in fields(PluginContribution))

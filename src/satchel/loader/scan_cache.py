@@ -7,23 +7,23 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog import Catalog
+from satchel.configuration.selection import Selection
+from satchel.files.watch_targets import WatchTargets, all_targets
 from satchel.lazy_dataclass import dataclass
 from satchel.loader.loader_config import unit_of
 from satchel.loader.pass_provider import ProviderAnswer, targets_of
 from satchel.loader.trust_gate import TrustGate
 from satchel.settings import Limits
-from satchel.sources.selection import Selection
-from satchel.sources.watch_targets import WatchTargets, all_targets
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, PluginEntry
+    from satchel.configuration.configuration import Configuration
+    from satchel.importing.guarded_work import GuardedWork
     from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit
     from satchel.loader.pass_provider import PassProvider
     from satchel.mcp_servers.server_options import ServerConfig
     from satchel.plugins.bound_plugin import BoundPlugin
-    from satchel.sources.configuration import Configuration
     from satchel.sources.folder_reader import FolderContent
-    from satchel.sources.guarded_work import GuardedWork
     from satchel.sources.search_roots import SearchRoot
     from satchel.sources.skill_findings import SkillScan
 

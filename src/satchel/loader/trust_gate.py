@@ -10,25 +10,25 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import Status
+from satchel.configuration.projects import SERVERS_FILE, Project, TrustLevel
+from satchel.configuration.selection import SELECTION_FILE, Selection, SelectionFile
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.files.file_reader import is_inside, may_be_folder
+from satchel.files.folder_diagnostics import missing
+from satchel.files.state_files import environment, exists
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Settings
-from satchel.sources.file_reader import is_inside, may_be_folder
-from satchel.sources.folder_diagnostics import missing
-from satchel.sources.projects import SERVERS_FILE, Project, TrustLevel
 from satchel.sources.search_roots import Precedence, ScriptRule, distinct_roots, roots_in_project
-from satchel.sources.selection import SELECTION_FILE, Selection, SelectionFile
-from satchel.sources.state_files import environment, exists
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, PluginEntry
     from satchel.diagnostics import Diagnostic
-    from satchel.sources.code_units import CodeUnit
-    from satchel.sources.file_reader import StampedPath
+    from satchel.files.file_reader import StampedPath
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.search_roots import SearchRoot
     from satchel.sources.skill_findings import SkillFinding, SkillScan
+    from satchel.trust.code_units import CodeUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +162,7 @@ class TrustGate:
         )
 
     def _limited_file(self, file: SelectionFile, last: SelectionFile | None) -> SelectionFile:
-        from satchel.sources.code_units import (  # lazy: needed only with projects
+        from satchel.trust.code_units import (  # lazy: needed only with projects
             keeps_programs,
             settings_unit,
         )
@@ -207,7 +207,7 @@ class TrustGate:
         """Return the code of a plugin, if it belongs to a project."""
         if (grant := self.of_root(finding.root)) is None:
             return None
-        from satchel.sources.code_units import plugin_unit  # lazy: needed only with projects
+        from satchel.trust.code_units import plugin_unit  # lazy: needed only with projects
 
         return plugin_unit(finding, grant.project.folder)
 
@@ -222,7 +222,7 @@ class TrustGate:
         grant = self.of_root(finding.root)
         if grant is None or _may_serve(grant, unit, last_good):
             return contribution
-        from satchel.sources.code_units import has_same_programs  # lazy: only with projects
+        from satchel.trust.code_units import has_same_programs  # lazy: only with projects
 
         trusted = (grant.units or {}).get(unit.key) if unit else None
         # A server starts its program from disk, so the last good one needs the trusted program.
@@ -261,7 +261,7 @@ class TrustGate:
         grant = self.of_root(scan.root)
         if grant is None or scan.root.scripts is not ScriptRule.COMPARE:
             return scan
-        from satchel.sources.code_units import skill_unit  # lazy: needed only with projects
+        from satchel.trust.code_units import skill_unit  # lazy: needed only with projects
 
         earlier = before.findings if before and last.of_root(scan.root) is grant else {}
         changed: dict[str, SkillFinding] = {}
@@ -291,7 +291,7 @@ class TrustGate:
         grant = self.at(file.path) if file.scope is Precedence.PROJECT else None
         if grant is None or grant.units is None:
             return None
-        from satchel.sources.code_units import (  # lazy: needed only with projects
+        from satchel.trust.code_units import (  # lazy: needed only with projects
             started_by_settings,
             started_by_settings_now,
         )
@@ -307,7 +307,7 @@ class TrustGate:
         grant = self.at(plugin.path) if plugin.scope is Precedence.PROJECT else None
         if grant is None or grant.units is None:
             return None
-        from satchel.sources.code_units import (  # lazy: needed only with projects
+        from satchel.trust.code_units import (  # lazy: needed only with projects
             started_by_plugin,
             started_by_plugin_now,
         )
@@ -359,7 +359,7 @@ def _grant(project: Project, state_folder: str, before: Grant | None) -> Grant:
     variables = frozenset(project.variables)
     if project.trust is not None:
         return Grant(project=project, level=TrustLevel(project.trust), variables=variables)
-    from satchel.sources.trust_record import TrustStore  # lazy: needed only with projects
+    from satchel.trust.trust_record import TrustStore  # lazy: needed only with projects
 
     store = TrustStore(state_folder)
     is_same = before is not None and before.project == project

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.files.state_files import data_folder, without_links
 from satchel.sources.search_roots import Precedence
-from satchel.sources.state_files import data_folder, without_links
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, PluginEntry
+    from satchel.configuration.selection import Selection
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig
     from satchel.loader.trust_gate import TrustGate
     from satchel.mcp_servers.server_options import ServerConfig
-    from satchel.sources.selection import Selection
 
 _NOT_STARTED = "mcp-not-started"
 
@@ -45,7 +45,7 @@ def declared_servers(
         return (), ()
     # Lazy: needed only with MCP servers.
     from satchel.mcp_servers.server_declarations import plugin_server, user_server
-    from satchel.sources.code_units import requested_variables, server_variables
+    from satchel.trust.code_units import requested_variables, server_variables
 
     servers: list[ServerConfig] = []
     diagnostics: list[Diagnostic] = []

@@ -10,8 +10,8 @@ import os
 import stat
 
 from satchel.errors import SatchelError
+from satchel.files.file_reader import Stamp
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.file_reader import Stamp
 
 SHORTEST = 16
 """The minimum length of a token: a shorter one could be guessed."""

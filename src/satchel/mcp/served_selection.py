@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from satchel.catalog.catalog import Catalog
+from satchel.configuration.selection import tool_filter
 from satchel.groups.group_activation import Activation, visible_skills
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
-from satchel.sources.selection import tool_filter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_offers import CatalogOffers
+from satchel.configuration.selection import tool_pattern
 from satchel.errors import SatchelError
 from satchel.groups.group_activation import View
 from satchel.lazy_dataclass import dataclass
@@ -23,7 +24,6 @@ from satchel.satchel import Satchel
 from satchel.session.session import Session
 from satchel.session.step import Step
 from satchel.shared import Memo
-from satchel.sources.selection import tool_pattern
 from satchel.tools import McpPrompt, McpResource
 
 _TASK_TOOLS = frozenset({"view_task", "wait_task", "cancel_task"})

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from satchel.catalog.catalog_entries import PluginContribution, Status, ToolContribution
+from satchel.configuration.configuration import Configuration
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats.frozen_values import to_plain
@@ -13,7 +14,6 @@ from satchel.plugins.config_binding import bind_config
 from satchel.plugins.folder_loading import load_folder, started
 from satchel.plugins.package_loading import load_package
 from satchel.settings import Limits
-from satchel.sources.configuration import Configuration
 from satchel.sources.package_scan import PackageFinding
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.tools import FunctionTool, McpPrompt, McpResource, Tool

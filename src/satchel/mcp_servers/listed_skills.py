@@ -15,13 +15,13 @@ from urllib.parse import unquote_to_bytes
 
 from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.files.secret_files import is_secret_file
 from satchel.formats.skill_manifest import SkillManifest, read_listed_skill, read_skill
 from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.plain_requests import pages_of
 from satchel.settings import MIB, Limits
 from satchel.sources.folder_reader import is_skipped
-from satchel.sources.secret_files import is_secret_file
 from satchel.sources.skill_files import is_file_name
 from satchel.sources.skill_findings import SKILL_FILE
 from satchel.text import one_line, shorten

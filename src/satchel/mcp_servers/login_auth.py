@@ -38,11 +38,11 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 from satchel.errors import SatchelError
+from satchel.files.file_reader import StampedPath
 from satchel.mcp_servers.network_transports import OF_LOGIN
 from satchel.mcp_servers.oauth_client import OAuthClient, may_carry_tokens
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer
 from satchel.mcp_servers.token_store import SavedLogin, TokenStore
-from satchel.sources.file_reader import StampedPath
 from satchel.tools.callables import in_thread
 
 Flow = AsyncGenerator[httpx2.Request, httpx2.Response]

@@ -14,12 +14,12 @@ from hashlib import blake2b
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ConflictError, SatchelError
+from satchel.files.file_reader import StampedPath, UnreadableFileError, UnusableFileError
+from satchel.files.state_files import StateFile, names_in
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.definition_diff import differences
 from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
 from satchel.mcp_servers.tool_definitions import ToolDefinition, definition_of
-from satchel.sources.file_reader import StampedPath, UnreadableFileError, UnusableFileError
-from satchel.sources.state_files import StateFile, names_in
 from satchel.text import one_line, shorten
 from satchel.tools.empty_mapping import NOTHING
 

@@ -8,13 +8,13 @@ from itertools import chain
 from typing import ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from satchel.configuration.configuration import config_folder
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
+from satchel.files.file_reader import real_path
 from satchel.formats.mcp_json import is_header
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.oauth_client import OAuthClient, may_carry_tokens
-from satchel.sources.configuration import config_folder
-from satchel.sources.file_reader import real_path
 from satchel.text import one_line
 from satchel.tools.empty_mapping import NOTHING
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
+from satchel.configuration.selection import tool_filter
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic, outage_text
 from satchel.errors import DefinitionError, ToolError
 from satchel.lazy_dataclass import dataclass
@@ -21,7 +22,6 @@ from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
 from satchel.names import near_misses, reads_like_session_tool
 from satchel.sources.search_roots import Precedence
-from satchel.sources.selection import tool_filter
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
 from satchel.tools.empty_mapping import NOTHING

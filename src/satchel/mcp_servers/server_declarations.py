@@ -10,6 +10,7 @@ from itertools import chain, count
 from typing import Any, cast
 
 from satchel.catalog.catalog_entries import PluginEntry
+from satchel.configuration.env_file import env_variables
 from satchel.errors import DefinitionError, SatchelError
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.server_placeholders import fill_placeholders, variables_in
@@ -27,7 +28,6 @@ from satchel.mcp_servers.server_addresses import (
 )
 from satchel.mcp_servers.server_options import Pin, ServerConfig, ServerOptions
 from satchel.names import plugin_name_fault
-from satchel.sources.env_file import env_variables
 from satchel.sources.search_roots import Precedence
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")

@@ -4,10 +4,10 @@ from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ToolError
+from satchel.files.state_files import state_folder
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.server_addresses import HttpServer, RemoteServer, SseServer
 from satchel.mcp_servers.token_store import TokenStore
-from satchel.sources.state_files import state_folder
 
 _RETRY = 300.0
 """Seconds after which a server that refused the login is asked again in any case."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, fields, replace
 from typing import Any, Literal
 
+from satchel.configuration.selection import tool_filter
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats.frozen_values import to_plain
@@ -11,7 +12,6 @@ from satchel.formats.mcp_json import is_header
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
-from satchel.sources.selection import tool_filter
 from satchel.tools.empty_mapping import NOTHING
 
 Pin = Literal["hold", "warn", "off"]

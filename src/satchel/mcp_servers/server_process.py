@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
+from satchel.files.process_group import ProcessGroup
+from satchel.importing.compiled_cache import own_compiled
 from satchel.mcp_servers.connection_errors import HeldProgramError
 from satchel.mcp_servers.server_addresses import StdioServer, WorkerServer, nesting
 from satchel.mcp_servers.tame_json import bytes_of, tamed
 from satchel.settings import KIB
-from satchel.sources.compiled_cache import own_compiled
-from satchel.sources.process_group import ProcessGroup
 from satchel.tools.callables import in_thread
 
 if TYPE_CHECKING:

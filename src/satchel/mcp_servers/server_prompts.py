@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from satchel.diagnostics import Diagnostic
 from satchel.errors import ToolError
+from satchel.files.file_reader import Stamp, UnitFile, digest_of
 from satchel.formats.skill_arguments import divided
 from satchel.formats.skill_manifest import SkillManifest, read_listed_skill
 from satchel.lazy_dataclass import dataclass
@@ -18,7 +19,6 @@ from satchel.mcp_servers.resource_reader import RemoteReader
 from satchel.mcp_servers.server_contributions import ServerOffer
 from satchel.mcp_servers.server_offers import BeginRequest, OfferedPrompt, prompt_result
 from satchel.settings import Limits
-from satchel.sources.file_reader import Stamp, UnitFile, digest_of
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
 from satchel.sources.skill_files import ServedFile, SkillAccess, SkillReader

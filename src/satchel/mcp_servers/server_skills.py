@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.files.file_reader import Stamp, UnitFile
 from satchel.mcp_servers.listed_skills import ListedSkill, invalid_skill
 from satchel.mcp_servers.resource_reader import RemoteSkillReader
 from satchel.mcp_servers.server_contributions import ServerOffer
 from satchel.mcp_servers.server_prompts import find_prompts, prompt_name, remote_finding
 from satchel.names import skill_name_fault
 from satchel.settings import Limits
-from satchel.sources.file_reader import Stamp, UnitFile
 from satchel.sources.skill_files import SkillAccess
 from satchel.sources.skill_findings import SkillFinding
 

@@ -12,10 +12,10 @@ from hashlib import blake2b
 from typing import Any
 
 from satchel.errors import SatchelError
+from satchel.files.file_reader import StampedPath, UnreadableFileError
+from satchel.files.state_files import StateFile
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer
-from satchel.sources.file_reader import StampedPath, UnreadableFileError
-from satchel.sources.state_files import StateFile
 from satchel.tools.empty_mapping import NOTHING
 
 _SERVICE = "satchel-mcp"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, ToolContribution
     from satchel.contracts.tool_contract import ToolContract
     from satchel.diagnostics import Diagnostic
-    from satchel.sources.file_reader import StampedPath
+    from satchel.files.file_reader import StampedPath
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from satchel.catalog.catalog_entries import Group, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.files.file_reader import digest_of
+from satchel.importing.code_guard import describe_error
 from satchel.names import BASIC_GROUP, group_names, plugin_name_fault
 from satchel.plugins.hook_host import merge_answers
 from satchel.plugins.manifest_contribution import code_path, manifest_groups, with_tools
 from satchel.plugins.plugin_diagnostics import code_problem
-from satchel.sources.code_guard import describe_error
-from satchel.sources.file_reader import digest_of
 from satchel.sources.plugin_formats import MANIFEST_FILE
 from satchel.text import escaped
 from satchel.tools import FunctionTool, Tool, as_tool, tools_in

@@ -6,7 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import PluginContribution, Status
+from satchel.configuration.configuration import without_value
 from satchel.diagnostics import Where, make_diagnostic
+from satchel.importing.code_guard import PluginCodeError, guarded
+from satchel.importing.importer import import_folder
 from satchel.plugins.code_contribution import (
     tools_of_modules,
     with_code_tools,
@@ -29,15 +32,12 @@ from satchel.plugins.plugin_diagnostics import (
 )
 from satchel.plugins.plugin_reading import Rank, read_folder
 from satchel.plugins.value_fingerprint import fingerprint
-from satchel.sources.code_guard import PluginCodeError, guarded
-from satchel.sources.configuration import without_value
-from satchel.sources.importer import import_folder
 
 if TYPE_CHECKING:
+    from satchel.configuration.configuration import Configuration
     from satchel.diagnostics import Diagnostic
+    from satchel.importing.importer import ImportedCode
     from satchel.settings import Limits
-    from satchel.sources.configuration import Configuration
-    from satchel.sources.importer import ImportedCode
     from satchel.sources.plugin_findings import PluginFinding
 
 _HOOK_MARKS = (b"hookimpl", b"def satchel_")

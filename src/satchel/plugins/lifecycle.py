@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
+from satchel.importing.code_guard import (
+    PluginCodeError,
+    PluginTimeoutError,
+    describe_error,
+    guarded,
+)
 from satchel.plugins.plugin_diagnostics import without_secrets
 from satchel.runtime.event_loop_thread import EventLoopThread
-from satchel.sources.code_guard import PluginCodeError, PluginTimeoutError, describe_error, guarded
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import PluginContribution, Status
+from satchel.importing.code_guard import PluginCodeError, guarded
+from satchel.importing.importer import import_distribution
 from satchel.plugins.code_contribution import (
     tools_of_modules,
     with_code_tools,
@@ -16,16 +18,14 @@ from satchel.plugins.hook_host import call_hooks
 from satchel.plugins.manifest_contribution import is_isolated, not_isolated
 from satchel.plugins.plugin_diagnostics import code_problem, failed_contribution, import_failed
 from satchel.plugins.plugin_reading import read_package, with_metadata
-from satchel.sources.code_guard import PluginCodeError, guarded
-from satchel.sources.importer import import_distribution
 
 if TYPE_CHECKING:
+    from satchel.importing.importer import ImportedCode
     from satchel.plugins.code_contribution import (
         ToolsFound,
     )
     from satchel.plugins.plugin_reading import Rank
     from satchel.settings import Limits
-    from satchel.sources.importer import ImportedCode
     from satchel.sources.package_scan import PackageFinding
 
 

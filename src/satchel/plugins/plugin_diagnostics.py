@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Where, make_diagnostic
-from satchel.sources.code_guard import PluginTimeoutError
-from satchel.sources.process_state import KEPT, PRIVATE_PREFIX
+from satchel.importing.code_guard import PluginTimeoutError
+from satchel.importing.process_state import KEPT, PRIVATE_PREFIX
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, ToolContribution
     from satchel.diagnostics import Diagnostic
-    from satchel.sources.code_guard import PluginCodeError
+    from satchel.importing.code_guard import PluginCodeError
 
 # Messages show module names as the author wrote them, not under our private prefix.
 _PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")

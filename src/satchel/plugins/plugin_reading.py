@@ -12,7 +12,7 @@ from satchel.plugins.manifest_contribution import code_path, with_manifest
 from satchel.sources.search_roots import Precedence
 
 if TYPE_CHECKING:
-    from satchel.sources.distributions import DistributionFinding
+    from satchel.importing.distributions import DistributionFinding
     from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding
 

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.files.file_reader import StampedPath, digest_of
 from satchel.formats.packed_text import pack
 from satchel.lazy_dataclass import dataclass
 from satchel.names import group_names, plugin_name_fault
 from satchel.providers.provider import Contribution
 from satchel.providers.skill import find_skill, skill_path
 from satchel.settings import Limits
-from satchel.sources.file_reader import StampedPath, digest_of
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
 from satchel.sources.skill_findings import SkillFinding
 from satchel.text import shorten

@@ -10,11 +10,11 @@ from typing import Any
 from satchel.catalog.catalog_entries import HOST
 from satchel.diagnostics import Where
 from satchel.errors import DefinitionError, ToolError
+from satchel.files.file_reader import Stamp, UnitFile, digest_of, is_utf8
 from satchel.formats.skill_manifest import read_skill
 from satchel.lazy_dataclass import dataclass
 from satchel.names import skill_name_fault
 from satchel.settings import Limits
-from satchel.sources.file_reader import Stamp, UnitFile, digest_of, is_utf8
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
 from satchel.sources.skill_files import ServedFile, SkillAccess, is_file_name

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from satchel.sources.configuration import Configuration
+from satchel.configuration.configuration import Configuration
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ def belongs_to_others(path: str) -> bool:
 
     An update would undo a change there, or fail because of it.
     """
-    from satchel.sources.file_reader import is_inside
+    from satchel.files.file_reader import is_inside
     from satchel.sources.search_roots import own_plugins
 
     path = os.path.realpath(path)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from satchel.reports.short_texts import state_of
-from satchel.sources.server_text import masked_value, server_text
+from satchel.trust.server_text import masked_value, server_text
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog

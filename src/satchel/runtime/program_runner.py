@@ -13,16 +13,16 @@ from dataclasses import field
 from functools import cache, partial
 from typing import Any, Protocol, runtime_checkable
 
+from satchel.configuration.configuration import config_folder
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ToolError
+from satchel.files.file_reader import is_inside
+from satchel.files.installed_programs import find_program
+from satchel.files.secret_files import is_secret_file
+from satchel.files.state_files import state_folder
 from satchel.lazy_dataclass import dataclass
 from satchel.runtime.child_process import STREAM_LIMIT, run_program
 from satchel.settings import KIB, MIB, Sandbox
-from satchel.sources.configuration import config_folder
-from satchel.sources.file_reader import is_inside
-from satchel.sources.installed_programs import find_program
-from satchel.sources.secret_files import is_secret_file
-from satchel.sources.state_files import state_folder
 from satchel.tools.callables import in_thread
 
 _log = logging.getLogger("satchel.runtime")

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from satchel.errors import ToolError
+from satchel.files.file_reader import UnreadableFileError, is_utf8, read_regular
+from satchel.files.installed_programs import find_program
+from satchel.importing.compiled_cache import compiled_cache
 from satchel.runtime.program_runner import DefaultRunner, Program, ProgramRunner
 from satchel.settings import Sandbox
-from satchel.sources.compiled_cache import compiled_cache
-from satchel.sources.file_reader import UnreadableFileError, is_utf8, read_regular
-from satchel.sources.installed_programs import find_program
 from satchel.text import shorten
 
 SCRIPTS_FOLDER = "scripts"

@@ -13,9 +13,9 @@ from satchel.sources.skill_findings import SKILL_FILE
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import SkillEntry
+    from satchel.files.contained_files import Bounds
     from satchel.formats.skill_manifest import SkillManifest
     from satchel.settings import Limits
-    from satchel.sources.contained_files import Bounds
     from satchel.sources.skill_files import SkillAccess
 
 _AROUND = 4 * KIB

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import DefinitionError
-from satchel.sources.atomic_write import write_atomic
+from satchel.files.atomic_write import write_atomic
 from satchel.tools import ToolCall, ToolResult
 from satchel.tools.tool_call import pairs_of
 

@@ -7,6 +7,7 @@ from itertools import compress
 from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Any
 
+from satchel.configuration.selection import SelectionPatterns
 from satchel.contracts.variable_places import variables_in
 from satchel.groups.view_digest import digest_view
 from satchel.lazy_dataclass import dataclass
@@ -16,7 +17,6 @@ from satchel.prompt.listing_words import ListingForm
 from satchel.prompt.skill_listing import SkillTexts, render_skills
 from satchel.session.own_tools import OpenWork, OwnTools, own_tool_makers
 from satchel.shared import PackedValue
-from satchel.sources.selection import SelectionPatterns
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

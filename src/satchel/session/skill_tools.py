@@ -15,14 +15,14 @@ from satchel.session.builtin_context import (
 from satchel.session.loaded_skills import LoadedSkill, page_length
 from satchel.session.skill_fetching import fetch_skill
 from satchel.settings import Limits
-from satchel.sources.code_units import may_be_run
-from satchel.sources.locked_skill_reader import LockedSkillReader
 from satchel.sources.skill_files import ServedFile, file_text, locate_skill_file, media_type_of
 from satchel.sources.skill_findings import SKILL_FILE
-from satchel.sources.tree_digest import changed_file
 from satchel.text import one_line, shorten, visible
 from satchel.tools import FunctionTool, Image, Text
 from satchel.tools.callables import in_thread
+from satchel.trust.code_units import may_be_run
+from satchel.trust.locked_skill_reader import LockedSkillReader
+from satchel.trust.tree_digest import changed_file
 
 _LONGEST_NAME = 200
 _FEW = 5

@@ -10,11 +10,11 @@ import stat
 from typing import IO, Any
 
 from satchel.errors import SatchelError
+from satchel.files.file_reader import is_inside, is_utf8, reason_of
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.folder_placement import Placement, hidden_beside, removed
 from satchel.setup.source_addresses import ARCHIVE_ENDING
-from satchel.sources.file_reader import is_inside, is_utf8, reason_of
 from satchel.text import one_line, shorten
 
 MOST_FILES = 100_000

@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from satchel.configuration.configuration import convert_value
 from satchel.errors import DefinitionError
 from satchel.formats.config_fields import FIELD_NAME, ConfigField
 from satchel.names import near_misses
-from satchel.sources.configuration import convert_value
 
 
 def field_of(fields: Iterable[ConfigField], key: str) -> ConfigField | None:

@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Self
 
 from satchel.errors import SatchelError
+from satchel.files.file_reader import is_inside, reason_of
 from satchel.settings import MIB
-from satchel.sources.file_reader import is_inside, reason_of
 from satchel.sources.folder_reader import is_skipped
 
 _NEW, _OLD, _GONE = "new", "old", "gone"

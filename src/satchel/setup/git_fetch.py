@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from typing import IO
 
 from satchel.errors import SatchelError
+from satchel.files.installed_programs import absolute_path_variable, find_program
+from satchel.files.process_group import run_in_group
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.archive_extraction import ExtractedMembers, keep_executable
 from satchel.setup.folder_placement import climbs_out
 from satchel.setup.source_addresses import SourceAddress
-from satchel.sources.installed_programs import absolute_path_variable, find_program
-from satchel.sources.process_group import run_in_group
 from satchel.text import one_line, shorten
 
 MOST_FILES = 50_000

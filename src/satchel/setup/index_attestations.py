@@ -14,13 +14,13 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from satchel.errors import SatchelError, install_hint
+from satchel.files.file_reader import read_regular
+from satchel.importing.distributions import normalized
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.artefact_signatures import Signer
 from satchel.setup.downloads import AbsentFileError, Download, shown_url
 from satchel.setup.pip_packages import PipPackage, index_urls, wheel_report
-from satchel.sources.distributions import normalized
-from satchel.sources.file_reader import read_regular
 from satchel.text import one_line
 
 _PAGE = "application/vnd.pypi.simple.v1+json"

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from satchel.errors import SatchelError
+from satchel.files.file_reader import reason_of
 from satchel.setup.folder_placement import repair_placement
-from satchel.sources.file_reader import reason_of
 
 if sys.platform != "win32":
     import fcntl

@@ -5,11 +5,11 @@ import tomllib
 from contextlib import suppress
 
 from satchel.errors import SatchelError
+from satchel.files.atomic_write import file_lock, write_atomic
+from satchel.files.file_reader import UnreadableFileError, read_regular
 from satchel.formats.toml_tables import toml_table
 from satchel.settings import MIB
 from satchel.setup.artefact_signatures import digest_of_file
-from satchel.sources.atomic_write import file_lock, write_atomic
-from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.search_roots import own_plugins
 
 _HEAD = "# Written by 'satchel install': who signed the packages that it installed.\n"

@@ -9,20 +9,20 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from satchel.errors import SatchelError
-from satchel.lazy_dataclass import dataclass
-from satchel.settings import MIB
-from satchel.setup.artefact_signatures import digest_of_file
-from satchel.sources.distributions import (
+from satchel.files.file_reader import UnreadableFileError, read_regular
+from satchel.files.installed_programs import find_program
+from satchel.files.state_files import names_in
+from satchel.importing.distributions import (
     ENTRY_POINT_GROUP,
     DistributionFinding,
     installed_folders,
     normalized,
     scan_distributions,
 )
-from satchel.sources.file_reader import UnreadableFileError, read_regular
-from satchel.sources.installed_programs import find_program
-from satchel.sources.shipped_skills import SHIPPED_SKILLS
-from satchel.sources.state_files import names_in
+from satchel.importing.shipped_skills import SHIPPED_SKILLS
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import MIB
+from satchel.setup.artefact_signatures import digest_of_file
 
 _PROJECT_FILE = "pyproject.toml"
 _REQUIREMENT = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[<>=!~;@(].*)?")

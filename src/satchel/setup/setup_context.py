@@ -7,16 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from satchel.configuration.configuration import configuration_path, read_configuration
+from satchel.configuration.env_file import change_env
 from satchel.errors import DefinitionError, SatchelError
+from satchel.files.file_reader import is_inside
+from satchel.files.state_files import data_folder
 from satchel.formats.config_fields import ConfigField
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.archive_extraction import MOST_BYTES, MOST_FILES, Extraction, stem_of
 from satchel.setup.downloads import Download, last_part
 from satchel.setup.field_values import as_text, field_of
-from satchel.sources.configuration import configuration_path, read_configuration
-from satchel.sources.env_file import change_env
-from satchel.sources.file_reader import is_inside
-from satchel.sources.state_files import data_folder
 
 T = TypeVar("T")
 

@@ -8,17 +8,17 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from satchel.configuration.configuration import read_configuration
 from satchel.errors import SatchelError
 from satchel.formats.config_fields import ConfigField
 from satchel.formats.declared_tools import defines_setup
+from satchel.importing.code_guard import PluginCodeError, describe_error
+from satchel.importing.importer import import_folder
+from satchel.importing.process_state import PRIVATE_PREFIX, ProcessState
 from satchel.lazy_dataclass import dataclass
 from satchel.runtime.redaction import redacted
 from satchel.setup.setup_context import Person, SetupContext
-from satchel.sources.code_guard import PluginCodeError, describe_error
-from satchel.sources.configuration import read_configuration
-from satchel.sources.importer import import_folder
 from satchel.sources.plugin_findings import PluginFinding
-from satchel.sources.process_state import PRIVATE_PREFIX, ProcessState
 
 _DEFAULT = "setup"
 # Messages show modules by the names that their authors gave them.

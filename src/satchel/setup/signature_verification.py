@@ -24,9 +24,9 @@ from sigstore.verify import Verifier
 from sigstore_models.common.v1 import HashAlgorithm
 
 from satchel.errors import SatchelError
+from satchel.files.file_reader import read_regular
 from satchel.settings import MIB
 from satchel.setup.artefact_signatures import BUNDLES, Signer
-from satchel.sources.file_reader import read_regular
 from satchel.text import one_line, shorten
 
 _ISSUER, _OLD_ISSUER = "1.3.6.1.4.1.57264.1.8", "1.3.6.1.4.1.57264.1.1"

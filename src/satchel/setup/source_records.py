@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from satchel.errors import SatchelError
+from satchel.files.atomic_write import file_lock, write_atomic
+from satchel.files.file_reader import UnreadableFileError, is_inside, read_regular
 from satchel.formats.toml_tables import toml_table
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.package_signers import package_origins
 from satchel.setup.source_units import UnitKind
-from satchel.sources.atomic_write import file_lock, write_atomic
-from satchel.sources.file_reader import UnreadableFileError, is_inside, read_regular
 from satchel.sources.search_roots import own_plugins
 from satchel.text import one_line, shorten
 

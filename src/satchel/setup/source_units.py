@@ -6,11 +6,11 @@ from dataclasses import field
 from typing import Literal
 
 from satchel.diagnostics import Diagnostic, Severity
+from satchel.files.file_reader import is_inside, real_path
 from satchel.formats.marketplace_manifest import ListedPlugin
 from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault, skill_name_fault
 from satchel.settings import Limits
-from satchel.sources.file_reader import is_inside, real_path
 from satchel.sources.marketplaces import is_marketplace, scan_marketplace
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_scan import scan_plugins

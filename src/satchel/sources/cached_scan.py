@@ -1,10 +1,10 @@
 """Scan skills with the help of the user's cache."""
 
+from satchel.files.state_files import cache_path, is_file
 from satchel.settings import Limits
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_findings import SkillScan
 from satchel.sources.skill_scan import scan_skills
-from satchel.sources.state_files import cache_path, is_file
 
 _FEWEST = 20
 """A root with fewer skills is read as quickly as the cache."""

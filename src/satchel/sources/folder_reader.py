@@ -9,8 +9,7 @@ from dataclasses import field, replace
 from operator import attrgetter
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.lazy_dataclass import dataclass, fast_constructor
-from satchel.sources.file_reader import (
+from satchel.files.file_reader import (
     Stamp,
     UnitFile,
     UnreadableFileError,
@@ -21,7 +20,7 @@ from satchel.sources.file_reader import (
     reason_of,
     stamp_fields,
 )
-from satchel.sources.folder_diagnostics import (
+from satchel.files.folder_diagnostics import (
     LET_READ,
     in_repository,
     link_loop,
@@ -33,9 +32,10 @@ from satchel.sources.folder_diagnostics import (
     unfollowed,
     unlistable,
 )
-from satchel.sources.open_folder import OpenFolder, Place, following, inside, joined
+from satchel.files.open_folder import OpenFolder, Place, following, inside, joined
+from satchel.files.secret_files import is_secret_file, leads_to_secret
+from satchel.lazy_dataclass import dataclass, fast_constructor
 from satchel.sources.search_roots import SearchRoot
-from satchel.sources.secret_files import is_secret_file, leads_to_secret
 
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 _ENVIRONMENT_MARK = "pyvenv.cfg"

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from satchel.diagnostics import Where, make_diagnostic
-from satchel.sources.file_reader import Stamp, is_inside, real_path
+from satchel.files.file_reader import Stamp, is_inside, real_path
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic

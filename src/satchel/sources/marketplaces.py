@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterator
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.files.file_reader import UnreadableFileError, is_inside, real_path
+from satchel.files.open_folder import read_inside
 from satchel.formats.marketplace_manifest import ListedPlugin, MarketplaceManifest, read_marketplace
 from satchel.formats.read_result import ReadResult, quoted
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.claude_bundles import inside_path
-from satchel.sources.file_reader import UnreadableFileError, is_inside, real_path
-from satchel.sources.open_folder import read_inside
 from satchel.sources.plugin_formats import PluginFormat, format_of_listed
 from satchel.text import one_line, shorten
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic
+from satchel.files.file_reader import is_inside, real_path
 from satchel.formats.code_references import DEFAULT_TOOLS
 from satchel.formats.declared_tools import declared_tools
 from satchel.formats.mcp_json import McpServerManifest
@@ -19,7 +20,6 @@ from satchel.formats.toolkit_manifest import SKILLS_FOLDER, PluginManifest, read
 from satchel.names import plugin_name_fault
 from satchel.settings import Limits
 from satchel.sources.claude_bundles import ignored_parts
-from satchel.sources.file_reader import is_inside, real_path
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, NAMESPACE, PluginFormat
 from satchel.sources.toolkit_parts import parts_of, unusable_code, with_toolkit

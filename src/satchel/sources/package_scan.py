@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from satchel.lazy_dataclass import dataclass
-from satchel.sources.file_reader import (
+from satchel.files.file_reader import (
     digest_of,
     is_inside,
     read_or_none,
@@ -21,20 +20,21 @@ from satchel.sources.file_reader import (
     stamped,
     touches,
 )
+from satchel.importing.module_paths import ModuleBase, edited_bases, locate, parents
+from satchel.importing.shipped_skills import SHIPPED_SKILLS
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.folder_reader import FolderReader, is_folder, list_folder
-from satchel.sources.module_paths import ModuleBase, edited_bases, locate, parents
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_formats import MANIFEST_FILE
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
-from satchel.sources.shipped_skills import SHIPPED_SKILLS
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
+    from satchel.files.file_reader import StampedPath
+    from satchel.importing.distributions import DistributionFinding
+    from satchel.importing.module_paths import LocatedModule
     from satchel.settings import Limits
-    from satchel.sources.distributions import DistributionFinding
-    from satchel.sources.file_reader import StampedPath
     from satchel.sources.folder_reader import FolderContent
-    from satchel.sources.module_paths import LocatedModule
 
 _HOOKS = rb"hookimpl|\bsatchel_[a-z]|^\s*from\s+(?:\.|%s\b)[\w.]*\s+import\s*\*"
 

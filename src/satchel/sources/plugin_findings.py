@@ -9,19 +9,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from satchel.diagnostics import Where, has_error, make_diagnostic
+from satchel.files.file_reader import digest_of, is_inside
+from satchel.files.folder_diagnostics import fix_of_unreadable
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.file_reader import digest_of, is_inside
-from satchel.sources.folder_diagnostics import fix_of_unreadable
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.plugin_formats import PluginFormat, policy_of
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
+    from satchel.files.file_reader import UnitFile
     from satchel.formats.declared_tools import DeclaredTool
     from satchel.formats.marketplace_manifest import ListedPlugin
     from satchel.formats.mcp_json import McpServerManifest
     from satchel.formats.toolkit_manifest import PluginManifest
-    from satchel.sources.file_reader import UnitFile
     from satchel.sources.plugin_formats import FormatPolicy
     from satchel.sources.search_roots import SearchRoot
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
+from satchel.files.file_reader import read_or_none
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.file_reader import read_or_none
 
 MANIFEST_FILE = "toolkit.yaml"
 _LARGEST_MANIFEST = 2**20

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 
 from satchel.errors import DefinitionError
+from satchel.files.file_reader import is_inside, real_path
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.file_reader import is_inside, real_path
 from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
 from satchel.text import shorten
 

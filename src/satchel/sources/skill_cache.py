@@ -16,15 +16,15 @@ from typing import Any
 from urllib.parse import quote
 
 from satchel.diagnostics import Diagnostic, Severity, Where
+from satchel.files.file_reader import Stamp, UnitFile, digest_of
+from satchel.files.state_files import make_folder
 from satchel.formats.packed_text import Compressed, packed
 from satchel.formats.skill_manifest import SkillManifest
 from satchel.lazy_dataclass import fast_constructor
 from satchel.settings import MIB, Limits
-from satchel.sources.file_reader import Stamp, UnitFile, digest_of
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_findings import SkillFinding, SkillScan
-from satchel.sources.state_files import make_folder
 
 _FORMAT = 7
 """Raise it when reading gives other results; then all older rows are useless."""

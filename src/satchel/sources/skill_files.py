@@ -1,7 +1,7 @@
 """Read the files of a skill, and detect their media types.
 
 The target of a link is read if it is inside the search root, by the rules of
-`satchel.sources.contained_files`. Error messages go to a model and contain no path of the host.
+`satchel.files.contained_files`. Error messages go to a model and contain no path of the host.
 """
 
 import os
@@ -13,13 +13,13 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from satchel.errors import ToolError
+from satchel.files.contained_files import Bounds, ContainedFile, is_path, open_contained
+from satchel.files.file_reader import digest_of, real_path
+from satchel.files.secret_files import is_secret_file, leads_to_secret
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB, Limits
-from satchel.sources.contained_files import Bounds, ContainedFile, is_path, open_contained
-from satchel.sources.file_reader import digest_of, real_path
 from satchel.sources.folder_reader import is_skipped
 from satchel.sources.search_roots import ScriptRule
-from satchel.sources.secret_files import is_secret_file, leads_to_secret
 from satchel.text import shorten
 from satchel.tools.callables import in_thread
 

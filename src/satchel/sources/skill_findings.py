@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.files.contained_files import Bounds
+from satchel.files.file_reader import UnitFile
 from satchel.formats.skill_manifest import SkillManifest
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.contained_files import Bounds
-from satchel.sources.file_reader import UnitFile
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_files import IN_PROJECT, LocalSkillReader, SkillAccess, SkillReader

@@ -4,8 +4,8 @@ import os
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from satchel.files.file_reader import is_inside, real_path
 from satchel.settings import Limits
-from satchel.sources.file_reader import is_inside, real_path
 from satchel.sources.kept_skills import KeptSkills
 from satchel.sources.lost_mounts import device_of, lost_mount
 from satchel.sources.search_roots import SearchRoot

@@ -8,10 +8,8 @@ from contextlib import ExitStack
 from operator import attrgetter
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.lazy_dataclass import dataclass, fast_constructor
-from satchel.settings import Limits
-from satchel.sources.file_reader import is_inside, is_utf8, real_path, reason_of
-from satchel.sources.folder_diagnostics import (
+from satchel.files.file_reader import is_inside, is_utf8, real_path, reason_of
+from satchel.files.folder_diagnostics import (
     in_repository,
     link_loop,
     link_outside,
@@ -21,6 +19,10 @@ from satchel.sources.folder_diagnostics import (
     too_deep,
     unlistable,
 )
+from satchel.files.open_folder import OpenFolder, following, joined
+from satchel.files.secret_files import is_secret_file
+from satchel.lazy_dataclass import dataclass, fast_constructor
+from satchel.settings import Limits
 from satchel.sources.folder_reader import (
     is_folder,
     is_repository,
@@ -29,9 +31,7 @@ from satchel.sources.folder_reader import (
     nested_repository,
 )
 from satchel.sources.kept_skills import KeptSkills
-from satchel.sources.open_folder import OpenFolder, following, joined
 from satchel.sources.search_roots import SearchRoot
-from satchel.sources.secret_files import is_secret_file
 from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan
 from satchel.sources.skill_folder_reader import SkillFolderReader
 

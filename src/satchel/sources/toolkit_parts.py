@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.files.file_reader import is_inside
 from satchel.formats.code_references import DEFAULT_TOOLS
 from satchel.formats.declared_tools import DeclaredTool, declared_tools, defines_setup
 from satchel.formats.read_result import quoted
 from satchel.formats.toolkit_manifest import PluginManifest
 from satchel.formats.utf8_text import decode
 from satchel.settings import Limits
-from satchel.sources.file_reader import is_inside
 from satchel.sources.folder_reader import UNREADABLE
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, files_of, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE

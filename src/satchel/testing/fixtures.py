@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from satchel.sources.scratch_world import scratch_world
+from satchel.configuration.scratch_world import scratch_world
 
 if TYPE_CHECKING:
     from satchel.satchel import Satchel

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from satchel.configuration.scratch_world import scratch_world
 from satchel.satchel import Satchel
-from satchel.sources.scratch_world import scratch_world
 
 PathLike = str | os.PathLike[str]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from satchel.errors import SatchelError
+from satchel.files.atomic_write import write_atomic
+from satchel.files.file_reader import UnreadableFileError, read_regular
+from satchel.files.state_files import state_folder
 from satchel.http.listen_address import Address
 from satchel.http.quiet_server import QuietServer
-from satchel.sources.atomic_write import write_atomic
-from satchel.sources.file_reader import UnreadableFileError, read_regular
-from satchel.sources.state_files import state_folder
 from satchel.web.dev_app import dev_app
 from satchel.web.page_security import PageKeys
 from satchel.web.workbench import Workbench

@@ -6,12 +6,12 @@ from starlette.requests import Request
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import PluginEntry, Status
+from satchel.configuration.configuration import read_configuration
+from satchel.configuration.selection import project_selection_path, selection_path
+from satchel.configuration.selection_reader import read_selection
 from satchel.reports.config_rows import config_rows
 from satchel.reports.serializer import plugin_in_full
 from satchel.reports.short_texts import status_label
-from satchel.sources.configuration import read_configuration
-from satchel.sources.selection import project_selection_path, selection_path
-from satchel.sources.selection_reader import read_selection
 from satchel.web.page_rendering import Page
 from satchel.web.workbench import Workbench
 from satchel.workers.worker_tools import WorkerTool

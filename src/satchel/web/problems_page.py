@@ -9,11 +9,11 @@ from urllib.parse import quote
 from starlette.requests import Request
 
 from satchel.diagnostics import RULES, Diagnostic, Severity, Where
+from satchel.files.file_reader import UnreadableFileError, read_regular
 from satchel.reports.doctor_cases import DoctorCase, doctor_cases
 from satchel.reports.printed_commands import completed
 from satchel.reports.serializer import case_json
 from satchel.reports.short_texts import location_text
-from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.web.page_rendering import Page
 from satchel.web.workbench import DevOptions, Workbench
 

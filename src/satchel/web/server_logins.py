@@ -6,10 +6,10 @@ from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 from satchel.errors import ConflictError, SatchelError
+from satchel.files.state_files import state_folder
 from satchel.mcp_servers.browser_login import LoginDialog, log_in
 from satchel.mcp_servers.server_addresses import RemoteServer
 from satchel.settings import Limits
-from satchel.sources.state_files import state_folder
 
 _PATIENCE = 300.0
 """Seconds that the user has for a login."""

@@ -16,14 +16,14 @@ from starlette.requests import Request
 from satchel.catalog.catalog_entries import SkillEntry
 from satchel.diagnostics import Where, strictly
 from satchel.errors import ConflictError, NotFoundError, SatchelError, ToolError
+from satchel.files.atomic_write import write_atomic
+from satchel.files.file_reader import digest_of
 from satchel.formats.skill_manifest import read_skill
 from satchel.names import near_misses
 from satchel.reports.serializer import shown
 from satchel.reports.short_texts import status_label
 from satchel.search.search_terms import normalize_text, query_terms
 from satchel.settings import Limits
-from satchel.sources.atomic_write import write_atomic
-from satchel.sources.file_reader import digest_of
 from satchel.sources.skill_files import LocalSkillReader, file_text, locate_skill_file
 from satchel.sources.skill_findings import SKILL_FILE
 from satchel.web.page_rendering import Page

@@ -13,17 +13,17 @@ from types import MappingProxyType
 from typing import Any
 
 from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
+from satchel.configuration.configuration import Configuration
 from satchel.diagnostics import RULES, Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats.config_fields import ConfigField
+from satchel.importing.compiled_cache import compiled_cache, forget_compiled
+from satchel.importing.plugin_environments import installed
 from satchel.mcp_servers.server_addresses import WorkerServer
 from satchel.plugins.value_fingerprint import fingerprint
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
-from satchel.sources.compiled_cache import compiled_cache, forget_compiled
-from satchel.sources.configuration import Configuration
 from satchel.sources.package_scan import PackageFinding
-from satchel.sources.plugin_environments import installed
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_formats import MANIFEST_FILE
 from satchel.text import one_line, shorten

@@ -9,7 +9,7 @@ from click.shell_completion import get_completion_class
 from satchel.cli.base_command import Command
 from satchel.cli.console import Console
 from satchel.errors import SatchelError
-from satchel.sources.atomic_write import file_lock, write_atomic
+from satchel.files.atomic_write import file_lock, write_atomic
 
 _SHELLS = ("bash", "zsh", "fish")
 _LINE = (

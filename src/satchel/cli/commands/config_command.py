@@ -19,13 +19,13 @@ from satchel.cli.console import Console
 from satchel.cli.key_value_pairs import parse_pairs, require_distinct, with_stdin
 from satchel.cli.plugin_config import PluginConfigView, as_texts, ask_for, open_plugin
 from satchel.cli.rendering import diagnostic_line, table
+from satchel.configuration.configuration import configuration_path
+from satchel.configuration.env_file import change_env, env_text, parse_env, replace_env, write_env
 from satchel.diagnostics import has_error
 from satchel.errors import SatchelError
 from satchel.formats.config_fields import FIELD_NAME
 from satchel.reports.config_rows import config_rows
 from satchel.reports.short_texts import short_path
-from satchel.sources.configuration import configuration_path
-from satchel.sources.env_file import change_env, env_text, parse_env, replace_env, write_env
 from satchel.text import one_line
 
 

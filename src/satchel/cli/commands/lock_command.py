@@ -9,10 +9,10 @@ import click
 from satchel.cli.base_command import Sources, SourcesCommand
 from satchel.cli.console import Console
 from satchel.errors import SatchelError
+from satchel.files.atomic_write import require_no_link_out, write_atomic
 from satchel.formats.lock_file import LOCK_FILE, Lock
 from satchel.loader.lock_guard import lock_at
 from satchel.reports.short_texts import count
-from satchel.sources.atomic_write import require_no_link_out, write_atomic
 
 if TYPE_CHECKING:
     from satchel import Satchel

@@ -18,6 +18,7 @@ from satchel.cli.rendering import table
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
+from satchel.files.state_files import make_folder, state_folder
 from satchel.loader.trust_gate import project_parts
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pin_files
 from satchel.mcp_servers.server_addresses import RemoteServer
@@ -26,7 +27,6 @@ from satchel.mcp_servers.server_options import ServerConfig
 from satchel.names import near_misses
 from satchel.reports.serializer import listed, remote_tool_json, server_json
 from satchel.reports.short_texts import count, status_label
-from satchel.sources.state_files import make_folder, state_folder
 from satchel.text import one_line, visible
 
 _ABOUT_SERVERS = ("mcp-", "choices-", "code-", "project-", "trust-")

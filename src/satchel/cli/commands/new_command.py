@@ -16,9 +16,9 @@ from satchel.cli.new_templates import (
     skill_files,
 )
 from satchel.errors import SatchelError
+from satchel.importing.distributions import normalized
 from satchel.names import plugin_name_fault, skill_name_fault
 from satchel.settings import Limits
-from satchel.sources.distributions import normalized
 from satchel.text import one_line
 
 _DEFAULT = "Says what {name} does. Use when a task mentions {name}."

@@ -15,8 +15,8 @@ from satchel.names import near_misses
 from satchel.setup.folder_placement import removed
 from satchel.setup.install_lock import exclusive_change
 from satchel.setup.source_records import AddedFolder, SourceRecord
-from satchel.sources.tree_digest import folder_digest
 from satchel.text import one_line
+from satchel.trust.tree_digest import folder_digest
 
 
 @click.command("remove", cls=Command)

@@ -92,8 +92,8 @@ def _record(kind: str, entry: "Entry") -> dict[str, Any]:
     if kind != "tool":
         return shown(kind, entry)
     # Lazy: only a tool has a signature.
+    from satchel.files.file_reader import UnreadableFileError, read_regular
     from satchel.formats.declared_tools import declared_tools
-    from satchel.sources.file_reader import UnreadableFileError, read_regular
 
     source, declared = b"", None
     if entry.path.endswith(".py"):

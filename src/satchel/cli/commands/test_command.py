@@ -20,6 +20,8 @@ from satchel.cli.key_value_pairs import field_values
 from satchel.cli.plugin_config import PluginConfigView, as_texts
 from satchel.cli.rendering import diagnostic_line
 from satchel.cli.signal_handling import run_to_end
+from satchel.configuration.configuration import read_configuration
+from satchel.configuration.scratch_world import scratch_world
 from satchel.diagnostics import Diagnostic, has_error
 from satchel.errors import SatchelError
 from satchel.formats.frozen_values import to_plain
@@ -27,9 +29,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.plugins.config_keys import keys_of
 from satchel.reports.serializer import outcome_json
 from satchel.reports.short_texts import count, relative
-from satchel.sources.configuration import read_configuration
 from satchel.sources.plugin_formats import MANIFEST_FILE, format_of
-from satchel.sources.scratch_world import scratch_world
 from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten, visible
 from satchel.tools import ToolResult

@@ -11,14 +11,14 @@ from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line, table
 from satchel.cli.terminal import Terminal
 from satchel.cli.trust_report import diff_lines, print_inventory, shown_text
+from satchel.configuration.projects import Project, TrustLevel
 from satchel.diagnostics import Diagnostic
 from satchel.errors import SatchelError
 from satchel.reports.short_texts import count, short_path
-from satchel.sources.code_units import CodeUnit
-from satchel.sources.project_inventory import ProjectInventory, read_inventory
-from satchel.sources.projects import Project, TrustLevel
-from satchel.sources.server_text import declaration_text
-from satchel.sources.trust_record import TrustRecord, TrustStore
+from satchel.trust.code_units import CodeUnit
+from satchel.trust.project_inventory import ProjectInventory, read_inventory
+from satchel.trust.server_text import declaration_text
+from satchel.trust.trust_record import TrustRecord, TrustStore
 
 _DATA = "data only: its skills, notes and descriptions; nothing is imported, started or connected"
 _CODE = "data and code: as it is shown here; changed code waits until you trust it"

@@ -9,19 +9,19 @@ from satchel.cli.base_command import Command, as_json
 from satchel.cli.console import Console
 from satchel.cli.installer import read_catalog
 from satchel.cli.selection_editor import forget, require_valid_selection
+from satchel.configuration.configuration import configuration_path
 from satchel.errors import NotFoundError, SatchelError
+from satchel.files.state_files import data_folder
+from satchel.importing.distributions import DistributionFinding, normalized
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
 from satchel.reports.short_texts import short_path
 from satchel.setup.folder_placement import removed
 from satchel.setup.install_lock import exclusive_change
 from satchel.setup.pip_packages import installed, uninstall
-from satchel.sources.configuration import configuration_path
-from satchel.sources.distributions import DistributionFinding, normalized
 from satchel.sources.marketplaces import is_marketplace
 from satchel.sources.plugin_formats import format_of
 from satchel.sources.search_roots import own_plugins
-from satchel.sources.state_files import data_folder
 from satchel.text import one_line
 
 

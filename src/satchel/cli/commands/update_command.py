@@ -21,8 +21,8 @@ from satchel.setup.source_addresses import read_address
 from satchel.setup.source_fetch import FetchedSource, fetched
 from satchel.setup.source_records import AddedFolder, SourceRecord
 from satchel.setup.source_units import SourceUnit, find_units
-from satchel.sources.tree_digest import folder_digest
 from satchel.text import one_line
+from satchel.trust.tree_digest import folder_digest
 
 
 @click.command("update", cls=Command)

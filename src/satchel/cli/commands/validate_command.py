@@ -16,12 +16,12 @@ from satchel.cli.contract_lines import NOT_LOADED
 from satchel.cli.installed_project import installed_project
 from satchel.cli.rendering import COLOURS, diagnostic_line, workflow_command
 from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_diagnostic, strictly
+from satchel.files.file_reader import is_inside
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.repair_advice import with_free_names
 from satchel.reports.short_texts import count, count_units, relative, worst_first
 from satchel.settings import Limits
 from satchel.sources.command_scan import scan_commands
-from satchel.sources.file_reader import is_inside
 from satchel.sources.marketplaces import is_marketplace
 from satchel.sources.plugin_formats import NAMESPACE, PluginFormat, format_of
 from satchel.sources.plugin_scan import missing_manifest, scan_plugins

@@ -88,10 +88,10 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
 
 def _table(options: Mapping[str, Any]) -> "WorkerTable":
     """Return what the options say, and the user's file where they say nothing."""
+    from satchel.configuration.selection import selection_path
+    from satchel.configuration.selection_reader import read_selection
     from satchel.formats.table_model import read_table
     from satchel.formats.worker_table import WorkerTable
-    from satchel.sources.selection import selection_path
-    from satchel.sources.selection_reader import read_selection
 
     (file,) = read_selection(selection_path()).files
     folder = os.path.dirname(file.path)

@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncIterator, Iterable
 
+from satchel.configuration.selection import SelectionPatterns
 from satchel.errors import DefinitionError
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.stream_opening import opened
-from satchel.sources.selection import SelectionPatterns
 from satchel.text import one_line, shorten
 from satchel.tools import Item, ToolCall, failure
 

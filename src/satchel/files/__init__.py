@@ -1,0 +1,1 @@
+"""Files and programs: read safely, written whole, watched."""

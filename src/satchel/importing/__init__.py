@@ -1,0 +1,1 @@
+"""Installed packages, and the import of plugin code."""

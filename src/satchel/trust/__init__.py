@@ -1,0 +1,1 @@
+"""What the user trusts, by content, and what is locked."""

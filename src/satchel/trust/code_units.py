@@ -1,0 +1,369 @@
+"""The code that a project contains: what could run, as units with digests.
+
+A unit is a plugin, a file of settings, or a skill with scripts. Its digest is made of the bytes
+that would run and of the definitions of what would be started. The text of skills and notes is not
+part of it, so that edits of it need no new trust.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from satchel.configuration.projects import SERVERS_FILE
+from satchel.configuration.selection import SELECTION_FILE
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.files.file_reader import (
+    Stamp,
+    UnitFile,
+    UnreadableFileError,
+    digest_of,
+    is_inside,
+    real_path,
+    reason_of,
+)
+from satchel.files.open_folder import read_inside
+from satchel.files.secret_files import leads_to_secret
+from satchel.formats.lock_file import LOCK_FILE
+from satchel.formats.server_placeholders import variables_in
+from satchel.importing.compiled_cache import is_replaceable, may_use_compiled
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import KIB, MIB
+from satchel.trust.fetched_servers import may_use_project
+from satchel.trust.shown_settings import shown_definition, shown_settings
+
+if TYPE_CHECKING:
+    from satchel.configuration.selection import SelectionFile
+    from satchel.formats.mcp_json import McpServerManifest
+    from satchel.sources.plugin_findings import PluginFinding
+    from satchel.sources.skill_findings import SkillFinding
+
+_LARGEST_PROGRAM = 64 * MIB
+_MOST_PROGRAM_FILES = 20_000
+_LARGEST_TEXT = 256 * KIB
+"""Texts up to this size are kept to show what changed."""
+_LARGEST_BESIDE = 5 * MIB
+"""Larger files of a skill are only compared below `scripts`: by default, no others are read."""
+_SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
+LISTING = "entry in the marketplace/"
+"""The name of the text about a plugin in the list of its marketplace."""
+_LEADS_OUT = re.compile(r"(?<!\.)\.\.(?![.\w])")
+_OWN_FILES = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
+_DECLARED = ("command", "args", "env", "env_file", "cwd", "url", "headers")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFile:
+    """The digest of a file or definition, and its text if that was asked for."""
+
+    digest: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeUnit:
+    """What can run of one plugin, file of settings or skill."""
+
+    key: str
+    """Its path inside the project, with the name in a marketplace after `#`."""
+    files: Mapping[str, CodeFile]
+    """Its files by their path inside the unit, and its definitions by what they define."""
+    problem: str = ""
+    """Why it cannot be compared completely, and so is not used; or `""`."""
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of all files."""
+        lines = (f"{name}\0{file.digest}\0" for name, file in sorted(self.files.items()))
+        return digest_of("".join(lines).encode("utf-8", "surrogatepass"))
+
+
+def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
+    """Return the code of a plugin in a project, `None` if nothing of it could run."""
+    declared = json.dumps(list(map(_declared, finding.servers)), default=_plain)
+    is_local = any(server.transport == "stdio" for server in finding.servers)
+    files, problem = _programs(
+        finding.path, base, declared, only_scripts=not is_local, with_text=with_text,
+        with_compiled=uses_compiled(finding.servers),
+    )  # fmt: skip
+    if not (finding.sources or finding.servers or files):
+        return None
+    if is_local and _leads_out(declared, real_path(finding.path), real_path(base)):
+        problem = problem or "a server of it names '..' or a file outside of its folder"
+    # Last: these are the bytes that are imported.
+    files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}
+    if finding.servers:
+        files[_SERVERS] = _definition(list(map(_declared, finding.servers)), with_text=with_text)
+    if finding.listed is not None:
+        digest = digest_of(repr(finding.listed).encode("utf-8", "surrogatepass"))
+        files[LISTING] = CodeFile(digest, _listing(finding.listed.text) if with_text else "")
+    return CodeUnit(plugin_key(finding, base), files, problem)
+
+
+def _leads_out(declared: str, root: str, project: str) -> bool:
+    declared = unquote(declared)
+    inside, outside = (json.dumps(path)[1:-1] for path in (root, project))
+    return bool(_LEADS_OUT.search(declared)) or outside in declared.replace(inside, "")
+
+
+def uses_compiled(servers: Iterable[McpServerManifest]) -> bool:
+    """Return whether a server of a plugin could run the compiled files in its folder."""
+    local = (server for server in servers if server.transport == "stdio")
+    return any(may_use_compiled(server.command, server.args) for server in local)
+
+
+def plugin_key(finding: PluginFinding, base: str) -> str:
+    """Return the key of a plugin's unit."""
+    key = os.path.relpath(finding.path, base)
+    return f"{key}#{finding.listed.name}" if finding.listed else key
+
+
+def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) -> CodeUnit | None:
+    """Return what a project's settings enable, configure and start, `None` if that is nothing."""
+    parts = {
+        "enable": file.enable.beyond_skills,
+        "disable": file.disable.beyond_skills,
+        "config": file.config,
+        "servers": file.servers,
+    }
+    if not any(parts.values()):
+        return None
+    name = os.path.basename(file.path)
+    files, problem = {name: _definition(parts, with_text=with_text)}, ""
+    if any(may_use_project(table, base) for table in file.servers.values()):
+        declared = json.dumps(parts["servers"], default=_plain)
+        # What a command runs is not known: it starts in the project, and all files may be used.
+        with_compiled = any(
+            may_use_compiled(table.get("command"), table.get("args") or ())
+            for table in file.servers.values()
+        )
+        programs, problem = _programs(
+            base, base, declared, with_text=with_text, with_compiled=with_compiled
+        )
+        for path, program in programs.items():
+            if path not in _OWN_FILES or path in declared:
+                files[f"./{path}" if path == name else path] = program
+    return CodeUnit(name, files, problem)
+
+
+def skill_unit(finding: SkillFinding, base: str) -> CodeUnit | None:
+    """Return the scripts of a skill with what they may use, `None` if it has none."""
+    if not any(is_skill_code(file.name) for file in finding.files):
+        return None
+    files = {
+        file.name: CodeFile(file.digest)
+        for file in finding.files
+        if is_skill_code(file.name) or (may_be_run(file.name) and file.size <= _LARGEST_BESIDE)
+    }
+    return CodeUnit(os.path.relpath(finding.path, base), files)
+
+
+def skill_unit_with_text(finding: SkillFinding, base: str) -> CodeUnit | None:
+    """Return the scripts of a skill with their texts, which are read now."""
+    unit = skill_unit(finding, base)
+    if unit is None:
+        return None
+    root = finding.bounds.root()
+    files = {
+        name: _read(os.path.join(finding.path, *name.split("/")), root) or file
+        for name, file in unit.files.items()
+    }
+    return CodeUnit(unit.key, files)
+
+
+def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
+    """Return the diagnostic of a unit that cannot be compared completely, so never runs."""
+    message = f"its code cannot be compared completely, and is not used: {unit.problem}"
+    return make_diagnostic("code-held", Where(os.path.join(base, unit.key)), message)
+
+
+def has_same_programs(unit: CodeUnit, trusted: CodeUnit, finding: PluginFinding) -> bool:
+    """Return whether the files that are not imported, but may be started, are the trusted ones."""
+    others = {*(file.name for file in finding.folder.files), _SERVERS, LISTING}
+    now, before = (_digests(it.files, others) for it in (unit, trusted))
+    return not unit.problem and now == before
+
+
+def keeps_programs(unit: CodeUnit, trusted: CodeUnit) -> bool:
+    """Return whether the files that the trusted settings start are unchanged."""
+    now, before = (_digests(it.files, {it.key}) for it in (unit, trusted))
+    return not unit.problem and now == before
+
+
+def started_by_settings(trusted: CodeUnit) -> Mapping[str, str]:
+    """Return the digests of the trusted files that a project's settings may start."""
+    return _digests(trusted.files, {trusted.key})
+
+
+def started_by_settings_now(file: SelectionFile, base: str) -> Mapping[str, str] | None:
+    """Return these digests as they are on disk; `None` if they cannot be compared."""
+    unit = settings_unit(file, base)
+    return None if unit is None or unit.problem else started_by_settings(unit)
+
+
+def started_by_plugin(trusted: CodeUnit) -> Mapping[str, str]:
+    """Return the digests of the trusted files that the servers of a plugin may start."""
+    return _digests(trusted.files, {_SERVERS, LISTING})
+
+
+def started_by_plugin_now(
+    path: str, servers: Sequence[McpServerManifest], base: str, trusted: Mapping[str, str]
+) -> Mapping[str, str] | None:
+    """Return these digests as they are on disk; `None` if they cannot be compared."""
+    declared = json.dumps(list(map(_declared, servers)), default=_plain)
+    files, problem = _programs(path, base, declared, with_compiled=uses_compiled(servers))
+    root, now = real_path(path), _digests(files, ())
+    for name, digest in trusted.items():
+        # What is imported counts by its bytes, also behind a link.
+        if now.get(name) != digest and (file := _read(os.path.join(root, name), root)):
+            now[name] = file.digest
+    return None if problem else now
+
+
+def _digests(files: Mapping[str, CodeFile], others: Container[str]) -> dict[str, str]:
+    return {name: file.digest for name, file in files.items() if name not in others}
+
+
+def requested_variables(texts: Iterable[object]) -> tuple[str, ...]:
+    """Return the environment variables that declarations of servers use, sorted."""
+    return tuple(sorted({*variables_in(json.dumps(list(texts), default=str))}))
+
+
+def server_variables(server: McpServerManifest) -> tuple[str, ...]:
+    """Return the environment variables that a plugin's server uses."""
+    return requested_variables([_declared(server)]) if server.of_claude else ()
+
+
+def _programs(
+    folder: str,
+    base: str,
+    declared: str,
+    *,
+    only_scripts: bool = False,
+    with_text: bool = False,
+    with_compiled: bool = False,
+) -> tuple[dict[str, CodeFile], str]:
+    """Return all files of a folder that could run, and why they cannot be compared, or `""`.
+
+    Left out are Markdown in skills, `.git`, and without `with_compiled` what Python makes of
+    sources again, unless `declared` names them. A link counts by what it says.
+    """
+    with_compiled = with_compiled or "__pycache__" in declared
+    root, project, files = real_path(folder), real_path(base), dict[str, CodeFile]()
+    has_scripts: dict[str, bool] = {}  # of the skill that a folder is in
+    try:
+        for above, folders, names in os.walk(root, onerror=_fail):
+            folders[:] = sorted(name for name in folders if name != ".git" or name in declared)
+            if "SKILL.md" in names or os.path.dirname(above) in has_scripts:
+                skill_has = has_scripts.get(os.path.dirname(above), False)
+                has_scripts[above] = skill_has or "scripts" in folders
+            links = [name for name in folders if os.path.islink(os.path.join(above, name))]
+            for name in sorted((*names, *links)):
+                path = os.path.join(above, name)
+                key = os.path.relpath(path, root).replace(os.sep, "/")
+                is_text = above in has_scripts and name.endswith(".md") and name not in declared
+                is_cached = not with_compiled and is_replaceable(path)
+                is_used = is_skill_code(key) or has_scripts.get(above)
+                if is_text or is_cached or (only_scripts and not is_used):
+                    continue
+                if len(files) >= _MOST_PROGRAM_FILES:
+                    return files, f"{folder} has more than {_MOST_PROGRAM_FILES} files"
+                files[key] = _program(path, root, project, with_text=with_text)
+    except (UnreadableFileError, RecursionError) as error:
+        return files, str(error) or f"{folder} is too deep"
+    return files, ""
+
+
+def _fail(error: OSError) -> None:
+    raise UnreadableFileError(f"{error.filename} cannot be listed: {reason_of(error)}")
+
+
+def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile:
+    """Read a file or link. Raises `UnreadableFileError` unless it is compared completely."""
+    if os.path.islink(path):
+        text, target = f"link to {os.readlink(path)}", real_path(path)
+        if is_inside(target, project) and not is_inside(target, root):
+            raise UnreadableFileError(f"{path} is a link that leads out of the plugin")
+        if is_inside(target, root) and os.path.isfile(target):
+            text += f" with digest {digest_of(_bytes(target, root))}"
+        return CodeFile(digest_of(os.fsencode(text)), text)
+    stamp = Stamp.at(path)
+    if stamp.is_settled() and not with_text:
+        return CodeFile(_known_digest(path, root, stamp))
+    data = _bytes(path, root)
+    if not with_text or leads_to_secret(path, project):
+        return CodeFile(digest_of(data))
+    return CodeFile(digest_of(data), _text(path, data))
+
+
+@lru_cache(_MOST_PROGRAM_FILES)
+def _known_digest(path: str, root: str, _stamp: Stamp) -> str:
+    return digest_of(_bytes(path, root))
+
+
+def _bytes(path: str, root: str) -> bytes:
+    try:
+        data, _ = read_inside(path, _LARGEST_PROGRAM, root)
+    except UnreadableFileError as error:
+        raise UnreadableFileError(f"{path} cannot be read: {error}") from None
+    if len(data) > _LARGEST_PROGRAM:
+        raise UnreadableFileError(f"{path} is larger than {_LARGEST_PROGRAM // MIB} MiB")
+    return data
+
+
+def _read(path: str, root: str) -> CodeFile | None:
+    try:
+        data, _ = read_inside(path, _LARGEST_PROGRAM, root)
+    except UnreadableFileError:
+        return None
+    return CodeFile(digest_of(data), _text(path, data))
+
+
+def _code_file(file: UnitFile, *, with_text: bool) -> CodeFile:
+    data = file.data if with_text else None
+    return CodeFile(file.digest, _text(file.name, data) if data else "")
+
+
+def _definition(value: object, *, with_text: bool) -> CodeFile:
+    """Return the digest of a definition with its secrets, and its text without them."""
+    text = json.dumps(value, indent=1, sort_keys=True, default=_plain)
+    shown = shown_definition(json.loads(text)) if with_text else ""
+    return CodeFile(digest_of(text.encode()), shown)
+
+
+def _listing(text: str) -> str:
+    return shown_settings(".json", json.dumps(json.loads(text), indent=1))
+
+
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _declared(server: McpServerManifest) -> dict[str, object]:
+    parts = {key: getattr(server, key) for key in _DECLARED}
+    return {"name": server.name, "type": server.transport, **{k: v for k, v in parts.items() if v}}
+
+
+def is_skill_code(name: str) -> bool:
+    """Return whether a file of a skill counts as its code, by its name."""
+    return "/scripts/" in f"/{name}"
+
+
+def may_be_run(name: str) -> bool:
+    """Return whether scripts of a skill may run a file of it: all but its texts."""
+    return is_skill_code(name) or not name.endswith(".md")
+
+
+def _text(path: str, data: bytes) -> str:
+    """Return what is shown of a file; the secrets of servers that it declares are masked."""
+    if len(data) > _LARGEST_TEXT or b"\0" in data:
+        return ""
+    if os.path.basename(path) in {SELECTION_FILE, LOCK_FILE}:
+        return ""  # shown as a definition, or made from what is shown
+    text = data.decode("utf-8", "replace")
+    return shown_settings(path, text)

@@ -1,0 +1,54 @@
+"""Read the files of a locked skill: each must still have the bytes that were compared."""
+
+from collections.abc import Mapping
+from typing import Self
+
+from satchel.errors import ToolError
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import Limits
+from satchel.sources.skill_files import LocalSkillReader, ServedFile, SkillAccess
+from satchel.sources.skill_findings import SkillFinding
+from satchel.text import shorten
+from satchel.tools.callables import in_thread
+from satchel.trust.tree_digest import changed_file, files_of_skill
+
+
+@dataclass(frozen=True, slots=True)
+class LockedSkillReader:
+    """Reads a skill in a folder; refuses what changed since."""
+
+    local: LocalSkillReader
+    digests: Mapping[str, str]
+    """The digest of each file, by its name."""
+    access: SkillAccess
+    """What could be done with it without the lock, which allows nothing more."""
+
+    @classmethod
+    def of(cls, finding: SkillFinding) -> Self:
+        """Return a reader of a skill as it was found. Raises `UnreadableFileError`."""
+        return cls(
+            LocalSkillReader(finding.bounds, finding.path), files_of_skill(finding), finding.access
+        )
+
+    def read(self, name: str, limits: Limits) -> ServedFile:
+        """Return a file. Raises `ToolError`."""
+        file = self.local.read(name, limits)
+        if self.digests.get(file.name) != file.digest:
+            raise _changed(name)
+        return file
+
+    async def fetch(self, name: str, limits: Limits) -> ServedFile:
+        """Return a file, read in a thread. Raises `ToolError`."""
+        file: ServedFile = await in_thread(lambda: self.read(name, limits))
+        return file
+
+    def verify(self) -> None:
+        """Compare the whole folder, before a script runs. Raises `ToolError`."""
+        if name := changed_file(self.digests, self.local.folder, self.local.root):
+            raise _changed(name)
+
+
+def _changed(name: str) -> ToolError:
+    return ToolError(
+        f"{shorten(name, 200)!r} changed since the skill was locked; it is not used. Tell the user."
+    )

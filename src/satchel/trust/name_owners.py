@@ -1,0 +1,108 @@
+"""Remember which plugin owns a name, so that a new folder cannot take it by sorting earlier.
+
+The record lists, for each name of a plugin or tool that was served, the units that served it, the
+oldest first. A unit is a folder, an entry point, or an MCP server, as `mcp:NAME`. Names of the host
+are not in it: they come first in any case.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from satchel.errors import SatchelError
+from satchel.files.file_reader import UnreadableFileError, UnusableFileError
+from satchel.files.state_files import StateFile, state_folder
+
+_MOST_UNITS = 8
+_MOST_NAMES = 20_000
+
+Owners = dict[tuple[str, str], tuple[str, ...]]
+"""The units by kind and name."""
+
+
+class NameOwners:
+    """The record of one state folder. It is read when a name is contested, or first served."""
+
+    def __init__(self, folder: str = "") -> None:
+        self._folder = folder
+        self._known: Owners | None = None
+        self._has_warned = False
+        self._lock = threading.Lock()
+
+    def of(self, kind: str, name: str) -> tuple[str, ...]:
+        """Return the units that served a name, the oldest first."""
+        return self._read().get((kind, name), ())
+
+    def record(self, served: Iterable[tuple[str, str, str]]) -> None:
+        """Add the `(kind, name, unit)` of what is served now; an error is logged once."""
+        owners = self._read()
+        new = [item for item in served if item[2] not in owners.get(item[:2], ())]
+        if not new:
+            return
+        with self._lock:
+            try:
+                self._file.change(lambda data: _written(_merged(_parsed(data), new)))
+                self._known = _merged(_parsed(self._file.read()), new)
+            except (SatchelError, UnreadableFileError, OSError) as problem:
+                # In this process the names stay protected.
+                self._known = _merged(owners, new)
+                _warn("the owners of names cannot be recorded: %s", problem)
+
+    @property
+    def _file(self) -> StateFile:
+        return StateFile(state_folder(self._folder), "names", "owners.json")
+
+    def _read(self) -> Owners:
+        with self._lock:
+            if self._known is None:
+                try:
+                    self._known = _parsed(self._file.read())
+                except (UnreadableFileError, OSError) as problem:
+                    if not self._has_warned:
+                        is_broken = isinstance(problem, UnusableFileError)
+                        fix = "remove %s to start again" if is_broken else "%s is read again later"
+                        message = f"the owners of names cannot be read: %s; {fix}"
+                        _warn(message, problem, self._file.path)
+                    self._has_warned = True
+                    return {}  # not kept: it may be readable later
+            return self._known
+
+
+def _warn(message: str, *values: object) -> None:
+    import logging  # lazy: a warning is rare
+
+    logging.getLogger("satchel").warning(message, *values)
+
+
+def _merged(owners: Mapping[tuple[str, str], tuple[str, ...]], new: Iterable[Any]) -> Owners:
+    merged = dict(owners)
+    for kind, name, unit in new:
+        before = merged.get((kind, name), ())
+        if unit not in before and (before or len(merged) < _MOST_NAMES):
+            # The oldest stays: it may never be pushed out.
+            merged[kind, name] = (*before[: _MOST_UNITS - 1], unit)
+    return merged
+
+
+def _parsed(data: bytes | None) -> Owners:
+    if data is None:
+        return {}
+    import json  # lazy: an empty record needs none
+
+    try:
+        return {
+            (str(kind), str(name)): tuple(map(str, units))
+            for kind, names in json.loads(data)["owners"].items()
+            for name, units in names.items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UnusableFileError("it is not a valid record") from None
+
+
+def _written(owners: Owners) -> bytes:
+    import json  # lazy: as above
+
+    kinds: dict[str, dict[str, list[str]]] = {}
+    for (kind, name), units in sorted(owners.items()):
+        kinds.setdefault(kind, {})[name] = list(units)
+    return json.dumps({"version": 1, "owners": kinds}, indent=1).encode()

@@ -1,0 +1,136 @@
+"""The digest of a folder: over the paths and bytes of its files, the same on every machine.
+
+It is what `sha256sum` prints for all files, sorted and hashed again. Times, owners and modes do
+not count. Folders that tools fill, such as `__pycache__`, are left out, as everywhere.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from glob import escape, glob
+
+from satchel.files.contained_files import Bounds
+from satchel.files.file_reader import UnitFile, UnreadableFileError, is_inside, real_path
+from satchel.sources.folder_reader import FolderReader
+from satchel.sources.package_scan import PackageFinding
+from satchel.sources.plugin_findings import PluginFinding
+from satchel.sources.skill_findings import SkillFinding
+from satchel.trust.code_units import uses_compiled
+
+_MOST_FILES = 100_000
+_CHUNK = 1024 * 1024
+
+
+def tree_digest(files: Iterable[tuple[str, str]]) -> str:
+    """Return the digest of files, each given by its path with `/` and the digest of its bytes."""
+    lines = sorted((os.fsencode(name), digest) for name, digest in files)
+    text = b"".join(b"%s  %s\0" % (digest.encode(), name) for name, digest in lines)
+    return f"sha256:{hashlib.sha256(text).hexdigest()}"
+
+
+def digest_of_finding(finding: SkillFinding | PluginFinding | PackageFinding) -> str:
+    """Return the digest of a skill as it was read, or of all files of a plugin.
+
+    It is `""` if a plugin changes while it is read. Raises `UnreadableFileError`.
+    """
+    if isinstance(finding, SkillFinding):
+        return tree_digest(files_of_skill(finding).items())
+    return _of_plugin(finding) if isinstance(finding, PluginFinding) else _of_package(finding)
+
+
+def files_of_skill(finding: SkillFinding) -> dict[str, str]:
+    """Return the digests of a skill's files, by name. Raises `UnreadableFileError`."""
+    return dict(_hashed(finding.files, finding.path))
+
+
+def _of_plugin(finding: PluginFinding) -> str:
+    files = read_digests(finding.path, _bounds_of(finding))
+    if uses_compiled(finding.servers):
+        files |= _compiled_digests(finding.path)
+    served = {file.name: file.digest for file in finding.folder.files}
+    return tree_digest(files.items()) if served.items() <= files.items() else ""
+
+
+def _compiled_digests(folder: str) -> dict[str, str]:
+    paths = glob(f"{escape(folder)}/**/__pycache__/*.pyc", recursive=True, include_hidden=True)
+    return {os.path.relpath(path, folder): _content_digest(path) for path in paths}
+
+
+def _of_package(finding: PackageFinding) -> str:
+    """Return the digest of the files that pip installed, or of its edited code."""
+    if (edited := finding.edited) is not None:
+        if os.path.isdir(edited.path):
+            return tree_digest(read_digests(edited.path).items())
+        return tree_digest([(f"{edited.name}.py", _content_digest(edited.file))])
+    site, metadata = finding.installed.site, os.path.basename(finding.installed.path)
+    names = (
+        name
+        for name in finding.installed.files
+        if name.split("/")[0] not in {"..", metadata} and not name.endswith(".pyc")
+    )
+    return tree_digest((name, _installed_digest(os.path.join(site, name))) for name in names)
+
+
+def folder_digest(folder: str) -> str:
+    """Return the digest of a folder on disk."""
+    return tree_digest(read_digests(folder).items())
+
+
+def _bounds_of(finding: PluginFinding) -> str:
+    """Return the folder that links of a plugin must stay inside."""
+    target, root = real_path(finding.path), real_path(finding.root.path)
+    return target if finding.policy.is_contained or not is_inside(target, root) else root
+
+
+def read_digests(folder: str, bounds: str = "", *, hides_secrets: bool = False) -> dict[str, str]:
+    """Read a folder now, and return the digests of its files, by name.
+
+    Links must stay inside `bounds`, or else inside the folder. `hides_secrets` leaves out what is
+    never served of a skill.
+    """
+    root = real_path(bounds or folder)
+    reader = FolderReader(
+        root=root, most_files=_MOST_FILES, largest=_CHUNK, hides_secrets=hides_secrets
+    )
+    return dict(_hashed(reader.read(folder).files, folder))
+
+
+def changed_file(
+    before: Mapping[str, str],
+    folder: str,
+    root: str | Bounds,
+    is_included: Callable[[str], bool] = lambda _name: True,
+) -> str:
+    """Return the first file of a skill that is not as it was, or is new or gone; `""` if none.
+
+    `before` has the digests of its files by name. Only the `wanted` ones are compared.
+    """
+    bounds = root.root() if isinstance(root, Bounds) else root
+    try:
+        now = read_digests(folder, bounds, hides_secrets=True)
+    except UnreadableFileError:
+        now = {}
+    names = sorted(name for name in before.keys() | now.keys() if is_included(name))
+    return next((name for name in names if before.get(name) != now.get(name)), "")
+
+
+def _hashed(files: Iterable[UnitFile], folder: str) -> Iterable[tuple[str, str]]:
+    """Yield names and digests; a file that was only listed is read now."""
+    for file in files:
+        path = os.path.join(folder, *file.name.split("/"))
+        yield file.name, file.digest or _content_digest(path)
+
+
+def _installed_digest(path: str) -> str:
+    return _content_digest(path) if os.path.lexists(path) else "missing"
+
+
+def _content_digest(path: str) -> str:
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as problem:
+        raise UnreadableFileError(str(problem.strerror)) from None
+    return digest.hexdigest()

@@ -1,0 +1,287 @@
+"""The code of a project as units with digests: what changes them, and what does not."""
+
+import json
+
+import pytest
+
+from satchel.configuration.selection_reader import parse_selection, read_selection
+from satchel.settings import Limits
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.search_roots import Precedence, RootKind, search_root
+from satchel.sources.skill_scan import scan_skills
+from satchel.trust import code_units
+from satchel.trust.code_units import plugin_unit, requested_variables, settings_unit, skill_unit
+
+
+def plugin(folder, **options):
+    scan = scan_plugins(search_root(folder / "plugins", RootKind.PLUGINS), Limits())
+    (found,) = scan.findings.values()
+    return plugin_unit(found, str(folder), **options)
+
+
+def settings(folder, text):
+    path = str(folder / "satchel.toml")
+    return settings_unit(parse_selection(path, Precedence.PROJECT, text.encode()), str(folder))
+
+
+@pytest.fixture
+def folder(tmp_path, write_plugin, write_skill):
+    write_plugin(tmp_path / "plugins", "demo", "description: d\n", tools="x = 1\n")
+    write_skill(tmp_path / "plugins/demo/skills", "pdf")
+    return tmp_path
+
+
+def test_code_and_manifest_change_the_digest_and_texts_of_skills_do_not(folder, write_skill):
+    before = plugin(folder)
+    assert (before.key, set(before.files)) == ("plugins/demo", {"tools.py", "toolkit.yaml"})
+    write_skill(folder / "plugins/demo/skills", "pdf", description="Another one.")
+    assert plugin(folder).digest == before.digest
+    for file in ("tools.py", "toolkit.yaml", "more.py", "skills/pdf/scripts/run.sh"):
+        path = folder / "plugins/demo" / file
+        path.parent.mkdir(exist_ok=True)
+        old = path.read_text() if path.exists() else None
+        path.write_text((old or "") + "\n# changed\n")
+        assert plugin(folder).digest != before.digest, file
+        if old is None:
+            path.unlink()
+        else:
+            path.write_text(old)
+        assert plugin(folder).digest == before.digest
+
+
+def test_the_text_is_kept_if_it_is_asked_for(folder):
+    assert plugin(folder).files["tools.py"].text == ""
+    assert plugin(folder, with_text=True).files["tools.py"].text == "x = 1\n"
+    assert plugin(folder, with_text=True).digest == plugin(folder).digest
+
+
+def test_a_plugin_of_texts_is_no_code(tmp_path, write_plugin, write_skill):
+    write_plugin(tmp_path / "plugins", "texts", "notes: Be kind.\n")
+    write_skill(tmp_path / "plugins/texts/skills", "pdf")
+    assert plugin(tmp_path) is None
+
+
+def test_all_files_of_a_plugin_that_starts_a_program_count(tmp_path):
+    bundle = tmp_path / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "node"}}}))
+    before = plugin(tmp_path)
+    (bundle / "skills/pdf").mkdir(parents=True)
+    (bundle / "skills/pdf/SKILL.md").write_text("text")
+    assert plugin(tmp_path).digest == before.digest
+    (bundle / "server.js").write_text("x")
+    assert plugin(tmp_path).digest != before.digest
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "enable = ['skill:pdf']\n", "[skills]\nfirst = ['a']\n", "[sources]\nskills = ['a']\n"],
+)
+def test_settings_for_skills_are_no_code(tmp_path, text):
+    assert settings(tmp_path, text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("enable = ['a']\n", "disable = ['tool:a']\n", "[config.a]\nurl = 'x'\n"),
+        *("[mcp.a]\ncommand = 'x'\n", "[mcp.a]\ncommand = 'y'\n", "[mcp.a]\nurl = 'https://x'\n"),
+    ],
+)
+def test_other_settings_are_code_by_what_they_say(tmp_path, text):
+    unit = settings(tmp_path, text)
+    assert settings(tmp_path, f"# A comment.\n{text}").digest == unit.digest
+    other = settings(tmp_path, "[mcp.a]\ncommand = 'z'\n")
+    assert unit.digest != other.digest
+
+
+def test_the_scripts_of_a_skill_are_code(tmp_path, write_skill):
+    write_skill(tmp_path / "skills", "pdf")
+    root = search_root(tmp_path / "skills", RootKind.SKILLS)
+    (found,) = scan_skills(root, Limits()).findings.values()
+    assert skill_unit(found, str(tmp_path)) is None
+    script = tmp_path / "skills/pdf/scripts/run.py"
+    script.parent.mkdir()
+    script.write_text("x")
+    (found,) = scan_skills(root, Limits()).findings.values()
+    unit = skill_unit(found, str(tmp_path))
+    assert (unit.key, list(unit.files)) == ("skills/pdf", ["scripts/run.py"])
+
+
+def test_the_variables_of_a_declaration_are_found_wherever_they_are():
+    table = {
+        "command": "${A}",
+        "args": ["--x=${B:-none}", "$C"],
+        "env": {"K": "${D}"},
+        "headers": {"H": "Bearer ${E}"},
+        "cwd": "${CLAUDE_PLUGIN_ROOT}/x",
+    }
+    assert requested_variables([table]) == ("A", "B", "D", "E")
+
+
+@pytest.mark.parametrize(
+    ("args", "changed", "counts"),
+    [
+        (["tools/server.py"], "tools/server.py", True),
+        (["tools/server.py"], "tools/helper.py", True),
+        (["tools/server.py"], "skills/pdf/more.md", False),
+        (["tools/server.py"], "other.py", True),
+        (["run", "--directory=app"], "app/deep/code.js", True),
+        (["run", "app"], "app/README.md", True),
+        (["-m", "tools.helper"], "tools/helper.py", True),
+        (["-m", "app"], "app/deep/code.js", True),
+        ([".", "..", "\0"], "other.py", True),
+        (["-c", "x"], "node_modules/a.js", True),
+        (["-c", "x"], "tools/__pycache__/a.py", True),
+        (["-c", "x"], ".git/index", False),
+        ([".git/index"], ".git/index", True),
+        (["skills/pdf/more.md"], "skills/pdf/more.md", True),
+        (["-c", "x"], "json/__init__.py", True),
+    ],
+)
+def test_all_files_of_a_project_that_starts_a_program_count(tmp_path, args, changed, counts):
+    names = ("tools/server.py", "tools/helper.py", "other.py", "skills/pdf/SKILL.md")
+    for name in (*names, "app/deep/code.js", "app/README.md", changed):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    text = f"[mcp.box]\ncommand = 'python'\nargs = {json.dumps(args)}\n"
+    before = settings(tmp_path, text)
+    (tmp_path / changed).write_text("2")
+    assert (settings(tmp_path, text).digest != before.digest) == counts
+
+
+def test_a_module_that_is_new_beside_a_server_counts(tmp_path):
+    text = "[mcp.box]\ncommand = 'python'\nargs = ['-m', 'http.server']\n"
+    before = settings(tmp_path, text)
+    (tmp_path / "http.py").touch()
+    assert settings(tmp_path, text).digest != before.digest
+
+
+@pytest.mark.parametrize("limit", ["number", "size"])
+def test_what_cannot_be_compared_completely_is_a_problem(tmp_path, monkeypatch, limit):
+    number, size = (1, 9) if limit == "number" else (9, 1)
+    monkeypatch.setattr(code_units, "_MOST_PROGRAM_FILES", number)
+    monkeypatch.setattr(code_units, "_LARGEST_PROGRAM", size)
+    for name in "ab":
+        (tmp_path / name).write_text("12")
+    unit = settings(tmp_path, "[mcp.box]\ncommand = 'x'\n")
+    assert ("more than 1 files" if limit == "number" else "larger than") in unit.problem
+
+
+def test_a_file_that_is_named_as_the_settings_are_counts_apart(tmp_path):
+    text = "[mcp.box]\ncommand = 'sh'\nargs = ['satchel.toml']\n"
+    (tmp_path / "satchel.toml").write_text("1")
+    before = settings(tmp_path, text)
+    (tmp_path / "satchel.toml").write_text("2")
+    assert settings(tmp_path, text).digest != before.digest
+
+
+def test_a_file_named_as_the_servers_of_a_plugin_counts_apart(tmp_path):
+    bundle = tmp_path / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    args = ["${CLAUDE_PLUGIN_ROOT}/MCP servers"]
+    servers = {"mcpServers": {"a": {"command": "node", "args": args}}}
+    (bundle / ".mcp.json").write_text(json.dumps(servers))
+    (bundle / "MCP servers").write_text("1")
+    before = plugin(tmp_path)
+    (bundle / "MCP servers").write_text("2")
+    assert plugin(tmp_path).digest != before.digest
+    assert not before.problem
+    for outside in ("${CLAUDE_PLUGIN_ROOT}/../../x", "file:///x/%2e%2e/y", f"{tmp_path}/other.js"):
+        args[0] = outside
+        (bundle / ".mcp.json").write_text(json.dumps(servers))
+        assert "outside of its folder" in plugin(tmp_path).problem
+
+
+def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(tmp_path):
+    bundle = tmp_path / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "node"}}}))
+    (bundle / "skills/pdf").mkdir(parents=True)
+    (bundle / "skills/pdf/SKILL.md").write_text("1")
+    (bundle / "x.js").symlink_to("skills/pdf/SKILL.md")
+    before = plugin(tmp_path)
+    (bundle / "skills/pdf/SKILL.md").write_text("2")
+    assert plugin(tmp_path).digest != before.digest
+    (tmp_path / "lib").mkdir()
+    (bundle / "lib").symlink_to("../../lib")
+    assert "leads out" in plugin(tmp_path).problem
+
+
+@pytest.mark.parametrize(
+    ("table", "is_fetched"),
+    [
+        ("command = 'uvx'\nargs = ['mcp-server-time']", True),
+        ("command = 'npx'\nargs = ['-y', '@acme/server@1.0', '--port=80']", True),
+        ("command = 'npx'\nargs = ['mcp-remote', 'https://x.example/mcp?a=%20', '-v']", True),
+        ("command = 'npx'\nargs = ['-p=acme', '--', 'serve', '--header', 'X-Key: a1']", True),
+        ("command = 'uvx'\nargs = ['--from=tool[all]==2.*', '--python', '3.12', 'x']", True),
+        ("command = 'uvx'\nargs = ['serve']\ncwd = '.'", True),
+        ("command = 'uvx'\nargs = ['serve']\ncwd = 'sub'", False),
+        ("command = 'npx'\nargs = ['-c', 'sh sub/run.sh']", False),
+        ("command = 'npx'\nargs = ['-c', 'ls|sh']", False),
+        ("command = 'npx'\nargs = ['--workspaces', 'serve']", False),
+        ("command = 'npx'\nargs = ['-p', 'acme', 'sh', '-c', 'make']", False),
+        ("command = 'npx'\nargs = ['serve', 'sh sub/run.sh']", False),
+        ("command = 'npx'\nargs = ['serve', 'sh s*b/run.sh']", False),
+        ("command = 'npx'\nargs = ['serve', '-qcsub']", False),
+        ("command = 'npx'\nargs = ['serve', 'sub/run']", False),
+        ("command = 'npx'\nargs = ['serve', '--url=https://x/$(sh)']", False),
+        ("command = 'npx'\nargs = ['serve', '/proc/self/cwd/sub']", False),
+        ("command = 'uvx'\nargs = ['-chere.txt', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--from', 'file:///%63/sub', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--from', '/proc/self/cwd/sub', 'serve']", False),
+        ("command = 'uvx'\nargs = ['serve', 'file://%73ub']", False),
+        ("command = 'uvx'\nargs = ['python', '-m', 'unittest']", False),
+        ("command = 'uvx'\nargs = ['serve', '-m', 'sub.run']", False),
+        ("command = 'npx'\nargs = ['node', 'sub/native']", False),
+        ("command = 'uvx'\nargs = ['serve', '-m', 'fast']", False),
+        ("command = 'uvx'\nargs = ['serve', 1]", True),
+        ("command = 'uvx'\nargs = ['--quiet']", False),
+        ("command = 'uvx'\nargs = ['--from', 'my tool', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--with=here.txt', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--from', '.', 'serve']", False),
+        ("command = 'uvx'\nargs = ['${NAME:-x}']", False),
+        ("command = 'uvx'\nargs = ['serve']\nenv = { A = 'b' }", False),
+        ("command = './uvx'\nargs = ['serve']", False),
+        ("command = 'python3'\nargs = ['-m', 'serve']", False),
+    ],
+)
+def test_a_server_that_is_fetched_by_name_does_not_count_the_files_of_the_project(
+    folder, table, is_fetched
+):
+    (folder / "my tool").mkdir()
+    (folder / "sub").mkdir()
+    (folder / "sub/run.sh").write_text("")
+    (folder / "sub/native.node").write_text("")
+    (folder / "fast.cpython-313-x86_64-linux-gnu.so").write_text("")
+    (folder / "here.txt").write_text("serve")
+    text = f"[mcp.box]\n{table}\n"
+    before = settings(folder, text)
+    (folder / "new.py").write_text("")
+    assert (settings(folder, text).digest == before.digest) is is_fetched
+
+
+def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):
+    servers = {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}
+    (folder / ".mcp.json").write_text(json.dumps(servers))
+
+    def read():
+        user = str(folder / "user.toml")
+        files = read_selection(user, str(folder / "satchel.toml")).files
+        (file,) = (file for file in files if file.servers)
+        return settings_unit(file, str(folder))
+
+    before = read()
+    (folder / "new.py").write_text("")
+    assert read().digest == before.digest
+
+
+def test_what_npx_would_run_in_a_project_counts(folder):
+    text = "[mcp.box]\ncommand = 'npx'\nargs = ['serve']\n"
+    before = settings(folder, text)
+    (folder / ".npmrc").write_text("registry=https://registry.example.org")
+    assert settings(folder, text).digest != before.digest

