@@ -74,7 +74,7 @@ def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, proje
             "command": "npx",
             "args": [
                 "a-proxy-20240101-x",
-                "https://x.example/?k=hunter2",
+                "https://x.example/?key=hunter2",
                 "Authorization: Basic hunter2",
             ],
         },
@@ -83,11 +83,11 @@ def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, proje
     (project / "satchel.toml").write_text("[config.demo]\napi_key = 'hunter2'\ncity = 'Oslo'\n")
     text = run("trust").stdout
     for part in (
-        "far (.mcp.json): https://***@x.example/p?***, ",
+        "far (.mcp.json): https://me:***@x.example/p?token=***, ",
         "{'Authorization': '***', 'X-Way': 'Bearer ${KEY}'}",
         "sh -c 'TOKEN=x; curl y.example?a;./run' --token '***' --key ./run, ",
         "{'API_KEY': '***', 'NODE_OPTIONS': '--require ./run.js'}",
-        "npx a-proxy-20240101-x 'https://x.example/?***' 'Authorization: ***'",
+        "npx a-proxy-20240101-x 'https://x.example/?key=***' 'Authorization: ***'",
         'demo.city = "Oslo"',
         'demo.api_key = "***"',
     ):
@@ -98,8 +98,7 @@ def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, proje
     (project / ".mcp.json").write_text(changed)
     diff = run("trust", "--diff")
     assert diff.exit_code == 1
-    assert "servers.near.args after --token" in diff.stdout
-    assert "servers.near.env.API_KEY" in diff.stdout
+    assert '+    "API_KEY": "***<' in diff.stdout
     assert "hunter" not in diff.stdout
 
 
@@ -110,7 +109,6 @@ def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, proje
         ("plugins/box", ".claude-plugin/plugin.json"),
         ("plugins/box", "gemini-extension.json"),
         ("plugins/box", "elsewhere.json"),
-        ("plugins/box", "elsewhere.yaml"),
         ("plugins", ".claude-plugin/marketplace.json"),
     ],
 )
@@ -127,9 +125,7 @@ def test_a_secret_inside_a_plugin_is_neither_shown_nor_recorded_and_a_change_cou
     manifest = project / "plugins/box/.claude-plugin/plugin.json"
     manifest.parent.mkdir(parents=True)
     if not name.startswith("gemini"):
-        plain = {"plain": {"command": "npx", "args": ["a-server"]}}
-        declared = plain if name.endswith("yaml") else "./elsewhere.json"
-        manifest.write_text(json.dumps({"name": "box", "mcpServers": declared}))
+        manifest.write_text(json.dumps({"name": "box", "mcpServers": "./elsewhere.json"}))
     file = project / place / name
     file.parent.mkdir(exist_ok=True)
     if "marketplace" in name:

@@ -1,52 +1,57 @@
 import json
+import re
 
 import pytest
 
-from satchel.trust.shown_settings import (
-    changed_secrets,
-    shown_definition,
-    shown_settings,
-    without_tags,
-)
+from satchel.trust.shown_settings import shown_definition, shown_settings
 
-TEXTS = {
-    "servers.json": '{"a": {"command": "run", "args": ["--key", "planted"], "n": 1}}',
-    "servers.jsonc": '// ours\n{"a": {"command": "run", "env": {"KEY": "planted"},},}',
-    "servers.yaml": "a:\n  command: run\n  env: {API_KEY: planted} # ours\n",
-    "servers.yml": "# ours\na:\n  url: https://u:planted@h.example/x\n",
-    "servers.toml": "[a]\nurl = 'https://h.example'\nheaders = { X-Way = 'planted' }\n",
-}
+SERVER = '{"a": {"command": "run", "args": ["--key", "planted"], "n": 1}}'
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_secrets_of_servers_are_masked_and_a_changed_one_is_named(name):
+def without_tags(text):
+    return re.sub(r"(?<=\*\*\*)<[0-9a-f]{8}>", "", text)
+
+
+def test_secrets_of_servers_are_masked_and_a_changed_one_has_another_tag():
     before, now = (
-        shown_settings(name, text) for text in (TEXTS[name], TEXTS[name].replace("plan", "chan"))
+        shown_settings("x.json", text) for text in (SERVER, SERVER.replace("plan", "chan"))
     )
-    assert "***" in without_tags(before)
+    assert "***" in before
     assert "planted" not in before
     assert before != now
     assert without_tags(before) == without_tags(now)
-    assert changed_secrets(before, now).startswith("changed, masked as secret: a.")
-    assert changed_secrets(before, before) == ""
 
 
-def test_what_changed_is_named_by_its_place():
-    def text(secret):
+def test_comments_of_json_are_shown_since_they_can_be_code():
+    text = '//usr/bin/evil\n{"//a": "b /* c */", ' + SERVER[1:-1] + "/* evil\n2 */}"
+    shown = shown_settings("x.jsonc", text)
+    assert shown.startswith("//usr/bin/evil\n/* evil\n2 */\n{")
+    assert "planted" not in shown
+
+
+def test_a_tag_that_a_file_forges_is_shown():
+    assert shown_settings("x.py", "# ***<6f733d5f>") == "# ***<6f733d5f>"
+
+
+def test_what_changed_is_a_line_of_its_own():
+    def lines(secret):
         servers = [
             {
                 "name": "box",
-                "env": {"API_KEY": secret, "MODE": secret},
+                "env": {"API_KEY": secret, "MODE": "fast"},
                 "args": ["run", "--token", secret],
                 "headers": {"X-Way": secret},
             }
         ]
-        return shown_definition({"servers": servers})
+        return shown_definition({"servers": servers}).splitlines()
 
-    said = changed_secrets(text("one"), text("two"))
-    for name in ("env.API_KEY", "args after --token", "headers.X-Way"):
-        assert f"servers box.{name}" in said
-    assert "MODE" not in said
+    before, now = lines("one"), lines("two")
+    changed = [line.strip() for line, other in zip(before, now, strict=True) if line != other]
+    assert [without_tags(line) for line in changed] == [
+        '"API_KEY": "***",',
+        '"***"',
+        '"X-Way": "***"',
+    ]
 
 
 def test_only_the_secrets_of_servers_are_masked_in_json():
@@ -67,7 +72,9 @@ def test_only_the_secrets_of_servers_are_masked_in_json():
         ("x.yaml", "import os\nos.system('curl evil')\n"),
         ("x.yaml", "{" * 30_000),
         ("x.toml", "key = run(evil)\n"),
-        ("x.py", TEXTS["servers.json"]),
+        ("x.py", SERVER),
+        ("x.toml", "a = { command = 'x', env = { KEY = 'curl' } }"),
+        ("x.yaml", "a: {command: run, env: {KEY: curl}} # evil"),
     ],
 )
 def test_what_is_no_settings_is_shown_as_it_is(name, text):

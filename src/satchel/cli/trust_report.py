@@ -16,7 +16,6 @@ from satchel.reports.short_texts import count, short_path
 from satchel.setup.source_records import AddedFolder
 from satchel.text import spell_hidden
 from satchel.trust.server_text import declaration_text, masked_value
-from satchel.trust.shown_settings import changed_secrets, without_tags
 from satchel.unified_diff import unified_lines
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     for path, file in _files(units):
         text = file.text.splitlines() or ["(not shown: it is empty, no text, or may hold secrets)"]
         lines += [f"=== {path}", *(f"  {line}" for line in text)]
-    return [spell_hidden(without_tags(line)) for line in lines]
+    return [spell_hidden(line) for line in lines]
 
 
 def diff_lines(trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit]) -> list[str]:
@@ -165,9 +164,6 @@ def _file_diff(path: str, before: CodeFile | None, after: CodeFile | None) -> li
         return []
     old, new = (file.text if file else "" for file in (before, after))
     names = (path if before else _NO_FILE, path if after else _NO_FILE)
-    changes = list(unified_lines(without_tags(old), without_tags(new), names))
-    secrets = changed_secrets(old, new)
-    if secrets or not changes:
-        changes = changes or [f"--- {names[0]}", f"+++ {names[1]}"]
-        changes.append(spell_hidden(f"({secrets or 'the change cannot be shown as text'})"))
-    return changes
+    changes = list(unified_lines(old, new, names))
+    unseen = [f"--- {names[0]}", f"+++ {names[1]}", "(the change cannot be shown as text)"]
+    return changes or list(map(spell_hidden, unseen))

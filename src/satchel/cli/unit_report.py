@@ -18,7 +18,7 @@ from satchel.sources.folder_reader import list_folder
 from satchel.text import one_line, shorten, spell_hidden
 from satchel.trust.project_inventory import servers_of_plugin
 from satchel.trust.server_text import declaration_text
-from satchel.trust.shown_settings import changed_secrets, shown_settings, without_tags
+from satchel.trust.shown_settings import shown_settings
 from satchel.trust.tree_digest import read_digests
 from satchel.unified_diff import unified_lines
 
@@ -106,11 +106,9 @@ def _file_diff(name: str, old: str | None, new: str | None) -> Iterator[str]:
         yield spell_hidden(f"changed {name}: not text, or too long to show")
         return
     names = f"before/{name}", f"after/{name}"
-    yield from unified_lines(without_tags(old), without_tags(new), names, context=2)
-    if secrets := changed_secrets(old, new):
-        yield spell_hidden(f"{name}: {secrets}")
-    elif old.splitlines() == new.splitlines():
-        yield spell_hidden(f"changed {name}: only in its line ends or comments")
+    yield from unified_lines(old, new, names, context=2)
+    if old.splitlines() == new.splitlines():
+        yield spell_hidden(f"changed {name}: only in its line ends")
 
 
 def _text_of(folder: str, name: str, digests: dict[str, str]) -> str | None:

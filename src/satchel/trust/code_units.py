@@ -296,7 +296,9 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
     if stamp.is_settled() and not with_text:
         return CodeFile(_known_digest(path, root, stamp))
     data = _bytes(path, root)
-    if not with_text or leads_to_secret(path, project):
+    is_settings = path in {os.path.join(project, name) for name in (SELECTION_FILE, LOCK_FILE)}
+    if not with_text or is_settings or leads_to_secret(path, project):
+        # Settings of the project are shown as a definition; a lock is made from what is shown.
         return CodeFile(digest_of(data))
     return CodeFile(digest_of(data), _text(path, data))
 
@@ -363,7 +365,5 @@ def _text(path: str, data: bytes) -> str:
     """Return what is shown of a file; the secrets of servers that it declares are masked."""
     if len(data) > _LARGEST_TEXT or b"\0" in data:
         return ""
-    if os.path.basename(path) in {SELECTION_FILE, LOCK_FILE}:
-        return ""  # shown as a definition, or made from what is shown
     text = data.decode("utf-8", "replace")
     return shown_settings(path, text)

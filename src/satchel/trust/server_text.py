@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from shlex import join
 from typing import Any
 
@@ -17,31 +17,16 @@ _SENSITIVE = r"""(?xi:
     [\w.-]++ )"""
 """The name of an option or variable whose value is a secret."""
 _OPTION = re.compile(rf"-{_SENSITIVE}")
-_USER_OPTION = re.compile(r"-u|--(?:proxy-)?user(?:name)?")
-_USER_AND_PASSWORD = re.compile(r"([\w.@-]+:)(?!\d+$)[\w.~+=@!#%^*,-]+")
-_SHORT_PASSWORD = re.compile(r"(?!\d+$)[\w~+=@!#%^*,-]+")
-_PROGRAM = r"(?i:(?:.*[/\\])?(?:%s)[\d.w]*(?:\.\w+)?)"
-_SHELL = re.compile(_PROGRAM % "python|perl|(?:ba|da|fi|k|z)?sh")
-"""Programs for which `-u` has no value."""
-_RUNNER = re.compile(_PROGRAM % "np[mx]|pnp[mx]|yarn|bunx?|deno|node|tsx|uvx?|pipx?|ruby|php")
-"""Programs for which `-p` names what is run."""
-_ASSIGNED = re.compile(rf"((?<![\w.-]){_SENSITIVE}[\"']?\s*[=:]\s*)(?!//|-\*)(\S.*)", re.DOTALL)
-_DEFAULT = re.compile(rf"(\$\{{{_SENSITIVE}:-)[^}}]+")
 _VARIABLE = re.compile(r"(?:(?:bearer|basic|token)\s+)?\$\{\w+\}", re.IGNORECASE)
 """A value that a variable gives; its name is no secret."""
-_USER = re.compile(
-    r"""(?x) (://) (?: (?: [\w.~%+:!*,=@-] | \$\{\w+\} )*
-    # Also a password with other characters, which no client takes for a port; no code of a shell.
-    | [^\s/:@?#&;|<>()`"'\\]+ : (?!\d*[/?#]) [^\s/&;|<>()`"'\\]* ) @"""
-)
-"""The user and the password in an address. They end before the first slash: what is behind it is
-a path, and the host in front of it is the one that is reached."""
+
+# For lists, which hide also what could be a name or code.
+_USER_OPTION = re.compile(r"-u|--(?:proxy-)?user(?:name)?")
+_ASSIGNED = re.compile(rf"((?<![\w.-]){_SENSITIVE}[\"']?\s*[=:]\s*)(?!//|-\*)(\S.*)", re.DOTALL)
+_DEFAULT = re.compile(rf"(\$\{{{_SENSITIVE}:-)[^}}]+")
 _USER_OF_LIST = re.compile(r"(://)(?:[^\s/:@]+:(?!\d*[/?#])\S*|[^\s/?#]*)@")
-"""The same for lists: also a password with a slash in it, which no client takes for a port."""
+"""A user, and a password also with a slash in it, which no client takes for a port."""
 _QUERY = re.compile(r"(://[^\s?#]*[?#])\S+")
-_FIELDS = re.compile(r"(?:\w[\w ]*=[\w.~+/:@!#%^*,=?-]*(?:\s*;\s*|\s+|$)){2,}")
-"""Fields of a connection: `host=x password=y`, or `Server=x;Password=y`."""
-_FIELD = re.compile(r"(?i)\b((?:password|passwd|pwd|pass)\s*=\s*)[^\s;]+")
 _TOKEN = re.compile(
     r"""(?x) (?<![\w-]) (?:
     (?= \w*\d ) (?= \w*[a-z] ) (?= \w*[A-Z] ) \w{20,}
@@ -51,15 +36,32 @@ _TOKEN = re.compile(
     # long words of letters and digits
     | (?= (?: [A-Za-z_-]*\d ){3} ) (?= [\d_-]*[A-Za-z] ) [\w-]{20,} )"""
 )
-_WORD = r"(?i:(?:bearer|basic|token)\s+)?(?:eyJ[\w.=-]+|[\w~+=@!#%^*,-]+)"
-"""An argument that is no file, no path and no code, so that a reviewer needs not see it."""
-_VALUE = re.compile(r"(?i:(?:bearer|basic|token)\s+)?(?!\S*://)[\w.~+/=:@!#%^*,?-]+")
-"""A value without blanks, without what makes a command of it for a shell, and no address."""
-_ASSIGNED_WORD = re.compile(rf"((?![\w-]*\.){_SENSITIVE}\s*[=:]\s*)({_WORD})")
-_ADDRESS = re.compile(r"https?://[\w.~:/?#@&=%+,${}-]+")
+
+# For decisions, which hide only what cannot be a host, a path, the name of what is run, or code.
+_NOUN = (
+    r"(?i:(?:[a-z]+[_-])*(?:key|token|secret|password|passwd|passphrase|pass|pwd?|credentials?))"
+)
+_WORD = r"(?:(?i:bearer|basic|token)\s+)?(?:eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|[\w~+=@!#%^*,-]+)"
+"""A value without dots, slashes, colons, blanks and signs of a shell; or a JSON Web Token."""
+_NOUN_OPTION = re.compile(rf"--(?!no-){_NOUN}")
+_NOUN_VALUE = re.compile(rf"((?:--(?!no-))?{_NOUN}=|(?i:authorization):\s*)({_WORD})")
+_PASSWORD = re.compile(
+    r"""(?x) (://) (?: ([\w.%+~-]*:) [\w.%+~=*!,^@-]+ | (?:gh[a-z]|github_pat|glpat)[_-]\w+ )
+    @ (?=[\w\[])"""
+)
+"""The password in front of the host in an address, or a token in its place."""
+_ADDRESS = re.compile(r"https?://(?:[\w.%+~*:-]+@)?[\w.-]+(?::\d+)?[/?][\w.~:/?#@&=%+,-]*")
+_PARAMETER = re.compile(rf"([?&]{_NOUN}=)[^&#]+")
+_OF_URL = re.compile(rf"([?&][\w.-]+=){_WORD}(?=[&#]|$)")
+"""A parameter of the address of a server, which is data for its host, whatever its name."""
+_FIELDS = re.compile(r"(?:\w+=\S+(?:\s+|$)){2,}|(?:\w[\w ]*=[^;]*(?:;|$)){2,}")
+"""Fields of a connection: `host=x password=y`, or `Server=x;Password=y`."""
+_FIELD = re.compile(rf"(?i)\b((?:password|passwd|pwd)\s*=\s*){_WORD}(?=\s|;|$)")
+_WITH_DEFAULT = re.compile(rf"(\$\{{{_SENSITIVE}:-){_WORD}(?=\}}$)")
 _VARIABLES, _HEADERS = frozenset({"env", "environment"}), frozenset({"headers", "http_headers"})
 MASKED_FIELDS = _VARIABLES | _HEADERS | {"args"}
 """The fields of a server that may have secrets, beside its texts."""
+_URLS = frozenset({"url", "httpUrl", "serverUrl", "uri"})
 _SHOWN_FIRST = frozenset({"command", "args", "url"})
 
 
@@ -70,15 +72,36 @@ def server_text(reached: str) -> str:
     `reached` is that of a `ServerOrigin`.
     """
     command, args, _, url = json.loads(reached)
-    texts = _masked_words([url] if url else [command, *(args or ())], in_list=True)
+    texts = _list_words([url] if url else [command, *(args or ())])
     return " ".join(text if text.split() == [text] else f'"{text}"' for text in texts)
 
 
 def reached_text(reached: str) -> str:
-    """Return the `reached` of a `ServerOrigin` without its secrets, for files that are shared."""
-    values = json.loads(reached)
-    fields = ("command", "args", "cwd", "url")
-    return json.dumps([*masked_value("", dict(zip(fields, values, strict=True))).values()])
+    """Return the `reached` of a `ServerOrigin` as in lists, for files that are shared."""
+    command, args, folder, url = json.loads(reached)
+    words = list(_list_words([command or "", *(args or ())]))
+    return json.dumps([command and words[0], args and words[1:], folder, url and _list_word(url)])
+
+
+def _list_words(words: Iterable[str]) -> Iterator[str]:
+    previous, has_user = "", False
+    for word in words:
+        is_user = bool(_USER_OPTION.fullmatch(previous))
+        is_secret = _OPTION.fullmatch(previous) or (previous == "-p" and has_user)
+        if is_secret and not word.startswith("--"):
+            yield _value(word)
+        elif is_user and ":" in word:
+            yield f"{word.partition(':')[0]}:{MASK}"
+        else:
+            yield _list_word(word)
+        previous, has_user = word, has_user or is_user
+
+
+def _list_word(word: str) -> str:
+    shown = _DEFAULT.sub(rf"\1{MASK}", word)
+    shown = _QUERY.sub(rf"\1{MASK}", _USER_OF_LIST.sub(rf"\1{MASK}@", shown))
+    shown = _ASSIGNED.sub(lambda match: match[1] + _value(match[2]), shown)
+    return _TOKEN.sub(MASK, shown)
 
 
 def _value(text: str) -> str:
@@ -92,81 +115,61 @@ def declaration_text(declared: Mapping[str, Any]) -> str:
     name of what is run.
     """
     args = declared.get("args") or ()
-    words = map(str, () if isinstance(args, str) else args)
-    if command := declared.get("command"):
-        first = join(_masked_words([str(command), *words]))
-    else:
-        first = masked_value("url", str(declared.get("url") or ""))
-    rest = {key: value for key, value in declared.items() if value and key not in _SHOWN_FIRST}
-    shown = masked_value("", rest | {"args": args})
+    shown = masked_value("", {**declared, "args": args})
+    words = () if isinstance(args, str) else shown["args"]
+    command, url = declared.get("command"), shown.get("url") or ""
+    first = join([str(command), *map(str, words)]) if command else str(url)
+    rest = (key for key, value in declared.items() if value and key not in _SHOWN_FIRST)
     return ", ".join((first, *(f"{key}={shown[key]}" for key in rest)))
 
 
-def _is_used(variable: str, args: Any) -> bool:
-    """Return whether an argument names a variable, so that its value may be run as code."""
-    words = args if isinstance(args, list | tuple) else ()
-    return any(variable in str(word) and variable != word for word in words)
-
-
 def masked_value(name: str, value: Any) -> Any:
-    """Return a value without what its name or its form says is a secret."""
-    masked = value
+    """Return a value without what its name or its place says is a secret."""
     if isinstance(value, Mapping):
-        masked = {key: _masked_field(name, key, item) for key, item in value.items()}
+        shown = {key: _masked_field(name, key, item) for key, item in value.items()}
         args = value.get("args")
-        if isinstance(args, list | tuple):
-            words = _masked_words([str(value.get("command") or ""), *map(str, args)])
-            masked["args"] = list(words)[1:]
+        words = args if isinstance(args, list | tuple) else ()
         for variables in _VARIABLES & value.keys():
-            entries = value[variables] if isinstance(value[variables], Mapping) else {}
-            used = {key: entries[key] for key in entries if _is_used(key, args)}
-            masked[variables] = {**masked[variables], **used} if entries else masked[variables]
-    elif isinstance(value, list | tuple):
-        masked = [masked_value(name, item) for item in value]
-    elif isinstance(value, str):
-        is_secret = name != "command" and re.fullmatch(_SENSITIVE, name)
-        masked = _value(value) if is_secret and _VALUE.fullmatch(value) else _masked_word(value)
-    return masked
+            if isinstance(entries := value[variables], Mapping):
+                used = {key: item for key, item in entries.items() if _is_used(key, words)}
+                shown[variables] |= used
+        return shown
+    if isinstance(value, list | tuple):
+        if name == "args":
+            return list(_masked_words(value))
+        return [masked_value(name, item) for item in value]
+    if not isinstance(value, str):
+        return value
+    if name != "command" and re.fullmatch(_SENSITIVE, name) and re.fullmatch(_WORD, value):
+        return _value(value)
+    if name in _URLS and _ADDRESS.fullmatch(value):
+        value = _OF_URL.sub(rf"\1{MASK}", value)
+    return _WITH_DEFAULT.sub(rf"\1{MASK}", _masked_word(value))
 
 
 def _masked_field(owner: str, key: str, item: Any) -> Any:
     return _value(str(item)) if owner in _HEADERS else masked_value(key, item)
 
 
-def _masked_words(words: Iterable[str], *, in_list: bool = False) -> Iterable[str]:
-    """Yield a command and its arguments; in lists, also what could be a file or code is masked."""
-    words = list(words)
-    has_user, previous = False, ""
-    is_shell, is_runner = (any(map(it.fullmatch, words)) for it in (_SHELL, _RUNNER))
+def _is_used(variable: str, args: Iterable[Any]) -> bool:
+    """Return whether an argument names a variable, so that its value may be run as code."""
+    return any(variable in str(word) and variable != word for word in args)
+
+
+def _masked_words(words: Iterable[Any]) -> Iterator[Any]:
+    previous = ""
     for word in words:
-        is_user = bool(_USER_OPTION.fullmatch(previous)) and not is_shell
-        user = _USER_AND_PASSWORD.fullmatch(word) if is_user else None
-        if _OPTION.fullmatch(previous):
-            is_hidden = not word.startswith("--" if in_list else "-")
-            is_hidden = is_hidden and bool(in_list or re.fullmatch(_WORD, word))
-        else:
-            is_hidden = previous == "-p" and has_user and bool(_SHORT_PASSWORD.fullmatch(word))
-        if is_hidden:
-            yield _value(word)
-        elif user:
-            yield f"{user[1]}{MASK}"
-        else:
-            yield _list_word(word) if in_list else _masked_word(word)
-        has_user, previous = has_user or (is_user and not is_runner), word
-
-
-def _list_word(word: str) -> str:
-    shown = _DEFAULT.sub(rf"\1{MASK}", word)
-    shown = _QUERY.sub(rf"\1{MASK}", _USER_OF_LIST.sub(rf"\1{MASK}@", shown))
-    shown = _ASSIGNED.sub(lambda match: match[1] + _value(match[2]), shown)
-    return _TOKEN.sub(MASK, shown)
+        has_value = re.fullmatch(_WORD, str(word)) and not str(word).startswith("-")
+        is_secret = has_value and _NOUN_OPTION.fullmatch(previous)
+        yield _value(str(word)) if is_secret else masked_value("", word)
+        previous = str(word)
 
 
 def _masked_word(word: str) -> str:
-    if assigned := _ASSIGNED_WORD.fullmatch(word):
+    if (assigned := _NOUN_VALUE.fullmatch(word)) and not _VARIABLE.fullmatch(assigned[2]):
         return f"{assigned[1]}{MASK}"
     if _FIELDS.fullmatch(word):
         word = _FIELD.sub(rf"\1{MASK}", word)
     if _ADDRESS.fullmatch(word):
-        word = _QUERY.sub(rf"\1{MASK}", word)
-    return _DEFAULT.sub(rf"\1{MASK}", _USER.sub(rf"\1{MASK}@", word))
+        word = _PARAMETER.sub(rf"\1{MASK}", word)
+    return _PASSWORD.sub(lambda it: f"{it[1]}{it[2] or ''}{MASK}@", word)
