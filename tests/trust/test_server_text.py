@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from satchel.trust.server_text import declaration_text, server_text
+from satchel.trust.server_text import declaration_text, reached_text, server_text
 
 ALL_SHOWN = [
     ("sh", "-c", 'eval "${TOKEN:-evil}"', """sh -c 'eval "${TOKEN:-evil}"'"""),
@@ -15,6 +15,10 @@ ALL_SHOWN = [
     ("deno", "run", "https://h.x/raw?ref=evil", "deno run 'https://h.x/raw?ref=evil'"),
     ("unshare", "-u", "-p", "evil", "unshare -u -p evil"),
     ("env", "-u", "GIT_DIR", "git", "-p", "evil", "env -u GIT_DIR git -p evil"),
+    ("sh", "-c", "x ${TOKEN:-evil}", "sh -c 'x ${TOKEN:-evil}'"),
+    ("perl", "-e", 'system("${PASS:-evil}")', """perl -e 'system("${PASS:-evil}")'"""),
+    ("bunx", "--no-auth", "evil", "bunx --no-auth evil"),
+    ("uv", "run", "--no-keyring", "evil", "uv run --no-keyring evil"),
     ("curl", "--anyauth", "2130706433", "curl --anyauth 2130706433"),
 ]
 """Words that name what is run or reached, or are code; behind them is how they are shown."""
@@ -114,9 +118,32 @@ def test_the_address_in_a_variable_keeps_its_host():
     assert "'https://u:***@evil.example/x'" in shown
 
 
-@pytest.mark.parametrize("args", [["--pw", "pl.nted/"], ["-u", "me:planted"], ["--pass=planted"]])
-def test_lists_show_no_password(args):
-    assert "nted" not in server_text(json.dumps(["x", args, None, ""]))
+PASSWORDS = [
+    ["--pw", "pl.nted/"],
+    ["-u", "me:planted"],
+    ["--pass=planted"],
+    ["-ume:planted"],
+    ["--user=me:planted"],
+    ["--jwt", "eyJhbGciOiJIUzI1NiJ9.planted.abc"],
+    ["https://h.example;AccountKey=planted=="],
+    ["postgres://h/db?user=u&password=planted"],
+    ["root:planted@tcp(h:3306)/db"],
+    ['--config={\\"token\\":\\"planted\\"}'],
+    ["--env=API_KEY=planted"],
+    ["-e", "TOKEN=a/planted"],
+]
+
+
+@pytest.mark.parametrize("args", PASSWORDS)
+def test_lists_and_shared_files_show_no_password(args):
+    reached = json.dumps(["x", args, None, ""])
+    assert "nted" not in server_text(reached) + reached_text(reached)
+
+
+def test_a_variable_that_a_header_names_is_data():
+    args = ["mcp-remote", "https://h.x", "--header", "Authorization:${AUTH_HEADER}"]
+    env = {"AUTH_HEADER": "Bearer planted"}
+    assert "planted" not in declaration_text({"command": "npx", "args": args, "env": env})
 
 
 def test_variables_are_masked_unless_the_command_may_run_them():

@@ -22,17 +22,20 @@ _VARIABLE = re.compile(r"(?:(?:bearer|basic|token)\s+)?\$\{\w+\}", re.IGNORECASE
 
 # For lists, which hide also what could be a name or code.
 _USER_OPTION = re.compile(r"-u|--(?:proxy-)?user(?:name)?")
-_ASSIGNED = re.compile(rf"((?<![\w.-]){_SENSITIVE}[\"']?\s*[=:]\s*)(?!//|-\*)(\S.*)", re.DOTALL)
+_ASSIGNED = re.compile(rf"((?<![\w.-]){_SENSITIVE}\\?[\"']?\s*[=:]\s*)(?!//|-\*)(\S.*)", re.DOTALL)
 _DEFAULT = re.compile(rf"(\$\{{{_SENSITIVE}:-)[^}}]+")
 _USER_OF_LIST = re.compile(r"(://)(?:[^\s/:@]+:(?!\d*[/?#])\S*|[^\s/?#]*)@")
 """A user, and a password also with a slash in it, which no client takes for a port."""
+_USER_WORD = re.compile(
+    r"^(?:(-u[\w.-]+:|--(?:proxy-)?user(?:name)?=[\w.-]+:)\S+|([\w.-]+:)[^\s/@:]+(?=@))"
+)
 _QUERY = re.compile(r"(://[^\s?#]*[?#])\S+")
 _TOKEN = re.compile(
     r"""(?x) (?<![\w-]) (?:
-    (?= \w*\d ) (?= \w*[a-z] ) (?= \w*[A-Z] ) \w{20,}
+    eyJ [\w.-]{8,} | (?= \w*\d ) (?= \w*[a-z] ) (?= \w*[A-Z] ) \w{20,}
     # what well-known services begin their tokens with
     | (?: sk | pk | gh[a-z] | github_pat | glpat | xox[a-z] | hf | npm | pypi ) [_-] [\w-]{8,}
-    | (?: AKIA | AIza | eyJ ) [\w-]{8,}
+    | (?: AKIA | AIza ) [\w-]{8,}
     # long words of letters and digits
     | (?= (?: [A-Za-z_-]*\d ){3} ) (?= [\d_-]*[A-Za-z] ) [\w-]{20,} )"""
 )
@@ -98,7 +101,8 @@ def _list_words(words: Iterable[str]) -> Iterator[str]:
 
 
 def _list_word(word: str) -> str:
-    shown = _DEFAULT.sub(rf"\1{MASK}", word)
+    shown = _USER_WORD.sub(lambda it: f"{it[1] or it[2]}{MASK}", word)
+    shown = _DEFAULT.sub(rf"\1{MASK}", shown)
     shown = _QUERY.sub(rf"\1{MASK}", _USER_OF_LIST.sub(rf"\1{MASK}@", shown))
     shown = _ASSIGNED.sub(lambda match: match[1] + _value(match[2]), shown)
     return _TOKEN.sub(MASK, shown)
@@ -152,8 +156,13 @@ def _masked_field(owner: str, key: str, item: Any) -> Any:
 
 
 def _is_used(variable: str, args: Iterable[Any]) -> bool:
-    """Return whether an argument names a variable, so that its value may be run as code."""
-    return any(variable in str(word) and variable != word for word in args)
+    """Return whether an argument names a variable, so that its value may be run as code.
+
+    It is data if it is the whole value of a header or option, as in `Authorization:${KEY}`.
+    """
+    name = re.escape(variable)
+    data = re.compile(rf"{name}|[\w-]+[:=]\s*(?:(?i:bearer|basic)\s+)?\$\{{{name}\}}")
+    return any(variable in str(word) and not data.fullmatch(str(word)) for word in args)
 
 
 def _masked_words(words: Iterable[Any]) -> Iterator[Any]:
@@ -161,7 +170,10 @@ def _masked_words(words: Iterable[Any]) -> Iterator[Any]:
     for word in words:
         has_value = re.fullmatch(_WORD, str(word)) and not str(word).startswith("-")
         is_secret = has_value and _NOUN_OPTION.fullmatch(previous)
-        yield _value(str(word)) if is_secret else masked_value("", word)
+        if is_secret:
+            yield _value(str(word))
+        else:
+            yield _masked_word(word) if isinstance(word, str) else masked_value("", word)
         previous = str(word)
 
 
