@@ -41,9 +41,7 @@ _TOKEN = re.compile(
 )
 
 # For decisions, which hide only what cannot be a host, a path, the name of what is run, or code.
-_NOUN = (
-    r"(?i:(?:[a-z]+[_-])*(?:key|token|secret|password|passwd|passphrase|pass|pwd?|credentials?))"
-)
+_NOUN = r"(?i:(?:[a-z]+[_-])*(?:key|token|secret|pass(?:word|wd|phrase)?|pwd?|credentials?))"
 _WORD = r"(?:(?i:bearer|basic|token)\s+)?(?:eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|[\w~+=@!#%^*,-]+)"
 """A value without dots, slashes, colons, blanks and signs of a shell; or a JSON Web Token."""
 _NOUN_OPTION = re.compile(rf"--(?!no-){_NOUN}")
