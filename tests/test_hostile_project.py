@@ -340,6 +340,20 @@ def test_a_program_that_the_settings_start_is_compared_too(clone):
     assert "own" not in clone.happened()
 
 
+def test_the_other_settings_are_used_while_only_files_of_a_server_changed(clone):
+    (clone.folder / "satchel.toml").write_text(
+        f'disable = ["bait"]\n[mcp.own]\ncommand = {sys.executable!r}\nargs = ["server.py"]\n'
+    )
+    (clone.folder / "server.py").write_text(clone.program("good"))
+    trust(clone, "code")
+    (clone.folder / "notes.txt").write_text("A new file.")
+    with opened(clone) as app:
+        assert ([*app.catalog.tools], app.declared_mcp_servers) == ([], {})
+        (held,) = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
+        assert held.startswith("what satchel.toml starts is not used: it changed after")
+        assert held.endswith("; the rest of satchel.toml is used")
+
+
 @pytest.mark.parametrize("cwd", ["", "sub"])
 def test_a_server_of_a_plugin_starts_in_the_folder_whose_files_are_compared(clone, cwd):
     bundle = clone.folder / "plugins/bundle"

@@ -61,7 +61,7 @@ class Grant:
     def refusal(
         self, path: str, content: str, unit: CodeUnit | None = None, *, instead: str
     ) -> Diagnostic:
-        """Return the diagnostic of code that is not used; `what` ends with a verb.
+        """Return the diagnostic of code that is not used; `content` ends with a verb.
 
         `instead` says what is used while the code waits.
         """
@@ -176,13 +176,14 @@ class TrustGate:
         unit = settings_unit(file, folder)
         if grant.allows(unit):
             return file
-        code = (
-            last
-            if last and grant.level is TrustLevel.CODE
-            else SelectionFile(path=file.path, scope=file.scope)
-        )
-        name = os.path.basename(file.path)
-        trusted = (grant.units or {}).get(name)
+        name, is_code = os.path.basename(file.path), grant.level is TrustLevel.CODE
+        trusted = (grant.units or {}).get(name) if is_code else None
+        if unit and trusted and unit.digest_at(name) == trusted.digest_at(name):
+            # Only files that its servers may start differ.
+            instead = f"the rest of {name} is used"
+            refusal = grant.refusal(file.path, f"what {name} starts is", unit, instead=instead)
+            return replace(file, servers={}, diagnostics=(*file.diagnostics, refusal))
+        code = last if last and is_code else SelectionFile(path=file.path, scope=file.scope)
         is_kept = trusted is not None and unit is not None and keeps_programs(unit, trusted)
         subject = f"what {name} enables, configures and starts is"
         has_code = any(

@@ -82,6 +82,10 @@ class CodeUnit:
         lines = (f"{name}\0{file.digest}\0" for name, file in sorted(self.files.items()))
         return digest_of("".join(lines).encode("utf-8", "surrogatepass"))
 
+    def digest_at(self, name: str) -> str:
+        """Return the digest of one of its files or definitions, `""` if it has none."""
+        return file.digest if (file := self.files.get(name)) else ""
+
 
 def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
     """Return the code of a plugin in a project, `None` if nothing of it could run."""
