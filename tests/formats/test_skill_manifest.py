@@ -306,6 +306,17 @@ def test_a_skill_is_kept_from_the_model_by_whatever_is_not_plainly_no(word):
     assert not with_field(f"disable-model-invocation: {word}").value.is_for_model
 
 
+@pytest.mark.parametrize("word", ["n", "y", "maybe", "[true]"])
+def test_a_word_that_is_neither_yes_nor_no_is_a_warning(word):
+    (problem,) = [
+        item
+        for item in with_field(f"disable-model-invocation: {word}").diagnostics
+        if item.severity is Severity.WARNING
+    ]
+    assert (problem.code, problem.fix) == ("skill-field-type", "Write true or false.")
+    assert "no model may load the skill" in problem.message
+
+
 @pytest.mark.parametrize("word", ["false", "no", "off", "0", ""])
 def test_a_plain_no_leaves_it_to_the_model(word):
     assert with_field(f"disable-model-invocation: {word}").value.is_for_model

@@ -26,6 +26,7 @@ KNOWN_FIELDS = ("name", "description", "license", "compatibility", "metadata", "
 
 _KNOWN = frozenset(KNOWN_FIELDS)
 _FALSE = frozenset({"false", "no", "off", "0", ""})
+_TRUE = frozenset({"true", "yes", "on", "1"})
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _DOUBTFUL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _REMOTE_BODY = "The instructions are at the server."
@@ -415,6 +416,10 @@ def _metadata(fields: _Fields) -> Mapping[str, Any]:
     return value
 
 
+def _is_switch(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip().lower() in _TRUE | _FALSE)
+
+
 def _report_unknown(fields: _Fields) -> None:
     values = fields.yaml.values
     if values.keys() <= _KNOWN:
@@ -426,6 +431,9 @@ def _report_unknown(fields: _Fields) -> None:
                 use = "uses it, too" if key in _EXTRA_FIELDS else "only keeps it"
                 message = f"{quoted(key)} is a field of other clients; Satchel {use}"
                 fields.report("skill-field-foreign", key, message, "")
+                if key == "disable-model-invocation" and not _is_switch(values[key]):
+                    message = f"'{key}' is neither true nor false; no model may load the skill"
+                    fields.report("skill-field-type", key, message, "Write true or false.")
                 continue
             near = near_misses(key, unused, most=1)
             fix = f"Write '{near[0]}:'." if near else "Move it below 'metadata:'."
