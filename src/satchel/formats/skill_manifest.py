@@ -432,8 +432,8 @@ def _report_unknown(fields: _Fields) -> None:
                 message = f"{quoted(key)} is a field of other clients; Satchel {use}"
                 fields.report("skill-field-foreign", key, message, "")
                 if key == "disable-model-invocation" and not _is_switch(values[key]):
-                    message = f"'{key}' is neither true nor false; no model may load the skill"
-                    fields.report("skill-field-type", key, message, "Write true or false.")
+                    problem = f"'{key}' is neither true nor false; no model may load the skill"
+                    fields.report("skill-field-type", key, problem, "Write true or false.")
                 continue
             near = near_misses(key, unused, most=1)
             fix = f"Write '{near[0]}:'." if near else "Move it below 'metadata:'."
