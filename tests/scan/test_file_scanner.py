@@ -294,3 +294,26 @@ def test_a_name_that_reads_like_another_one_in_the_folder_is_flagged(tmp_path, n
         (tmp_path / skill / "SKILL.md").write_text(text)
     rules = [item.rule for item in scan_path(tmp_path)]
     assert rules == ([] if name == "gi\u00f9t" else ["mixed-scripts"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("翻訳", "日本語", "検証", "代码审查", "カタカナ"),
+        *("עברית", "ქართული", "तथा", "تلخيص", "straße"),
+        *("ไทย", "한국어", "перевод", "μετάφραση", "résumé"),
+    ],
+)
+def test_an_honest_name_of_another_script_reads_like_no_other(tmp_path, name):
+    (tmp_path / name).mkdir()
+    text = f"---\nname: {name}\ndescription: Translates texts.\n---\nTranslate.\n"
+    (tmp_path / name / "SKILL.md").write_text(text, "utf-8")
+    assert [*scan_path(tmp_path)] == []
+
+
+def test_a_name_that_is_folded_to_another_one_is_flagged(tmp_path):
+    for skill in ("strasse", "straße"):
+        (tmp_path / skill).mkdir()
+        text = f"---\nname: {skill}\ndescription: Finds a street.\n---\nFind it.\n"
+        (tmp_path / skill / "SKILL.md").write_text(text, "utf-8")
+    assert [item.rule for item in scan_path(tmp_path)] == ["mixed-scripts"]

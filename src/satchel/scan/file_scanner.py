@@ -202,7 +202,11 @@ def _refused_skills(top: str) -> Iterator[ScanFinding]:
     """Yield the errors of skills: other clients may read something else in such a file."""
     scan = scan_skills(search_root(top, RootKind.SKILLS), Limits())
     skills = [skill for skill in scan.findings.values() if skill.manifest]
-    names = {skill.manifest.name.casefold() for skill in skills if skill.manifest}
+    names = {
+        skill.manifest.name.casefold()
+        for skill in skills
+        if skill.manifest and skill.manifest.name.isascii()
+    }
     for skill in skills:
         name = skill.manifest.name if skill.manifest else ""
         if not name.isascii() and skeleton(name) in names:
