@@ -1,16 +1,29 @@
 """The fields of other clients' files: each is used, or named."""
 
+import inspect
 import json
+import re
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from satchel.formats import server_entries
 from satchel.formats.server_entries import read_claude_servers
 from satchel.settings import Limits
 
 LOCAL = {"command": "run"}
 REMOTE = {"url": "https://example.com/mcp"}
 FOLDERS = {"workspaceFolder": "/work", "userHome": "/home/ada"}
+
+FIELDS = sorted(set(re.findall(r'"(\w+)"', inspect.getsource(server_entries))))
+"""All words in quotes in the reader: the fields, and some more."""
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(FIELDS) | st.text(), inner),
+    max_leaves=8,
+)
 
 
 def read(data, **folders):
@@ -115,6 +128,29 @@ def test_the_protocol_has_a_word_of_our_own():
     found, said = one({**LOCAL, "protocol": "2030"})
     assert said == ["server 'box': not used: 'protocol', which is neither auto nor legacy"]
     assert found.protocol == "auto"
+
+
+@pytest.mark.parametrize("value", [["legacy"], {"legacy": 1}, 5, True])
+def test_a_protocol_that_is_no_text_is_named_like_an_unknown_one(value):
+    found, said = one({**LOCAL, "protocol": value})
+    assert said == ["server 'box': not used: 'protocol', which is neither auto nor legacy"]
+    assert found.protocol == "auto"
+
+
+@settings(max_examples=30)  # each has all fields
+@given(JSON)
+def test_no_value_of_a_field_raises_or_costs_another_server(value):
+    servers = {"other": LOCAL}
+    for field in FIELDS:
+        servers[f"{field} of one"] = {**LOCAL, field: value}
+        servers[f"{field} of two"] = {**REMOTE, field: value}
+        servers[f"{field} in one"] = {**REMOTE, "oauth": {field: value}, "timeout": {field: value}}
+    assert "other" in [server.name for server in read({"mcpServers": servers}).value]
+
+
+@given(st.sampled_from(FIELDS), JSON)
+def test_no_value_in_the_place_of_the_servers_raises(key, value):
+    read({key: value})
 
 
 @pytest.mark.parametrize("fields", [{"disabled": True}, {"enabled": False}])

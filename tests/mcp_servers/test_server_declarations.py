@@ -2,14 +2,18 @@ import json
 import os
 import queue
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from described import PLAIN, described
+from hypothesis import given
+from hypothesis import strategies as st
 
 from satchel import OAuthClient, Project, Satchel, Settings
 from satchel.errors import DefinitionError
+from satchel.formats.server_table import OAuthTable, ServerTable
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
 from satchel.mcp_servers.server_declarations import unique_server_names, user_server
@@ -298,6 +302,23 @@ def test_a_table_says_all_that_code_can_say():
 def test_what_is_wrong_with_a_table_is_said(wrong, why):
     with pytest.raises(DefinitionError, match=why):
         user_server("box", wrong, "", {})
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.datetimes(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+        max_leaves=5,
+    )
+)
+def test_no_value_in_a_table_raises_anything_else(value):
+    for address in ({"command": "x"}, {"url": "https://a.org/mcp"}):
+        for item in ServerTable.model_fields.values():
+            with suppress(DefinitionError):
+                user_server("box", {**address, item.alias: value}, "", {})
+        for item in OAuthTable.model_fields.values():
+            with suppress(DefinitionError):
+                user_server("box", {**address, "oauth": {item.alias: value}}, "", {})
 
 
 def test_names_are_their_own():

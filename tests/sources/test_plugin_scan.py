@@ -3,6 +3,8 @@ import os
 import pytest
 
 from satchel.settings import Limits
+from satchel.sources import plugin_scan
+from satchel.sources.plugin_formats import PluginFormat
 from satchel.sources.plugin_scan import scan_plugins
 
 TOOL = '''
@@ -150,6 +152,23 @@ def test_a_manifest_that_turns_from_one_wrong_thing_into_another_is_reported_aga
     path.symlink_to("nowhere")
     assert look(before).findings["a"].diagnostics == look().findings["a"].diagnostics
     assert look(before).findings["a"].diagnostics != before.findings["a"].diagnostics
+
+
+def test_an_exception_of_a_reader_costs_only_its_plugin(plugins, look, write_plugin, monkeypatch):
+    def fail(_finding, _limits):
+        raise TypeError("unhashable")
+
+    readers = {**plugin_scan._MANIFEST_READERS, PluginFormat.CLAUDE: fail}
+    monkeypatch.setattr(plugin_scan, "_MANIFEST_READERS", readers)
+    write_plugin(plugins, "a", tools=TOOL)
+    (plugins / "b" / ".claude-plugin").mkdir(parents=True)
+    (plugins / "b" / ".claude-plugin" / "plugin.json").write_text('{"name": "b"}')
+    good, bad = look().findings.values()
+    assert good.is_valid
+    assert not bad.is_valid
+    (item,) = bad.diagnostics
+    assert (item.code, item.where.path) == ("plugin-unreadable", str(plugins / "b"))
+    assert item.message == "cannot be read: unexpected TypeError: unhashable"
 
 
 def test_code_that_does_not_compile_is_an_unsound_plugin(plugins, look, write_plugin):

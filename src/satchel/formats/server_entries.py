@@ -181,7 +181,7 @@ def _server(name: str, entry: _Entry, unit: int) -> McpServerManifest:
     else:
         raise _InvalidServerError("neither a command nor a URL of a known type")
     # A word of our own: no client has one.
-    if entry.values.get("protocol") in {"auto", "legacy"}:
+    if text_of(entry.values.get("protocol")) in {"auto", "legacy"}:
         fields["protocol"] = entry.take(str, "protocol")
     server = McpServerManifest(
         name=name, of_claude=True, **fields, **_tool_choice(entry), **_time_limits(entry, unit)

@@ -1,5 +1,6 @@
 """Find local plugins: the folders with a manifest directly in a search root."""
 
+import logging
 import os
 import re
 import time
@@ -49,6 +50,8 @@ from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there,
 from satchel.sources.plugin_formats import MANIFEST_FILE, PluginFormat, format_of, format_of_listed
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.toolkit_parts import parts_of, unusable_code, with_toolkit
+
+_LOG = logging.getLogger("satchel")
 
 # Files, in lower case, of a folder that was probably meant as a plugin; the first match is used.
 _NEAR_MISSES = {
@@ -335,7 +338,15 @@ def _read_parts(
     is_reusable = before is not None and finding.policy.is_judged_by_content
     if before is not None and is_reusable and _is_same(before, finding, folder):
         return replace(before, folder=folder, names=names)
-    return _MANIFEST_READERS[finding.format](replace(finding, folder=folder, names=names), limits)
+    complete = replace(finding, folder=folder, names=names)
+    try:
+        return _MANIFEST_READERS[finding.format](complete, limits)
+    except Exception as error:  # a fault of Satchel, which costs only this plugin
+        _LOG.exception("cannot read the plugin in %s", finding.path)
+        message = f"cannot be read: unexpected {type(error).__name__}: {error}"
+        fix = "report it as a bug of Satchel, and disable the plugin meanwhile"
+        unread = make_diagnostic("plugin-unreadable", Where(finding.path), message, fix)
+        return replace(complete, diagnostics=(unread,))
 
 
 def _is_python(name: str) -> bool:
