@@ -27,7 +27,7 @@ VENV := .venv
 SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := $(VENV)/$(SCRIPTS)
 
-# A Python that somebody chose has stamps of its own, so another choice builds anew.
+# A chosen Python has its own stamps, so another choice builds again.
 ifneq ($(origin PYTHON),file)
 chosen := -$(notdir $(PYTHON))
 endif
@@ -57,7 +57,7 @@ run: $(INSTALLED)
 	esac; \
 	exec $(BIN)/satchel "$$command" "$$@"
 
-# Side by side; a file stays together as long as nobody is idle, as its tests may share what is slow.
+# Side by side; a file stays together as long as no process is idle, as its tests may share slow setup.
 PYTEST = $(BIN)/python -m pytest --numprocesses=3 --dist=worksteal
 
 test: $(DEVELOPING)

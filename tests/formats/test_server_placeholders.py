@@ -79,13 +79,6 @@ def test_9_1_root_and_data_are_set_last_whatever_was_there():
     assert (filled.env["PLUGIN_ROOT"], filled.env["PLUGIN_DATA"]) == (ROOT, DATA)
 
 
-def test_9_1_names_are_the_same_when_they_are_to_the_platform():
-    server, base = stdio(env={"path": "own", "Plugin_Root": "x"}), {"PATH": "base"}
-    assert fill(server, base).env["PATH"] == "base"
-    folded = fill(server, base, fold_names=True).env
-    assert folded == {"path": "own", "PLUGIN_ROOT": ROOT, "PLUGIN_DATA": DATA}
-
-
 def test_7_2_1_without_a_working_directory_it_is_the_plugin_root():
     assert fill(stdio()).cwd == ROOT
 

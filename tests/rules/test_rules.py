@@ -513,7 +513,7 @@ POSIX_USES = {
     "setup/install_lock.py: fcntl": "not on Windows",
     "files/atomic_write.py: fchmod": "only where it exists",
     "files/atomic_write.py: fcntl": "no lock where it cannot be imported",
-    "importing/compiled_cache.py: getuid": "only where it exists",
+    "files/compiled_cache.py: getuid": "only where it exists",
     "files/contained_files.py: fchmod": "only where folders are walked by handle",
     "files/contained_files.py: fcntl": "not on Windows",
     "sources/skill_cache.py: getuid": "only where it exists",
@@ -673,3 +673,11 @@ def test_every_page_names_the_addresses_of_the_package():
     ]
     assert len({path for path, _ in written}) > 4
     assert [line for line in written if line[1] not in {site, repository}] == []
+
+
+def test_the_contract_about_the_sdk_lists_each_package_and_module():
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (listed,) = (it["source_modules"] for it in contracts["contracts"] if it["id"] == "protocol")
+    names = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    names -= {"__init__", "__pycache__", "mcp", "mcp_servers"}
+    assert {*listed} == {f"satchel.{name}" for name in names}

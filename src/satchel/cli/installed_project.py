@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 
 from satchel.importing.distributions import ENTRY_POINT_GROUP
-from satchel.importing.project_entry_points import project_package
+from satchel.sources.project_entry_points import project_package
 
 
 @contextlib.contextmanager

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from satchel.files.file_reader import read_or_none
 from satchel.formats.toolkit_manifest import read_plugin
 from satchel.importing.distributions import entry_points_in, split_entry_point
-from satchel.importing.project_entry_points import project_entry_points
 from satchel.settings import Limits
 from satchel.setup.pip_packages import PipPackage
 from satchel.sources.plugin_formats import MANIFEST_FILE
+from satchel.sources.project_entry_points import project_entry_points
 
 if TYPE_CHECKING:
     from satchel.formats.config_fields import ConfigField

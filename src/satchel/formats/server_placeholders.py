@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from satchel.formats.frozen_values import frozen
 from satchel.formats.mcp_json import PLUGIN_DATA, PLUGIN_ROOT, McpServerManifest, no_pairs
@@ -23,22 +23,18 @@ def fill_placeholders(
     root: str,
     data: str,
     environment: Mapping[str, str],
-    *,
-    fold_names: bool = False,
 ) -> McpServerManifest:
     """Return the server with all placeholders filled in, ready to start or connect.
 
     `root` is the plugin's folder and `data` the folder where its servers can store data, both
     absolute and without links. `environment` is the base environment of the process; only
-    Claude bundles can use it in placeholders. With `fold_names`, variable names are
-    case-insensitive, as on Windows. No file is read.
+    Claude bundles can use it in placeholders. No file is read.
     """
     variables = {PLUGIN_ROOT: root, PLUGIN_DATA: data}
     fill = _claude_filler(variables, environment) if server.of_claude else _filler(variables)
     env = {name: fill(value) for name, value in server.env.items()}
     if server.of_claude:
         variables |= {f"CLAUDE_{name}": value for name, value in variables.items()}
-    merged = _merged([environment, env, variables], fold_names=fold_names)
     is_local = server.transport == "stdio"
     return McpServerManifest(
         name=server.name,
@@ -46,7 +42,7 @@ def fill_placeholders(
         # The open format has no placeholders in command, url and headers; Claude bundles do.
         command=_inside(root, fill(server.command) if server.of_claude else server.command),
         args=tuple(map(fill, server.args)),
-        env=frozen(merged) if is_local else no_pairs(),
+        env=frozen({**environment, **env, **variables}) if is_local else no_pairs(),
         cwd=_cwd(server, root, fill) if is_local else "",
         env_file=os.path.join(root, fill(server.env_file)) if server.env_file else "",
         url=fill(server.url) if server.of_claude else server.url,
@@ -83,15 +79,6 @@ def _claude_filler(values: Mapping[str, str], environment: Mapping[str, str]) ->
         return variables.get(name) or default or ""
 
     return lambda text: _CLAUDE_PLACEHOLDER.sub(value, text)
-
-
-def _merged(environments: Iterable[Mapping[str, str]], *, fold_names: bool) -> dict[str, str]:
-    """Merge environments; later values win, also over a name in other case with `fold_names`."""
-    merged: dict[str, tuple[str, str]] = {}
-    for environment in environments:
-        for name, value in environment.items():
-            merged[name.upper() if fold_names else name] = (name, value)
-    return dict(merged.values())
 
 
 def _cwd(server: McpServerManifest, root: str, fill: _Fill) -> str:

@@ -15,10 +15,10 @@ from satchel.configuration.selection import SELECTION_FILE, Selection, Selection
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.files.file_reader import is_inside, may_be_folder
-from satchel.files.folder_diagnostics import missing
 from satchel.files.state_files import environment, exists
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Settings
+from satchel.sources.folder_diagnostics import missing
 from satchel.sources.search_roots import Precedence, ScriptRule, distinct_roots, roots_in_project
 
 if TYPE_CHECKING:

@@ -23,8 +23,6 @@ _LAST_WORDS = 1.0
 """Seconds to send pending responses when this process ends the connection."""
 LARGEST_LINE = 16 * MIB
 """Bytes of the longest message of a client."""
-_LISTENING = "subscriptions/listen"
-"""The only request that is answered at the end of the connection."""
 
 
 class StdioServed(Protocol):

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
+from satchel.files.compiled_cache import own_compiled
 from satchel.files.process_group import ProcessGroup
-from satchel.importing.compiled_cache import own_compiled
 from satchel.mcp_servers.connection_errors import HeldProgramError
 from satchel.mcp_servers.server_addresses import StdioServer, WorkerServer, nesting
 from satchel.mcp_servers.tame_json import bytes_of, tamed

@@ -52,7 +52,7 @@ def load_folder(
     if contribution.state is not Status.OK or not file:
         return contribution
     if is_isolated(finding):
-        return not_isolated(contribution, finding, "this process is not its own")
+        return not_isolated(contribution, finding)
     try:
         first, *others = finding.modules
         other_modules = (*others, *finding.contract_modules)

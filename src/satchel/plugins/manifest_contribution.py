@@ -154,14 +154,12 @@ def _servers_not_started(finding: PluginFinding) -> Iterable[Diagnostic]:
         )
 
 
-def not_isolated(
-    contribution: PluginContribution, finding: PluginFinding, why: str
-) -> PluginContribution:
+def not_isolated(contribution: PluginContribution, finding: PluginFinding) -> PluginContribution:
     """Leave out the tools of an isolated plugin instead of running its code in this process."""
     problem = make_diagnostic(
         "plugin-not-isolated",
         Where(os.path.join(finding.code_path, MANIFEST_FILE)),
-        f"says 'isolation: process', and {why}; its tools are left out",
+        "says 'isolation: process', and this process is not its own; its tools are left out",
         "remove the line if its code may run in the process of the host",
     )
     return replace(contribution, tools=(), diagnostics=(*contribution.diagnostics, problem))

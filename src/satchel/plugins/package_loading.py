@@ -37,7 +37,7 @@ def load_package(
     if contribution.state is Status.FAILED:
         return contribution
     if finding.part is not None and is_isolated(finding.part):
-        return not_isolated(contribution, finding.part, "this process is not its own")
+        return not_isolated(contribution, finding.part)
     modules, has_entry = finding.modules, finding.may_have_hooks(limits)
     if not (modules or has_entry):
         return contribution

@@ -17,10 +17,9 @@ from satchel.names import skill_name_fault
 from satchel.settings import Limits
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
-from satchel.sources.skill_files import ServedFile, SkillAccess, is_file_name
+from satchel.sources.skill_files import BlockingSkillReader, ServedFile, SkillAccess, is_file_name
 from satchel.sources.skill_findings import SKILL_FILE, SkillFinding
 from satchel.text import one_line, shorten
-from satchel.tools.callables import in_thread
 from satchel.tools.empty_mapping import NOTHING
 
 _PLAIN_KEY = re.compile("[A-Za-z][A-Za-z0-9-]*")
@@ -85,7 +84,7 @@ def _date_text(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenFiles:
+class GivenFiles(BlockingSkillReader):
     """Reads the files of a skill that was given in code."""
 
     access: SkillAccess
@@ -114,11 +113,6 @@ class GivenFiles:
                 "continue without it"
             )
         return ServedFile(name, data, digest_of(data))
-
-    async def fetch(self, name: str, limits: Limits) -> ServedFile:
-        """Return a file, read in a thread. Raises `ToolError`."""
-        file: ServedFile = await in_thread(lambda: self.read(name, limits))
-        return file
 
 
 def find_skill(

@@ -13,8 +13,8 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
+from satchel.files.compiled_cache import own_compiled
 from satchel.files.process_group import ProcessGroup
-from satchel.importing.compiled_cache import own_compiled
 
 if TYPE_CHECKING:
     import asyncio

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from satchel.errors import ToolError
+from satchel.files.compiled_cache import compiled_cache
 from satchel.files.file_reader import UnreadableFileError, is_utf8, read_regular
 from satchel.files.installed_programs import find_program
-from satchel.importing.compiled_cache import compiled_cache
 from satchel.runtime.program_runner import DefaultRunner, Program, ProgramRunner
 from satchel.settings import Sandbox
 from satchel.text import shorten

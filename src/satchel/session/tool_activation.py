@@ -9,7 +9,6 @@ from satchel.session.session_state import require_usable_tool
 from satchel.text import one_line, shorten
 from satchel.tools import FunctionTool
 
-ACTIVATE_TOOLS = "activate_tools"
 _LONGEST_NAME = 80
 
 

@@ -79,7 +79,7 @@ def recorded(signers: tuple[Signer, ...]) -> str:
 
 
 def require_signer(required: Signer | None, signers: tuple[Signer, ...], where: str) -> None:
-    """Raise `SatchelError` if `wanted` is not among those who signed."""
+    """Raise `SatchelError` if `required` is not among those who signed."""
     if required is None or any(str(required) in {str(it), it.who} for it in signers):
         return
     by = f"is signed by {' and '.join(map(str, signers))}" if signers else "is unsigned"

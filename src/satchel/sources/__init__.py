@@ -1,1 +1,1 @@
-"""Find, read, import and watch skills, plugins and packages on disk."""
+"""Find and read skills, plugins and packages on disk."""

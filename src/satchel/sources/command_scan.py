@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from satchel.diagnostics import Diagnostic
 from satchel.errors import ToolError
 from satchel.files.file_reader import UnitFile, digest_of, is_inside, real_path, touches
-from satchel.files.folder_diagnostics import link_outside
 from satchel.formats.command_manifest import command_name, read_command
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
+from satchel.sources.folder_diagnostics import link_outside
 from satchel.sources.folder_reader import FolderContent, FolderReader
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_files import ServedFile, SkillAccess

@@ -20,7 +20,10 @@ from satchel.files.file_reader import (
     reason_of,
     stamp_fields,
 )
-from satchel.files.folder_diagnostics import (
+from satchel.files.open_folder import OpenFolder, Place, following, inside, joined
+from satchel.files.secret_files import is_secret_file, leads_to_secret
+from satchel.lazy_dataclass import dataclass, fast_constructor
+from satchel.sources.folder_diagnostics import (
     LET_READ,
     in_repository,
     link_loop,
@@ -32,9 +35,6 @@ from satchel.files.folder_diagnostics import (
     unfollowed,
     unlistable,
 )
-from satchel.files.open_folder import OpenFolder, Place, following, inside, joined
-from satchel.files.secret_files import is_secret_file, leads_to_secret
-from satchel.lazy_dataclass import dataclass, fast_constructor
 from satchel.sources.search_roots import SearchRoot
 
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})

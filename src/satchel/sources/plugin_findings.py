@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from satchel.diagnostics import Where, has_error, make_diagnostic
 from satchel.files.file_reader import digest_of, is_inside
-from satchel.files.folder_diagnostics import fix_of_unreadable
 from satchel.lazy_dataclass import dataclass
+from satchel.sources.folder_diagnostics import fix_of_unreadable
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.plugin_formats import PluginFormat, policy_of
 

@@ -17,7 +17,13 @@ from satchel.files.file_reader import (
     reason_of,
     touches,
 )
-from satchel.files.folder_diagnostics import (
+from satchel.formats.marketplace_manifest import ListedPlugin
+from satchel.formats.read_result import quoted
+from satchel.formats.toolkit_manifest import PluginManifest, read_plugin
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import Limits
+from satchel.sources.claude_bundles import read_claude_bundle
+from satchel.sources.folder_diagnostics import (
     in_repository,
     link_loop,
     link_outside,
@@ -26,13 +32,6 @@ from satchel.files.folder_diagnostics import (
     unfollowed,
     unlistable,
 )
-from satchel.formats.marketplace_manifest import ListedPlugin
-from satchel.formats.read_result import quoted
-from satchel.formats.toolkit_manifest import PluginManifest, read_plugin
-from satchel.importing.project_entry_points import project_package
-from satchel.lazy_dataclass import dataclass
-from satchel.settings import Limits
-from satchel.sources.claude_bundles import read_claude_bundle
 from satchel.sources.folder_reader import (
     FolderContent,
     FolderReader,
@@ -48,6 +47,7 @@ from satchel.sources.marketplaces import is_marketplace, scan_marketplace
 from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, PluginFormat, format_of, format_of_listed
+from satchel.sources.project_entry_points import project_package
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.toolkit_parts import parts_of, unusable_code, with_toolkit
 

@@ -111,8 +111,19 @@ class SkillReader(Protocol):
         """Return a file without blocking the event loop. Raises `ToolError`."""
 
 
+class BlockingSkillReader:
+    """The `fetch` of a reader whose `read` blocks."""
+
+    __slots__ = ()
+
+    async def fetch(self: SkillReader, name: str, limits: Limits) -> ServedFile:
+        """Return a file, read in a thread. Raises `ToolError`."""
+        file: ServedFile = await in_thread(lambda: self.read(name, limits))
+        return file
+
+
 @dataclass(frozen=True, slots=True)
-class LocalSkillReader:
+class LocalSkillReader(BlockingSkillReader):
     """Reads the files of the skill in `folder`, which is inside the search root `root`."""
 
     root: str | Bounds
@@ -126,11 +137,6 @@ class LocalSkillReader:
     def read(self, name: str, limits: Limits) -> ServedFile:
         """Return a file. Raises `ToolError` as `read_skill_file` does."""
         return read_skill_file(self.root, self.folder, name, limits)
-
-    async def fetch(self, name: str, limits: Limits) -> ServedFile:
-        """Return a file, read in a thread. Raises `ToolError` as `read_skill_file` does."""
-        file: ServedFile = await in_thread(lambda: self.read(name, limits))
-        return file
 
 
 def read_skill_file(root: str | Bounds, folder: str, name: str, limits: Limits) -> ServedFile:

@@ -6,13 +6,13 @@ from dataclasses import replace
 from operator import attrgetter
 
 from satchel.diagnostics import RULES, Diagnostic, Where, has_error, make_diagnostic
-from satchel.files.folder_diagnostics import fix_of_unreadable
 from satchel.files.open_folder import OpenFolder, joined
 from satchel.formats.packed_text import pack
 from satchel.formats.read_result import ReadResult
 from satchel.formats.skill_manifest import SkillManifest, read_skill
 from satchel.lazy_dataclass import fast_constructor
 from satchel.settings import Limits
+from satchel.sources.folder_diagnostics import fix_of_unreadable
 from satchel.sources.folder_reader import FolderContent, FolderReader
 from satchel.sources.search_roots import ScriptRule, SearchRoot
 from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan

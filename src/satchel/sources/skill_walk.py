@@ -9,7 +9,11 @@ from operator import attrgetter
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.files.file_reader import is_inside, is_utf8, real_path, reason_of
-from satchel.files.folder_diagnostics import (
+from satchel.files.open_folder import OpenFolder, following, joined
+from satchel.files.secret_files import is_secret_file
+from satchel.lazy_dataclass import dataclass, fast_constructor
+from satchel.settings import Limits
+from satchel.sources.folder_diagnostics import (
     in_repository,
     link_loop,
     link_outside,
@@ -19,10 +23,6 @@ from satchel.files.folder_diagnostics import (
     too_deep,
     unlistable,
 )
-from satchel.files.open_folder import OpenFolder, following, joined
-from satchel.files.secret_files import is_secret_file
-from satchel.lazy_dataclass import dataclass, fast_constructor
-from satchel.settings import Limits
 from satchel.sources.folder_reader import (
     is_folder,
     is_repository,

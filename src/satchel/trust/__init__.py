@@ -1,1 +1,1 @@
-"""What the user trusts, by content, and what is locked."""
+"""What the user trusts, by content, what is locked, and which source owns a name."""

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from satchel.configuration.projects import SERVERS_FILE
 from satchel.configuration.selection import SELECTION_FILE
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.files.compiled_cache import is_replaceable, may_use_compiled
 from satchel.files.file_reader import (
     Stamp,
     UnitFile,
@@ -31,7 +32,6 @@ from satchel.files.open_folder import read_inside
 from satchel.files.secret_files import leads_to_secret
 from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.server_placeholders import variables_in
-from satchel.importing.compiled_cache import is_replaceable, may_use_compiled
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import KIB, MIB
 from satchel.trust.fetched_servers import may_use_project

@@ -6,15 +6,19 @@ from typing import Self
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
-from satchel.sources.skill_files import LocalSkillReader, ServedFile, SkillAccess
+from satchel.sources.skill_files import (
+    BlockingSkillReader,
+    LocalSkillReader,
+    ServedFile,
+    SkillAccess,
+)
 from satchel.sources.skill_findings import SkillFinding
 from satchel.text import shorten
-from satchel.tools.callables import in_thread
 from satchel.trust.tree_digest import changed_file, files_of_skill
 
 
 @dataclass(frozen=True, slots=True)
-class LockedSkillReader:
+class LockedSkillReader(BlockingSkillReader):
     """Reads a skill in a folder; refuses what changed since."""
 
     local: LocalSkillReader
@@ -35,11 +39,6 @@ class LockedSkillReader:
         file = self.local.read(name, limits)
         if self.digests.get(file.name) != file.digest:
             raise _changed(name)
-        return file
-
-    async def fetch(self, name: str, limits: Limits) -> ServedFile:
-        """Return a file, read in a thread. Raises `ToolError`."""
-        file: ServedFile = await in_thread(lambda: self.read(name, limits))
         return file
 
     def verify(self) -> None:

@@ -90,9 +90,9 @@ class ProjectInventory:
         return new_record(self.project.folder, level, self.units, tuple(variables))
 
 
-def read_inventory(project: Project, limits: Limits | None = None) -> ProjectInventory:
+def read_inventory(project: Project) -> ProjectInventory:
     """Read a project without running anything of it."""
-    limits, base = limits or Limits(), project.folder
+    limits, base = Limits(), project.folder
     path = project_selection_path(base)
     read = read_selection(selection_path(), path)
     files = [file for file in read.files if file.scope is Precedence.PROJECT]

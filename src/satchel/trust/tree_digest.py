@@ -103,7 +103,7 @@ def changed_file(
 ) -> str:
     """Return the first file of a skill that is not as it was, or is new or gone; `""` if none.
 
-    `before` has the digests of its files by name. Only the `wanted` ones are compared.
+    `before` has the digests of its files by name. Names that `is_included` refuses are left out.
     """
     bounds = root.root() if isinstance(root, Bounds) else root
     try:

@@ -16,9 +16,8 @@ from satchel.catalog.catalog_entries import Group, PluginContribution, Status, T
 from satchel.configuration.configuration import Configuration
 from satchel.diagnostics import RULES, Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.files.compiled_cache import compiled_cache, forget_compiled
 from satchel.formats.config_fields import ConfigField
-from satchel.importing.compiled_cache import compiled_cache, forget_compiled
-from satchel.importing.plugin_environments import installed
 from satchel.mcp_servers.server_addresses import WorkerServer
 from satchel.plugins.value_fingerprint import fingerprint
 from satchel.runtime.redaction import redacted
@@ -30,6 +29,7 @@ from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
 from satchel.workers.codec import COMPLETE, HOST_DECIDES
 from satchel.workers.contract_codec import decode_contract
+from satchel.workers.plugin_environments import installed
 from satchel.workers.worker_health import DOWN, WHEN_CHANGED
 from satchel.workers.worker_processes import WorkerHandle, WorkerPool
 from satchel.workers.worker_tools import WorkerTool

@@ -14,8 +14,8 @@ import pytest
 from satchel import Project, Satchel, SatchelError, Settings
 from satchel.configuration.projects import TrustLevel
 from satchel.configuration.selection_reader import parse_selection
-from satchel.importing import compiled_cache as module
-from satchel.importing.compiled_cache import compiled_cache, may_use_compiled
+from satchel.files import compiled_cache as module
+from satchel.files.compiled_cache import compiled_cache, may_use_compiled
 from satchel.sources.search_roots import Precedence
 from satchel.trust.code_units import settings_unit
 from satchel.trust.trust_record import TrustStore
