@@ -22,6 +22,7 @@ from satchel.workers.worker_processes import WorkerPool
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_changes import Change
+    from satchel.catalog.catalog_entries import ToolEntry
     from satchel.mcp_servers.client_callbacks import AskHost
     from satchel.providers.provider import Provider
     from satchel.server_registry import ServerRegistry
@@ -85,6 +86,7 @@ class Reconciler:
         self.catalog_listeners: Listeners[Catalog] = Listeners()
         self._import_retry: ImportRetry | None = None
         self._is_batching = self._is_closed = False
+        self._recorded: tuple[ToolEntry, ...] = ()
 
     @property
     def catalog(self) -> Catalog:
@@ -209,9 +211,9 @@ class Reconciler:
             self.cache, new = reconcile(config, self.cache, old, options)
             has_news = self._connect_declared()
             changes: tuple[Change, ...] = ()
+            self._record_names(new)
             if new is not old:
                 self.shared.publish(new)
-                self._record_names(old, new)
                 notify_catalog_built(new)
                 # No listener can exist before the first one.
                 changes = diff(old, new) if old.generation else ()
@@ -240,11 +242,16 @@ class Reconciler:
             provided=self.providers.ask(options.dirty, provider_names, seconds),
         )
 
-    def _record_names(self, old: Catalog, new: Catalog) -> None:
-        """Record who serves a name, so that no new folder takes it."""
+    def _record_names(self, new: Catalog) -> None:
+        """Record who serves a name, so that no new folder takes it.
+
+        The names may belong to a plugin that is still being imported, so its end comes first.
+        """
         owners = self.config.owners
-        if owners is not None and self.config.run_code and new.all_tools != old.all_tools:
+        is_ready = self.config.run_code and not self.cache.imported.pending
+        if owners is not None and is_ready and new.all_tools != self._recorded:
             owners.record(served_names(new))
+            self._recorded = new.all_tools
 
     def _connect_declared(self) -> bool:
         """Connect the declared servers; return whether a further pass sees others than before."""

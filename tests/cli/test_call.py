@@ -1,6 +1,7 @@
 """`call`: one call of a tool, and how its arguments are read."""
 
 import json
+import threading
 import time
 
 import pytest
@@ -179,3 +180,23 @@ def test_a_plugin_that_hangs_while_it_is_imported_does_not_delay_the_tools_of_ot
     began = time.monotonic()
     assert run("call", "quick", "--plugins", here / "plugins").stdout == "here\n"
     assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_no_other_plugin_answers_for_one_that_is_slow(
+    run, here, write_plugin, monkeypatch, is_known
+):
+    monkeypatch.setattr(call_command, "_PATIENCE", 0.1)
+    code = "from satchel import tool\n\n@tool\ndef where() -> str:\n    return {!r}\n"
+    write_plugin(here / "plugins", "slow", tools=code.format("slow"))
+    write_plugin(here / "plugins", "z-quick", tools=code.format("quick"))
+    if is_known:
+        assert run("call", "where", "--plugins", "plugins").stdout == "slow\n"
+    waits = "import time\nfrom pathlib import Path\nwhile not Path('go').exists():\n    "
+    tools = waits + "time.sleep(0.01)\n" + code.format("slow")
+    write_plugin(here / "plugins", "slow", tools=tools)
+    threading.Timer(0.5, (here / "go").touch).start()
+    assert run("call", "where", "--plugins", "plugins").stdout == "slow\n"
+    # The record is the same as if it had been quick.
+    write_plugin(here / "plugins", "slow", tools="1 / 0\n")
+    assert "is new" in run("call", "where", "--plugins", "plugins").stderr

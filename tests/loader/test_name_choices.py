@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from satchel import Satchel, Settings
+from satchel import Limits, Satchel, Settings
 from satchel.configuration.selection import selection_path
 from satchel.files.file_reader import UnreadableFileError
 
@@ -186,3 +186,87 @@ def test_a_record_that_the_system_hides_for_a_moment_is_not_to_be_removed(
     Satchel(plugins=[tmp_path / "plugins"], settings=Settings(state_folder=str(state))).close()
     assert "Too many open files" in caplog.text
     assert "remove" not in caplog.text
+
+
+def hang(folder):
+    """Make the import of a plugin wait for a file, and return that file."""
+    code, go = folder / "tools.py", folder.parent.parent / "go"
+    wait = f"import time\nfrom pathlib import Path\nwhile not Path({str(go)!r}).exists():\n"
+    code.write_text(wait + "    time.sleep(0.01)\n" + code.read_text())
+    return go
+
+
+def hurried(tmp_path):
+    return Satchel(
+        plugins=[tmp_path / "plugins"], settings=Settings(plugin_wait=0.1, mcp_servers=False)
+    )
+
+
+def test_an_owner_that_is_still_imported_keeps_its_name(add, load, tmp_path):
+    folder = add("maps")
+    load()
+    add("a-maps")
+    add("z-maps")
+    go = hang(folder)
+    with hurried(tmp_path) as app:
+        assert app.is_importing
+        assert states(app) == {"a-maps": "held", "z-maps": "held"}
+        go.touch()
+        app.refresh()
+        assert says(app) == "maps"
+        assert states(app) == {"a-maps": "held", "maps": "ok", "z-maps": "shadowed"}
+
+
+def test_an_import_that_is_given_up_keeps_its_name(add, load, tmp_path):
+    folder = add("maps")
+    load()
+    add("z-maps")
+    go = hang(folder)
+    limits = Limits(plugin_import=0.02)
+    app = Satchel(plugins=[tmp_path / "plugins"], settings=Settings(limits=limits))
+    assert not app.is_importing
+    assert states(app) == {"maps": "failed", "z-maps": "held"}
+    go.touch()
+
+
+def test_a_name_without_an_owner_waits_for_the_import_of_the_first(add, load, tmp_path):
+    go = hang(add("maps"))
+    add("a-maps", tool="other")
+    add("z-maps")
+    with hurried(tmp_path) as app:
+        assert states(app) == {"a-maps": "ok", "z-maps": "held"}
+        (held,) = app.catalog.tool("search").diagnostics
+        assert held.message.endswith("comes first, and is still being imported")
+        go.touch()
+        app.refresh()
+        assert says(app) == "maps"
+    add("b-maps")
+    assert says(load()) == "maps"
+
+
+def test_no_owner_is_recorded_during_an_import(add, load, tmp_path):
+    folder = add("maps")
+    (folder / "tools.py").write_text("1 / 0\n")
+    go = hang(folder)
+    add("z-maps")
+    with hurried(tmp_path) as app:
+        # What the code of the other one will bring is not known.
+        assert says(app) == "z-maps"
+        assert not app._reconciler.config.owners.of("tool", "search")
+        go.touch()
+        app.refresh()
+        assert app._reconciler.config.owners.of("tool", "search")
+
+
+def test_a_waiting_name_is_free_when_the_slow_plugin_is_removed(add, tmp_path):
+    import shutil
+
+    folder = add("maps")
+    go = hang(folder)
+    add("z-maps")
+    with hurried(tmp_path) as app:
+        assert states(app) == {"z-maps": "held"}
+        shutil.rmtree(folder)
+        app.refresh()
+        assert says(app) == "z-maps"
+        go.touch()

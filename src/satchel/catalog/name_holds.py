@@ -13,9 +13,10 @@ from satchel.lazy_dataclass import dataclass
 from satchel.names import SESSION_TOOLS, reads_like_session_tool
 
 if TYPE_CHECKING:
+    from satchel.catalog.catalog_entries import PluginContribution
     from satchel.diagnostics import Diagnostic
 
-_UNKNOWN = {Status.FAILED, Status.SETTLING, Status.REVOKED}
+_UNKNOWN = {Status.FAILED, Status.REVOKED}
 """Status of plugins that may have the tool, but do not serve it now."""
 _REMOTE = "mcp:"
 
@@ -36,6 +37,8 @@ class NameRules:
     """Takes a kind and a name; returns the keys of those that served it, the oldest first."""
     is_chosen: Callable[[ToolEntry], bool] = _nothing
     """Returns whether the user named a tool by its address, to serve it."""
+    unfinished: tuple[PluginContribution, ...] = ()
+    """The plugins that are still being imported or written, with the tools that they declare."""
 
 
 def hold_newcomers(
@@ -47,6 +50,7 @@ def hold_newcomers(
     for entry in entries:
         by_name.setdefault(entry.name, []).append(entry)
     absent = {owner_key(plugin) for plugin in plugins if _may_return(plugin)}
+    absent |= {plugin.unit for plugin in rules.unfinished}
     held: dict[int, Diagnostic] = {}
     for name, rivals in by_name.items():
         served = [entry for entry in rivals if entry.is_served and entry.source != HOST]
@@ -87,13 +91,27 @@ def _held_by_owner(
     by_unit = {owner_key(entry): entry for entry in served}
     owner = next((unit for unit in rules.owners("tool", name) if unit in {*by_unit, *absent}), None)
     if owner is None:
-        return {}
+        return _held_by_unfinished(name, served, rules)
     first = by_unit.get(owner)
     return {
         id(entry): _name_taken(entry, first)
         for entry in served
         if not _is_remote(entry)  # theirs are made unique, and pinned
         if first is None or (entry is not first and _order(entry) < _order(first))
+    }
+
+
+def _held_by_unfinished(
+    name: str, served: list[ToolEntry], rules: NameRules
+) -> dict[int, Diagnostic]:
+    """Hold tools that come after one of a plugin that is not ready, if the name has no owner."""
+    units = {entry.unit for entry in served}
+    return {
+        id(entry): _name_awaited(entry, plugin)
+        for plugin in rules.unfinished
+        if plugin.unit not in units and any(tool.name == name for tool in plugin.tools)
+        for entry in served
+        if not _is_remote(entry) and (plugin.scope, plugin.rank) < (entry.scope, entry.rank)
     }
 
 
@@ -124,4 +142,14 @@ def _name_taken(entry: ToolEntry, owner: ToolEntry | None) -> Diagnostic:
         Where(entry.path),
         f"tool {entry.name!r} of {entry.source!r} is new, and {other} served this name before",
         f"satchel enable {quote(entry.address)}, to serve the new one; or rename it",
+    )
+
+
+def _name_awaited(entry: ToolEntry, first: PluginContribution) -> Diagnostic:
+    return make_diagnostic(
+        "tool-name-held",
+        Where(entry.path),
+        f"tool {entry.name!r} of {entry.source!r} waits: {first.name!r} ({first.path}) declares "
+        "this name, comes first, and is still being imported",
+        f"satchel enable {quote(entry.address)}, to serve it in any case; or rename it",
     )

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from satchel.trust.name_owners import NameOwners
 
 
-def name_rules(config: LoaderConfig, selection: Selection) -> NameRules:
+def name_rules(
+    config: LoaderConfig, selection: Selection, unfinished: tuple[PluginContribution, ...]
+) -> NameRules:
     """Return who owns the names of tools."""
 
     def is_chosen(entry: ToolEntry) -> bool:
@@ -28,7 +30,7 @@ def name_rules(config: LoaderConfig, selection: Selection) -> NameRules:
 
     if config.owners is None:
         return NameRules(is_chosen=is_chosen)
-    return NameRules(config.owners.of, is_chosen)
+    return NameRules(config.owners.of, is_chosen, unfinished)
 
 
 def is_named(selection: Selection, kind: str, address: str) -> bool:

@@ -180,7 +180,9 @@ def _incremental_skills(inputs: PassInputs, next_cache: ScanCache) -> _NextSkill
     gone = [
         it for root, scan in next_cache.skills.items() for it in _gone(cache.skills[root], scan)
     ]
-    keeps_plugins = _are_same(next_cache.plugins, cache.plugins)
+    keeps_plugins = _are_same(next_cache.plugins, cache.plugins) and (
+        next_cache.imported.unfinished == cache.imported.unfinished
+    )
     findings = [*gone, *(ranked.finding for ranked in changed)]
     if len(findings) > _MOST_EDITS or not _has_ascii_names_only(inputs.previous, findings):
         return None
@@ -270,7 +272,7 @@ def _catalog(
         inputs.previous,
         disable_reason=selection.disabled if selection.chooses else nothing_disabled,
         first_skills=selection.first_skills,
-        names=name_rules(inputs.config, selection),
+        names=name_rules(inputs.config, selection, next_cache.imported.unfinished),
         changes=skills.changes,
     )
     catalog = make(diagnostics)

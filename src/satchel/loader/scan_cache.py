@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import Status
 from satchel.configuration.selection import Selection
 from satchel.files.watch_targets import WatchTargets, all_targets
 from satchel.lazy_dataclass import dataclass
@@ -46,6 +47,12 @@ class Imported:
 
     contributions: Mapping[Unit, PluginContribution] = field(default_factory=dict)
     pending: Mapping[Unit, PendingImport] = field(default_factory=dict)
+
+    @property
+    def unfinished(self) -> tuple[PluginContribution, ...]:
+        """The plugins that may have tools which they do not serve yet."""
+        plugins = self.contributions.values()
+        return tuple(it for it in plugins if it.state is Status.SETTLING and not it.is_untrusted)
 
     def __or__(self, other: Imported) -> Imported:
         return Imported(
