@@ -1,8 +1,9 @@
 """Private streams of a process to stdin and stdout, which other code in it cannot use."""
 
 import os
-from contextlib import suppress
 from typing import BinaryIO
+
+_STANDARD = (0, 1, 2)
 
 
 def claim_stdin() -> BinaryIO:
@@ -10,7 +11,7 @@ def claim_stdin() -> BinaryIO:
 
     A plugin, or a program that it starts, could otherwise read messages of the client.
     """
-    private = _duplicate(0, os.O_RDONLY)
+    private = _duplicate(0)
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, 0)
     os.close(nowhere)
@@ -22,14 +23,18 @@ def claim_stdout() -> BinaryIO:
 
     Otherwise a plugin that prints at import, or a C library that it loads, corrupts the data.
     """
-    private = _duplicate(1, os.O_WRONLY)
-    with suppress(OSError):  # stderr may be closed; then descriptor 1 stays as it is
-        os.dup2(2, 1)
+    private = _duplicate(1)
+    os.dup2(2, 1)
     return open(private, "wb")
 
 
-def _duplicate(descriptor: int, mode: int) -> int:
-    try:
-        return os.dup(descriptor)
-    except OSError:  # the process was started with it closed
-        return os.open(os.devnull, mode)
+def _duplicate(descriptor: int) -> int:
+    """Return a duplicate of a standard stream, which is no standard stream itself.
+
+    Those that are closed are first opened to the null device: a new descriptor gets the lowest
+    free number.
+    """
+    while (free := os.open(os.devnull, os.O_RDWR)) in _STANDARD:
+        os.set_inheritable(free, True)
+    os.close(free)
+    return os.dup(descriptor)

@@ -115,9 +115,28 @@ def test_the_verdict_survives_a_closed_pipe(execute, here):
     assert done.stdout == "1\n"
 
 
-def test_a_closed_stdout_is_no_crash(execute):
-    done = execute(script="$SATCHEL list groups >&-; echo $? >&2")
-    assert done.stderr.splitlines()[-1] == "0"
+def test_what_goes_to_a_closed_stdout_goes_nowhere(execute):
+    done = execute(script="$SATCHEL list groups; $SATCHEL list groups >&-; echo $? >&2")
+    shown, _, after = done.stderr.rpartition("\n0\n")
+    assert (after, "basic" in done.stdout, "basic" in shown) == ("", True, False)
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- 2>&-"])
+def test_a_closed_stdin_is_at_its_end(execute, here, write_plugin, closed):
+    assert execute(script=f"$SATCHEL serve {closed}").code == 0
+    tools = """
+        import os
+        from satchel import tool
+
+        @tool
+        def listen() -> str:
+            "Read stdin."
+            os.write(1, b"noise")
+            return repr(os.read(0, 9))
+        """
+    write_plugin(here / "p", "ears", tools=tools)
+    done = execute(script=f"$SATCHEL call --plugins p listen {closed}")
+    assert (done.code, done.stdout) == (0, "b''\n")
 
 
 def test_no_one_listening_to_the_talk_is_no_fault(execute):

@@ -315,9 +315,11 @@ def test_it_can_be_ended_while_a_message_is_handed_on():
     assert run(end()) is None
 
 
-def test_a_stream_that_this_process_closes_ends_the_reading():
+@pytest.mark.parametrize("error", [ValueError("readline of closed file"), ConnectionResetError()])
+def test_a_stream_that_cannot_be_read_any_more_is_the_end(error):
     def lines():
         yield said("initialize", HELLO, 0)
-        raise ValueError("readline of closed file")
+        raise error
 
-    assert asyncio.run(serve_stdio(serving(echo), reading(lines()), io.BytesIO())) is None
+    serve = serve_stdio(serving(echo), reading(lines()), io.BytesIO())
+    assert run(asyncio.wait_for(serve, PATIENCE)) is None

@@ -79,7 +79,8 @@ class _Wire:
 
     def _lines(self) -> Iterator[bytes]:
         """Yield the lines of the client until it, or this process, closes the stream."""
-        with suppress(ValueError):  # of a stream that is closed meanwhile
+        # OSError: a terminal that hangs up, or a socket that is reset; ValueError: closed here.
+        with suppress(OSError, ValueError):
             while line := self._stdin.readline(LARGEST_LINE + 1):
                 if len(line) > LARGEST_LINE:
                     while line and not line.endswith(b"\n"):
@@ -89,7 +90,7 @@ class _Wire:
 
     def _read(self, portal: BlockingPortal) -> None:
         """Pass on the messages of the client; runs in its own thread."""
-        with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             for line in self._lines():
                 if line.isspace():
                     continue
