@@ -31,6 +31,20 @@ def test_one_that_the_host_switched_off_stays_off():
     assert not gc.isenabled()
 
 
+def test_one_that_the_host_switched_on_meanwhile_stays_on():
+    gc.disable()
+    with paused_collector():
+        gc.enable()
+        assert is_collecting()
+        with paused_collector():
+            pass
+        assert gc.isenabled()
+    assert gc.isenabled()
+    with paused_collector():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
 def test_what_is_set_in_a_pause_counts_after_it():
     was_collecting = is_collecting()
     with paused_collector():

@@ -15,7 +15,8 @@ class _Collector:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pauses = 0
-        self._is_wanted = True
+        self._was_on = False
+        """Whether it was on when the first pause began, so that the last one switches it on."""
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -28,25 +29,29 @@ class _Collector:
     def _count(self, step: int) -> None:
         with self._lock:
             if not self._pauses:
-                self._is_wanted = gc.isenabled()
+                self._was_on = gc.isenabled()
+                gc.disable()
             self._pauses += step
-            if not self._pauses and gc.get_count()[0] > _MANY and not gc.get_freeze_count():
-                # The new objects become old ones unvisited: they stay anyway.
-                gc.freeze()
-                gc.unfreeze()
-            self._switch()
+            if not self._pauses:
+                self._end()
+
+    def _end(self) -> None:
+        if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
+            # The new objects become old ones unvisited: they stay anyway.
+            gc.freeze()
+            gc.unfreeze()
+        if self._was_on:  # Else leave it: the host may have switched it on meanwhile.
+            gc.enable()
+        self._was_on = False
 
     def is_wanted(self) -> bool:
         with self._lock:
-            return self._is_wanted if self._pauses else gc.isenabled()
+            return self._was_on or gc.isenabled()
 
     def want(self, is_wanted: bool) -> None:
         with self._lock:
-            self._is_wanted = is_wanted
-            self._switch()
-
-    def _switch(self) -> None:
-        (gc.disable if self._pauses or not self._is_wanted else gc.enable)()
+            self._was_on = is_wanted and self._pauses > 0
+            (gc.enable if is_wanted and not self._pauses else gc.disable)()
 
 
 _collector = _Collector()

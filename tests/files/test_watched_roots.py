@@ -1,13 +1,45 @@
-from satchel.files.watched_roots import RootAliases
+import pytest
+
+from satchel.files.watched_roots import PathAliases
 
 
-def test_a_path_below_a_linked_root_is_hinted_by_all_its_names(tmp_path):
+def test_a_path_below_a_linked_root_is_reported_by_all_its_names(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     real, link = str(tmp_path / "real"), str(tmp_path / "link")
+    aliases = PathAliases((real, link), frozenset())
     for reported in (real, link):
-        found = RootAliases((real, link)).of(frozenset({reported + "/a/SKILL.md"}))
-        assert found == {real + "/a/SKILL.md", link + "/a/SKILL.md"}
-    assert RootAliases((real, link)).of(None) is None
+        paths = aliases.of(frozenset({reported + "/a/SKILL.md"}))
+        assert paths == {real + "/a/SKILL.md", link + "/a/SKILL.md"}
+    assert aliases.of(None) is None
     outside = frozenset({"/elsewhere/a"})
-    assert RootAliases((real, link)).of(outside) == outside
+    assert aliases.of(outside) == outside
+
+
+@pytest.fixture
+def linked(tmp_path):
+    """Two folders of skills; the second has a link to a skill of the first, and one to all."""
+    (tmp_path / "one/own").mkdir(parents=True)
+    (tmp_path / "two").mkdir()
+    links = {tmp_path / "two/skill": tmp_path / "one/own", tmp_path / "two/all": tmp_path / "one"}
+    for link, target in links.items():
+        link.symlink_to(target)
+    pairs = frozenset((str(link), str(target)) for link, target in links.items())
+    return PathAliases((str(tmp_path / "one"), str(tmp_path / "two")), pairs)
+
+
+@pytest.mark.parametrize("reported", ["one/own/a", "two/skill/a", "two/all/own/a"])
+def test_a_path_below_a_link_or_its_target_is_reported_by_all_its_names(linked, tmp_path, reported):
+    names = ("one/own/a", "two/skill/a", "two/all/own/a")
+    paths = linked.of(frozenset({str(tmp_path / reported)}))
+    assert paths == {str(tmp_path / name) for name in names}
+
+
+def test_a_folder_above_the_target_of_a_link_is_reported_with_the_link(linked, tmp_path):
+    paths = linked.of(frozenset({str(tmp_path)}))
+    assert paths >= {str(tmp_path), str(tmp_path / "two/skill"), str(tmp_path / "two/all")}
+
+
+def test_another_path_has_one_name(linked, tmp_path):
+    paths = frozenset({str(tmp_path / "two/other/a")})
+    assert linked.of(paths) == paths

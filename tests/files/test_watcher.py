@@ -226,6 +226,24 @@ def test_a_new_link_is_watched_without_comparing_everything(watch):
     assert watched.next().paths == {"c"}
 
 
+@pytest.mark.parametrize("is_new", [False, True])
+def test_an_event_below_a_link_is_one_of_its_target_too(watch, tmp_path, is_new):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "link").symlink_to("own")
+    link, own = str(tmp_path / "link"), str(tmp_path / "own")
+    watched = watch()
+    with_link = replace(watched.watched, links=frozenset({(link, own)}))
+    if not is_new:
+        watched.watched = with_link
+    watched.next()
+    if is_new:
+        watched.watched = with_link
+        watched.next()
+    for reported in (link, own):
+        watched.send([reported + "/a"])
+        assert watched.next().paths == {link + "/a", own + "/a"}
+
+
 @pytest.mark.parametrize("problem", [RuntimeError("could not decode"), OSError("gone")])
 def test_a_notifier_that_dies_is_started_again_and_everything_is_compared(watch, problem):
     watched = watch()

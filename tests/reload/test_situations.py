@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import pytest
 
@@ -41,6 +42,59 @@ def test_a_root_made_again_in_the_same_instant_is_watched_on(watched, root, writ
         seen.until_names("docx")
         write_skill(root, "xlsx")
         seen.until_names("docx", "xlsx")
+
+
+# Without safety scans, which would find what the events miss.
+ONLY_EVENTS = Settings(
+    pace=WatchTimings(
+        heartbeat=0.05, settle=0.1, quiet=0.05, safety_scan_active=1e6, safety_scan_idle=1e6
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        ("one/aa", "one/own"),
+        ("one/zz", "one/own"),
+        ("one/group/aa", "one/own"),
+        ("one/aa", "one/group"),
+        ("two/own", "one/own"),
+        ("one/own", "two/own"),
+        ("two/aa", "one/group"),
+    ],
+)
+@pytest.mark.parametrize("is_new", [False, True])
+def test_an_edit_of_a_skill_that_a_link_reaches_too_is_an_event(
+    watched, tmp_path, write_skill, layout, is_new
+):
+    link, own = layout
+
+    def is_served(number):
+        return f"thing {number}." in seen.app.catalog.skills["own"].description
+
+    def edit(number):
+        folder = tmp_path / own
+        where = folder if own.endswith("group") else folder.parent
+        write_skill(where, "own", description=f"Does thing {number}.")
+
+    for root in ("one", "two"):
+        write_skill(tmp_path / root, "other")
+    edit(0)
+    (tmp_path / link).parent.mkdir(exist_ok=True)
+
+    def make_link():
+        (tmp_path / link).symlink_to(os.path.relpath(tmp_path / own, (tmp_path / link).parent))
+
+    if not is_new:
+        make_link()
+    with watched(skills=[tmp_path / "one", tmp_path / "two"], settings=ONLY_EVENTS) as seen:
+        if is_new:
+            make_link()
+        for number in range(1, 4):
+            edit(number)
+            seen.until(partial(is_served, number))
+        seen.until_as_cold()
 
 
 def test_a_root_that_is_replaced_by_a_rename_is_the_new_one(watched, root, tmp_path, write_skill):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.files.open_folder import OpenFolder
+from satchel.files.watched_roots import PathAliases
 from satchel.settings import Limits
 from satchel.sources.search_roots import RootKind, search_root
 from satchel.sources.skill_scan import scan_skills
@@ -512,17 +513,18 @@ def seen(scan):
 @given(
     st.lists(STEPS, max_size=8),
     st.lists(st.lists(STEPS, min_size=1, max_size=3), max_size=5),
-    st.booleans(),
+    st.sampled_from(["no links", "links", "links, reported by all names"]),
 )
 def test_a_look_at_what_is_dirty_finds_what_a_fresh_look_finds(
     tmp_path_factory, scan, start, batches, linked
 ):
     """
-    Places without links are half of the cases: with one, most looks are whole ones.
+    Places without links are a third of the cases: with one, most looks are whole ones.
     """
 
     def taken(steps):
-        return set().union(*(take(root, step) for step in steps if linked or step[0] != "link"))
+        allowed = (step for step in steps if linked != "no links" or step[0] != "link")
+        return set().union(*(take(root, step) for step in allowed))
 
     root = tmp_path_factory.mktemp("tree").resolve()
     limits = {"find_depth": 3, "find_folders": 6}
@@ -530,7 +532,10 @@ def test_a_look_at_what_is_dirty_finds_what_a_fresh_look_finds(
         taken(start)
         live = scan(root, **limits)
         for batch in batches:
-            live = scan(root, live, taken(batch), **limits)
+            dirty = frozenset(taken(batch))
+            if linked.endswith("names"):  # as a watch does
+                dirty = PathAliases((str(root),), live.links).of(dirty)
+            live = scan(root, live, dirty, **limits)
             assert seen(live) == seen(scan(root, **limits))
     finally:
         shutil.rmtree(root)
@@ -586,6 +591,18 @@ def test_an_edit_beside_a_link_lists_only_the_edited_skill(tmp_path, scan, write
     (root / "..b/SKILL.md").write_text(GOOD.format("b") + "More.\n")
     third = scan(root, before=second, dirty=[str(root / "..b/SKILL.md")])
     assert "More." in third.findings["second"].manifest.body
+
+
+def test_an_edit_of_a_skill_with_a_link_lists_only_the_skill(tmp_path, scan, write_skill, listed):
+    for name in ("a", "own"):
+        write_skill(tmp_path, name)
+    (tmp_path / "aa").symlink_to("own")
+    first = scan(tmp_path)
+    listed.clear()
+    (tmp_path / "own/SKILL.md").write_text(GOOD.format("own") + "More.\n")
+    second = scan(tmp_path, before=first, dirty=[str(tmp_path / "own"), str(tmp_path / "aa")])
+    assert (list(second.findings), set(listed)) == (["a", "own"], {str(tmp_path / "own")})
+    assert "More." in second.findings["own"].manifest.body
 
 
 def test_a_new_link_lists_only_where_it_leads(tmp_path, scan, write_skill, listed):

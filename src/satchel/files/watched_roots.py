@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Self
 
-from satchel.files.file_reader import is_inside, real_path
+from satchel.files.file_reader import real_path
 
 
 class RootIdentity:
@@ -46,26 +46,39 @@ def _id_of(root: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-class RootAliases:
-    """Maps paths between roots that are the same folder: the system reports only one of them."""
+class PathAliases:
+    """Maps paths to their other names: the system reports a folder by only one of its paths."""
 
-    def __init__(self, roots: tuple[str, ...]) -> None:
-        self._real = {root: real_path(root) for root in roots}
-        self._linked = any(root != real for root, real in self._real.items())
+    def __init__(self, roots: tuple[str, ...], links: frozenset[tuple[str, str]]) -> None:
+        """Roots may be links, or below links; `links` are paths and their real targets."""
+        targets = [*((root, real_path(root)) for root in roots), *links]
+        self._is_linked = any(path != target for path, target in targets)
+        self._at: dict[str, list[str]] = {}
+        self._below: dict[str, list[str]] = {}
+        for path, target in targets:
+            self._at.setdefault(target, []).append(path)
+            for folder in _folders_above(target):
+                self._below.setdefault(folder, []).append(path)
 
     def of(self, paths: frozenset[str] | None) -> frozenset[str] | None:
         """Return the paths together with their other names below the roots."""
-        if paths is None or not self._linked:
+        if paths is None or not self._is_linked:
             return paths
         return paths.union(*(self._names(path) for path in paths))
 
     def _names(self, path: str) -> Iterator[str]:
-        for root, real in self._real.items():
-            if is_inside(path, root) or is_inside(path, real):
-                below = path.removeprefix(root if is_inside(path, root) else real)
-                for other, target in self._real.items():
-                    if is_inside(real + below, target):
-                        yield other + (real + below).removeprefix(target)
+        above, name = os.path.split(path)
+        real = os.path.join(real_path(above), name)
+        for folder in (real, *_folders_above(real)):
+            for alias in self._at.get(folder, ()):
+                yield alias + real.removeprefix(folder.rstrip(os.sep))
+        yield from self._below.get(real, ())
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while (above := os.path.dirname(path)) != path:
+        yield above
+        path = above
 
 
 def readable_ones(paths: tuple[str, ...]) -> tuple[bool, ...]:

@@ -18,7 +18,7 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.files.file_reader import Stamp, stamped
 from satchel.files.git_locks import git_locks
 from satchel.files.watch_targets import WatchTargets
-from satchel.files.watched_roots import RootAliases, RootIdentity, readable_ones
+from satchel.files.watched_roots import PathAliases, RootIdentity, readable_ones
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import WatchTimings
 
@@ -105,6 +105,7 @@ class _Watch:
         self._scan_seconds = 0.0
         self._stale_locks: set[tuple[str, int]] = set()
         self._diagnostics: tuple[Diagnostic, ...] = ()
+        self._aliases = PathAliases((), frozenset())
 
     def fails_too_often(self) -> bool:
         return self._recent_failures() >= _MAX_FAILURES
@@ -124,12 +125,12 @@ class _Watch:
         start = self._watched()
         with ExitStack() as stack:
             identity = stack.enter_context(RootIdentity(start.roots))
-            aliases = RootAliases(start.roots)
+            self._aliases = PathAliases(start.roots, start.links)
             try:
                 notifier = self._open(start.roots, stack)
                 yield from self._everything()
                 for event in self._change_events(notifier, start, identity, stack):
-                    yield replace(event, paths=aliases.of(event.paths))
+                    yield replace(event, paths=self._aliases.of(event.paths))
             except _BACKEND_ERRORS as error:
                 self._record_failure(error)
 
@@ -173,6 +174,7 @@ class _Watch:
                 notifier, paths = self._reopened(notifier, start.roots, stack)
                 paths = paths.union(path for path, _ in now.links - start.links)
                 start = replace(start, links=now.links)
+                self._aliases = PathAliases(start.roots, start.links)
                 yield ChangeEvent(paths, self._diagnostics)
                 continue
             # Paths that became readable are not watched yet, so set the watches again.

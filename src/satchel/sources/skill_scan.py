@@ -133,7 +133,7 @@ def _changes_reach_links(before: SkillScan, dirty: Collection[str]) -> bool:
     # A changed part is above, below or at a link or its target.
     parts = {path if key is None else _path(before, key) for path, key in starts.items()}
     return any(
-        link != part and (_overlap(link, part) or _overlap(target, real))
+        link not in parts and (_overlap(link, part) or _overlap(target, real))
         for part, real in [(part, real_path(part)) for part in parts]
         for link, target in before.links
     )
