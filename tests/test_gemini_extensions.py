@@ -39,6 +39,21 @@ def test_the_manifest_names_the_context(app, extension):
     assert ("Right." in prompt, "Wrong." in prompt) == (True, False)
 
 
+@pytest.mark.parametrize("name", ["docs${/}c.md", "${extensionPath}${pathSeparator}docs/c.md"])
+def test_variables_in_the_name_of_the_context_are_filled_in(app, extension, name):
+    extension({"docs/c.md": "Right."}, contextFileName=name)
+    assert "Right." in app().session().prompt()
+
+
+def test_several_contexts_are_in_the_prompt_and_a_missing_one_is_reported(app, extension):
+    names = ["a.md", "no/b.md", "docs${/}c.md"]
+    extension({"a.md": "First.", "docs/c.md": "Second."}, contextFileName=names)
+    loaded = app()
+    assert "First.\n\nSecond." in loaded.session().prompt()
+    (problem,) = loaded.catalog.plugins["demo"].diagnostics
+    assert (problem.code, "'no/b.md'" in problem.message) == ("source-missing", True)
+
+
 @pytest.mark.parametrize("name", ["../out.md", "/etc/hostname"])
 def test_a_context_outside_is_not_read(app, extension, tmp_path, name):
     extension({"commands/a.toml": "prompt = 'A.'"}, contextFileName=name)

@@ -547,3 +547,18 @@ def test_a_manifest_whose_name_is_nearly_right_is_reported(plugins, look, name):
     (plugins / "a" / name).touch()
     (problem,) = look().diagnostics
     assert (problem.code, problem.fix) == ("plugin-manifest-missing", f"rename it {name.lower()}")
+
+
+def test_a_corrected_list_of_a_marketplace_is_read_with_all_its_plugins(look, plugins, write_files):
+    listing = plugins / ".claude-plugin" / "marketplace.json"
+    entries = '{"name": "m", "plugins": [{"name": "a", "source": "./a"}]}'
+    write_files(plugins, {listing: entries, "a/commands/c.md": "Go."})
+    good = look()
+    listing.write_text("{")
+    broken = look(good, {str(listing)})
+    assert (problems(broken), broken.diagnostics[0].code) == (
+        ["marketplace-invalid"],
+        "marketplace-invalid",
+    )
+    listing.write_text(entries)
+    assert look(broken, {str(listing)}).findings == good.findings

@@ -9,6 +9,7 @@ from satchel.formats.claude_manifest import ClaudeManifest, claude_manifest
 from satchel.formats.json_reader import JsonValue
 from satchel.formats.open_plugin_manifest import read_object
 from satchel.formats.read_result import DiagnosticCollector, ReadResult
+from satchel.formats.server_entries import listed, texts_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 
@@ -17,7 +18,8 @@ _USED = ("name", "version", "description", "mcpServers")
 _READ = (*_USED, "contextFileName", "$schema")
 _VARIABLE = re.compile(r"\$\{(extensionPath|/|pathSeparator)\}")
 _PLAIN_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
-_VALUES = {"extensionPath": "${CLAUDE_PLUGIN_ROOT}", "/": "/", "pathSeparator": "/"}
+_IN_PATHS = {"extensionPath": ".", "/": "/", "pathSeparator": "/"}
+_VALUES = _IN_PATHS | {"extensionPath": "${CLAUDE_PLUGIN_ROOT}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,9 @@ class GeminiManifest:
 
     plugin: ClaudeManifest
     """Its fields, in the terms of a Claude bundle; its servers are alike."""
-    context: str
-    """The file with the context, relative to the extension."""
+    contexts: tuple[str, ...]
+    """The files with the context that it names, relative to the extension."""
+    context_line: int | None
 
 
 def read_gemini_extension(data: bytes, path: str, limits: Limits) -> ReadResult[GeminiManifest]:
@@ -43,11 +46,10 @@ def read_gemini_extension(data: bytes, path: str, limits: Limits) -> ReadResult[
     ignored = {key: value for key, value in top.values.items() if key not in _READ}
     fields = type(top)(values=used | ignored, at=top.at, document=top.document, collector=collector)
     manifest = claude_manifest(fields)
-    context = top.values.get("contextFileName")
-    if isinstance(context, list):  # the first one counts
-        context = next(iter(context), None)
-    name = context if isinstance(context, str) and context else DEFAULT_CONTEXT
-    value = None if collector.fatal else GeminiManifest(manifest, name)
+    names = filter(None, texts_in(listed(top.values.get("contextFileName"))))
+    contexts = tuple(_VARIABLE.sub(lambda match: _IN_PATHS[match[1]], name) for name in names)
+    line = top.document.line((*top.at, "contextFileName"))
+    value = None if collector.fatal else GeminiManifest(manifest, contexts, line)
     return ReadResult(value, collector.diagnostics)
 
 

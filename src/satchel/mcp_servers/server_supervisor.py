@@ -222,11 +222,10 @@ class ServerSupervisor:
                 replaced.set_result(None)
 
         task.add_done_callback(ended)
+        task.add_done_callback(_log_error)
         await replaced
         if task.done():
             await task
-        else:
-            task.add_done_callback(_log_error)
 
     async def _keep_connection(self) -> None:
         """List the tools whenever they may have changed, until the connection ends."""
@@ -493,6 +492,6 @@ class ServerSupervisor:
 
 
 def _log_error(task: "asyncio.Task[None]") -> None:
-    """Take the error of a connection that was replaced, for which no task waits."""
+    """Take the error of a connection: nothing waits for one that was replaced or given up."""
     if not task.cancelled() and (problem := task.exception()) is not None:
-        _log.debug("a replaced connection ended: %s", reason(problem))
+        _log.debug("a connection ended: %s", reason(problem))

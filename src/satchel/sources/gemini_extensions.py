@@ -4,7 +4,12 @@ import os
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.formats.gemini_manifest import GeminiManifest, read_gemini_extension
+from satchel.formats.gemini_manifest import (
+    DEFAULT_CONTEXT,
+    GeminiManifest,
+    read_gemini_extension,
+)
+from satchel.formats.read_result import quoted
 from satchel.formats.toolkit_manifest import SKILLS_FOLDER
 from satchel.formats.utf8_text import decode
 from satchel.settings import Limits
@@ -23,14 +28,14 @@ def read_gemini_extension_folder(finding: PluginFinding, limits: Limits) -> Plug
     if (extension := reading.value) is None:
         return replace(finding, diagnostics=reading.diagnostics)
     manifest = extension.plugin
-    notes, problems = _context(finding, extension)
+    notes, problems = _contexts(finding, extension)
     skills = os.path.join(finding.path, SKILLS_FOLDER)
     commands = command_paths(finding, ("commands",))
     is_used = bool(manifest.servers or notes) or any(map(os.path.exists, (skills, *commands)))
     return replace(
         finding,
         parts=CodeParts(
-            frozenset({PluginFormat.GEMINI, *filter(None, [inside_path(extension.context)])})
+            frozenset({PluginFormat.GEMINI, *filter(None, map(inside_path, _names(extension)))})
         ),
         manifest=replace(as_plugin(manifest), notes=notes, active=bool(notes)),
         servers=manifest.servers,
@@ -44,16 +49,29 @@ def read_gemini_extension_folder(finding: PluginFinding, limits: Limits) -> Plug
     )
 
 
-def _context(finding: PluginFinding, extension: GeminiManifest) -> tuple[str, list[Diagnostic]]:
-    name = inside_path(extension.context)
-    where = Where(os.path.join(finding.path, PluginFormat.GEMINI))
-    if not name:
-        message = "the context file leaves the extension; it is not read"
-        fix = "name a file inside the extension"
-        return "", [make_diagnostic("source-link-outside", where, message, fix)]
-    file = finding.folder.get(name)
-    if file is None or file.data is None:
-        is_there = os.path.lexists(os.path.join(finding.path, *name.split("/")))
-        return "", [unreadable(finding, name)] if is_there else []
-    text = decode(file.data, os.path.join(finding.path, name), "plugin-unreadable")
-    return (text.value or "").strip(), list(text.diagnostics)
+def _names(extension: GeminiManifest) -> tuple[str, ...]:
+    return extension.contexts or (DEFAULT_CONTEXT,)
+
+
+def _contexts(finding: PluginFinding, extension: GeminiManifest) -> tuple[str, list[Diagnostic]]:
+    """Return the text of all context files."""
+    texts: list[str] = []
+    problems: list[Diagnostic] = []
+    where = Where(os.path.join(finding.path, PluginFormat.GEMINI), extension.context_line)
+    for name in dict.fromkeys(map(inside_path, _names(extension))):
+        file = finding.folder.get(name)
+        if not name:
+            message = "the context file leaves the extension; it is not read"
+            fix = "name a file inside the extension"
+            problems.append(make_diagnostic("source-link-outside", where, message, fix))
+        elif file is not None and file.data is not None:
+            text = decode(file.data, os.path.join(finding.path, name), "plugin-unreadable")
+            texts.append((text.value or "").strip())
+            problems += text.diagnostics
+        elif os.path.lexists(os.path.join(finding.path, *name.split("/"))):
+            problems.append(unreadable(finding, name))
+        elif extension.contexts:
+            message = f"'contextFileName' names a file, but there is no {quoted(name)}"
+            fix = "create it, or remove it there"
+            problems.append(make_diagnostic("source-missing", where, message, fix))
+    return "\n\n".join(filter(None, texts)), problems

@@ -272,7 +272,9 @@ class _Search:
         before = self._cached.get(f"{key}#{listed.name}" if listed else key)
         if before is not None and (before.format is not form or before.listed != listed):
             before = None
-        if before is not None and self._dirty is not None and not touches(self._dirty, before.path):
+        # One without a manifest may be kept for a broken list, which is outside its folder.
+        dirty = self._dirty if before is not None and before.manifest is not None else None
+        if before is not None and dirty is not None and not touches(dirty, before.path):
             return before
         finding = PluginFinding(root=self._root, key=key, format=form, listed=listed)
         target = real_path(finding.path)
