@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from talk import (
+from conversation import (
     META,
     answer,
     choose,

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from talk import META, answer, echo, maps_and_web, names, parameters, say
+from conversation import META, answer, echo, maps_and_web, names, parameters, say
 
 from satchel import NotFoundError, Satchel, SkillPrompt
 from satchel.catalog.catalog import Catalog

@@ -6,9 +6,9 @@ import json
 import shutil
 
 import pytest
+from conversation import choose, echo, locked, maps_and_web, names, refused, say
 from hypothesis import given
 from hypothesis import strategies as st
-from talk import choose, echo, locked, maps_and_web, names, refused, say
 
 from satchel import ConflictError, DefinitionError, Satchel, ToolContext
 

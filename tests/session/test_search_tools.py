@@ -1,7 +1,7 @@
 """`search_tools` and `search_skills`: the model finds what it was not shown."""
 
 import pytest
-from talk import (
+from conversation import (
     META,
     answer,
     choose,

@@ -6,7 +6,7 @@ import re
 import shutil
 
 import pytest
-from talk import (
+from conversation import (
     META,
     answer,
     locked,

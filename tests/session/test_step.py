@@ -7,7 +7,7 @@ from contextlib import aclosing
 from weakref import ref
 
 import pytest
-from talk import META, answer, choose, echo, maps_and_web, names, refused, say, schema
+from conversation import META, answer, choose, echo, maps_and_web, names, refused, say, schema
 
 from satchel import Satchel, ToolCall, ToolContext, tool
 from satchel.runtime.executors import Sequential

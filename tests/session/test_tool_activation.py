@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from talk import META, choose, echo, locked, maps_and_web, names, refused, say
+from conversation import META, choose, echo, locked, maps_and_web, names, refused, say
 
 from satchel import ConflictError, NotFoundError, Satchel, ToolError
 
