@@ -64,11 +64,15 @@ def test_groups_that_do_not_exist_are_shown_once_they_do(app):
         (("tool:geo*",), (), ["geocode"]),
         ((), ("tool:route",), ["geocode"]),
         (("skill:geo*",), (), []),
+        (("mcp:map",), (), ["geocode", "route"]),
+        (("tool:mcp:map:r*",), (), ["route"]),
+        ((), ("mcp:map:route",), ["geocode"]),
     ],
 )
-def test_tools_are_chosen_by_patterns_of_their_names(enable, disable, served):
+def test_tools_are_chosen_by_patterns_of_all_their_names(enable, disable, served):
     choice = ServedSelection(enable=enable, disable=disable)
-    assert [name for name in ("geocode", "route") if choice.enables(name)] == served
+    names = ("geocode", "route")
+    assert [n for n in names if choice.enables(n, f"mcp:map:{n}", "mcp:map")] == served
 
 
 def test_what_visible_skills_ask_for_is_added_whole_chains_of_it(app, tmp_path, write_skill):

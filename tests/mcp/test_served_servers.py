@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from satchel import Satchel, Settings, StdioServer, tool
 from satchel.cli.rendering import problem_lines
-from satchel.cli.served_report import LEFT_OUT
+from satchel.cli.served_report import LEFT_OUT, served_report
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.mcp.mcp_server import SatchelServer, StartWait
 from satchel.mcp.served_selection import ServedSelection
@@ -81,6 +81,40 @@ def test_a_group_that_was_asked_for_is_shown_whenever_it_comes(app, era, choice)
             return (await client.call_tool("late", {})).content[0].text
 
     assert run(main()) == "here"
+
+
+@pytest.mark.parametrize(
+    ("choice", "served"),
+    [
+        ({"enable": ("mcp:weather",)}, "2 tools"),
+        ({"enable": ("mcp:weather:forget",)}, "1 tool"),
+        ({"disable": ("mcp:weather:f*",)}, "1 tool"),
+    ],
+)
+def test_tools_are_named_by_their_server_as_in_a_selection(app, offering, choice, served):
+    app.register_mcp_server(offering("forget", "look"), name="weather")
+    selection = ServedSelection(every_group=True, **choice)
+    report = served_report(app.catalog, (), selection)
+    assert report.missing == ()
+    assert report.served.startswith(f"serving {served},")
+
+    async def main():
+        async with client_of(SatchelServer(app, selection), STATELESS) as (client, _):
+            return await names_of(client)
+
+    shown = {"forget", "look"}.intersection(run(main()))
+    assert len(shown) == int(served[0])
+
+
+def test_a_tool_of_an_enabled_server_is_explained_while_its_group_is_inactive(app, offering):
+    app.register_mcp_server(offering("look"), name="weather")
+    server = SatchelServer(app, ServedSelection(enable=("mcp:weather", "reset_equipped_tools")))
+
+    async def main():
+        async with client_of(server, HANDSHAKE) as (client, _):
+            return (await client.call_tool("look", {})).content[0].text
+
+    assert "weather" in run(main())
 
 
 def test_a_group_that_the_client_switched_off_stays_off_when_it_comes_again(app):

@@ -143,6 +143,15 @@ def test_a_name_in_the_options_that_matches_nothing_is_reported(app, plain):
     assert told[0].fix == "did you mean forecast?"
 
 
+@pytest.mark.parametrize("name", ["group:delete", "skill:delete", "plugin:delete"])
+def test_a_pattern_of_another_kind_is_the_tool_of_that_very_name(app, plain, name):
+    app.register_mcp_server(plain("delete", name), name="box", disable=[name, "group:none"])
+    assert [*app.catalog.tools] == ["delete"]
+    told = [i.message for i in app.catalog.diagnostics if i.code == "mcp-choice-unknown"]
+    none = "disable names 'group:none', which matches none of its tools"
+    assert told == [f"MCP server 'box': {none}"]
+
+
 @pytest.mark.parametrize(
     ("names", "why"),
     [

@@ -101,6 +101,11 @@ class Entry:
         return (self.address,)
 
     @property
+    def selectors(self) -> tuple[str, ...]:
+        """All that a pattern may match: the name, the addresses and the source."""
+        return (self.name, *self.addresses, self.source)
+
+    @property
     def is_served(self) -> bool:
         """Whether the model can see it while its group is active."""
         return self.state in SERVED

@@ -32,7 +32,7 @@ class EntryFilter:
 
     def accepts(self, entry: Entry) -> bool:
         """Return whether the session sees an entry."""
-        kind, texts = entry_kind(entry), (entry.name, *entry.addresses, entry.source)
+        kind, texts = entry_kind(entry), entry.selectors
         if self.disable.match(kind, texts):
             return False
         return (

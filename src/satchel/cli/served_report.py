@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_offers import active_offers
@@ -84,9 +85,9 @@ def _missing_names(catalog: "Catalog", selection: ServedSelection) -> Iterator[s
     for name in sorted(selection.groups & catalog.groups.keys()):
         if missing := catalog.groups[name].missing:
             yield f"group {name!r} is unavailable: it requires {', '.join(missing)}"
-    names = (*SESSION_TOOLS, *(tool.name for tool in catalog.tools.values()))
+    tools = [*((name,) for name in SESSION_TOOLS), *(t.selectors for t in catalog.tools.values())]
     for pattern in (*selection.enable, *selection.disable):
-        if not any(map(tool_filter((pattern,), ()), names)):
+        if not any(starmap(tool_filter((pattern,), ()), tools)):
             yield f"no tool matches {pattern!r} yet"
 
 
@@ -150,7 +151,7 @@ def _counts(catalog: "Catalog", selection: ServedSelection) -> dict[str, Counter
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     enables = selection.enables
     for tool in catalog.tools.values():
-        is_served = enables(tool.name) and not active.isdisjoint(tool.groups)
+        is_served = enables(*tool.selectors) and not active.isdisjoint(tool.groups)
         counts[tool.source]["tool"] += is_served
     skills, _ = visible_skills(catalog, active)
     for skill in skills:

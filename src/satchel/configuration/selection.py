@@ -267,13 +267,16 @@ def tool_pattern(pattern: str) -> str:
     return pattern if pattern.startswith("tool:") else f"tool:{pattern}"
 
 
-def tool_filter(enable: Iterable[str] | None, disable: Iterable[str]) -> Callable[[str], bool]:
-    """Return whether patterns enable the tool of a name; all tools if `enable` is `None`."""
-    enabled = None if enable is None else SelectionPatterns(tuple(enable))
-    disabled = SelectionPatterns(tuple(disable))
+def tool_filter(enable: Iterable[str] | None, disable: Iterable[str]) -> Callable[..., bool]:
+    """Return whether patterns enable the tool of some names; all tools if `enable` is `None`.
 
-    def accepts(name: str) -> bool:
-        names = (composed(name),)
+    Servers may have tools such as `group:delete`, so no other kind than `tool:` is split off.
+    """
+    enabled = None if enable is None else SelectionPatterns(tuple(map(tool_pattern, enable)))
+    disabled = SelectionPatterns(tuple(map(tool_pattern, disable)))
+
+    def accepts(*texts: str) -> bool:
+        names = tuple(map(composed, texts))
         if disabled.match("tool", names):
             return False
         return enabled is None or enabled.match("tool", names) is not None

@@ -129,15 +129,15 @@ async def _arguments(request: CallRequest) -> dict[str, Any]:
 
 def _can_explain(request: CallRequest) -> bool:
     """Return whether the session can say how to activate a tool, or why it cannot be used."""
-    name, view = request.params.name, request.view
-    if not request.choice.enables(name):
-        return False
-    if request.client.mode.can_switch and name in view.catalog.tools:
-        return True
+    name, view, can_switch = request.params.name, request.view, request.client.mode.can_switch
     return any(
         tool.name == name
-        and tool.state in {Status.REVOKED, Status.HELD, Status.FAILED}
-        and (request.client.mode.can_switch or not view.active.isdisjoint(tool.groups))
+        and request.choice.enables(*tool.selectors)
+        and (can_switch or not view.active.isdisjoint(tool.groups))
+        and (
+            tool.state in {Status.REVOKED, Status.HELD, Status.FAILED}
+            or (can_switch and name in view.catalog.tools)
+        )
         for tool in view.catalog.all_tools
     )
 

@@ -38,8 +38,8 @@ class ServedSelection:
         return replace(self, groups=group_names, every_group=False, is_fixed=True)
 
     @property
-    def enables(self) -> Callable[[str], bool]:
-        """Return whether the tool of a name is served if its group is active."""
+    def enables(self) -> Callable[..., bool]:
+        """Return whether the tool of some names is served if its group is active."""
         return tool_filter(self.enable or None, self.disable)
 
     def active_in(self, catalog: Catalog, *, can_switch: bool = True) -> frozenset[str]:

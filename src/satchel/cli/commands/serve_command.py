@@ -79,8 +79,8 @@ _HTTP_OPTIONS = {
 
 @click.command("serve", cls=SourcesCommand)
 @repeatable("--group", "groups", "NAME|all", "Activate a group.")
-@repeatable("--enable-tool", "enable", "PATTERN", "Serve only tools whose name matches.")
-@repeatable("--disable-tool", "disable", "PATTERN", "Do not serve tools whose name matches.")
+@repeatable("--enable-tool", "enable", "PATTERN", "Serve only tools that match.")
+@repeatable("--disable-tool", "disable", "PATTERN", "Do not serve tools that match.")
 @click.option("--strict", is_flag=True, help="Fail if something that you named cannot be served.")
 @click.option(
     "--plugin-import",
