@@ -124,8 +124,31 @@ def test_a_socket_of_the_host_is_not_reached(tmp_path, place):
         assert allowed["stdout"] == "in\n"
 
 
-def test_a_socket_that_vanishes_before_it_is_hidden_does_not_matter(tmp_path, monkeypatch):
-    gone = [["/usr/gone.socket"], []]
+@pytest.mark.parametrize("kind", ["rename", "link"])
+def test_a_socket_with_another_name_is_not_reached(tmp_path, kind):
+    import socket
+
+    if not os.access("/opt", os.W_OK):
+        pytest.skip("only for root")
+    with (
+        tempfile.TemporaryDirectory(dir="/opt") as folder,
+        socket.socket(socket.AF_UNIX) as server,
+    ):
+        server.bind(f"{folder}/first")
+        server.listen()
+        getattr(os, kind)(f"{folder}/first", f"{folder}/new\nname")
+        code = (
+            'import socket; socket.socket(socket.AF_UNIX).connect("""%s/new\nname"""); print("in")'
+        )
+        command = f"exec {sys.executable} -c '{code % folder}'"
+        assert run("sandbox", command, tmp_path)["returncode"] != 0
+        allowed = run("sandbox", command, tmp_path, sandbox=Sandbox(network=True))
+        assert allowed["stdout"] == "in\n"
+
+
+@pytest.mark.parametrize("path", ["/usr/gone.socket", "/usr/gone/s"])
+def test_a_socket_that_vanishes_before_it_is_hidden_does_not_matter(tmp_path, monkeypatch, path):
+    gone = [[path], []]
     monkeypatch.setattr(program_runner, "_bound_sockets", lambda: gone.pop(0))
     assert run("sandbox", "echo here", tmp_path)["stdout"] == "here\n"
 

@@ -54,7 +54,7 @@ Sockets elsewhere are hidden if they exist when a program starts.
 """
 _SOCKETS = "/proc/net/unix"
 _TRIES = 5
-_NOT_MADE = "bwrap: Can't create file at "
+_NOT_MADE = ("bwrap: Can't create file at ", "bwrap: Can't mkdir parents for ")
 _PROBE_SECONDS = 10.0
 _HIDDEN_SIZE = MIB
 _BLOCK = 512
@@ -241,19 +241,32 @@ def _hidden_sockets(visible: Sequence[str]) -> Iterator[str]:
 
 
 def _bound_sockets() -> Iterator[str]:
-    """Yield the sockets of the programs that run now, without links."""
+    """Yield the sockets in folders where the programs that run now made some, without links.
+
+    A socket may have another name by now.
+    """
     try:
         with open(_SOCKETS, errors="surrogateescape") as file:
             lines = file.read().splitlines()
     except OSError:
         return
-    for line in lines:
-        path = os.path.realpath(line[at:]) if (at := line.find("/")) > 0 else ""
+    paths = (line[at:] for line in lines if (at := line.find("/")) > 0)
+    for folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
         try:
-            if path and stat.S_ISSOCK(os.stat(path).st_mode):
-                yield path
+            with os.scandir(folder) as entries:
+                others = [
+                    it for it in entries if not (it.is_symlink() or it.is_dir() or it.is_file())
+                ]
         except OSError:
             continue  # it is gone, or of another container
+        yield from (entry.path for entry in others if _is_socket(entry))
+
+
+def _is_socket(entry: os.DirEntry[str]) -> bool:
+    try:
+        return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+    except OSError:
+        return False  # it is gone
 
 
 def _hidden_secrets(bwrap: str) -> list[str]:

@@ -114,7 +114,10 @@ def _decide(
     record = inventory.record(answer, sorted(allowed))
     store.write(record)
     if refused := sorted({*inventory.variables} - allowed) if answer is TrustLevel.CODE else []:
-        console.say(f"servers that use {', '.join(refused)} are left out; --variable allows it")
+        console.say(
+            f"servers that use {', '.join(refused)} are left out, unless it is not set and they "
+            "name a default; --variable allows it"
+        )
     return record
 
 
