@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-READERS = ["test_skill_scan.py", "test_plugin_scan.py", "test_folder_reader.py", "test_projects.py"]
+TESTS = Path(__file__).parents[1]
+READERS = [
+    "sources/test_skill_scan.py",
+    "sources/test_plugin_scan.py",
+    "sources/test_folder_reader.py",
+    "configuration/test_projects.py",
+]
 PROGRAM = """
 import os, sys
 
@@ -33,7 +38,7 @@ sys.exit(status)
 
 @pytest.mark.slow
 def test_the_readers_pass_their_tests_without_open_folders():
-    files = [str(HERE / name) for name in READERS]
+    files = [str(TESTS / name) for name in READERS]
     line = [sys.executable, "-c", PROGRAM, "-q", "-p", "no:cacheprovider", *files]
-    done = subprocess.run(line, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
+    done = subprocess.run(line, cwd=TESTS.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-5_000:] + done.stderr[-2_000:]
