@@ -290,6 +290,24 @@ def test_a_broken_skill_keeps_its_last_good_version():
     assert [entry.state for entry in app.catalog.all_skills] == [Status.STALE] * 2
 
 
+@pytest.mark.parametrize("change", [{"description": None}, {"files": {"../a": "b"}}])
+def test_an_invalid_skill_keeps_its_last_good_version(change):
+    invalid = Contribution(
+        skills=[
+            Skill(**{"name": "a", "description": "D.", "body": "B.", **change}),
+            *skills("b").skills,
+        ]
+    )
+    valid = skills("a", "b")
+    app = Satchel(providers=[Given(valid, invalid, invalid, valid)])
+    for expected in (Status.STALE, Status.STALE, Status.OK):
+        app.refresh()
+        assert [app.catalog.skills[name].state for name in "ab"] == [expected, Status.OK]
+        (reported,) = (item for item in app.catalog.all_skills if item.name == "a")
+        codes_of_a = [item.code for item in reported.diagnostics]
+        assert ("provider-item-invalid" in codes_of_a) is (expected == Status.STALE)
+
+
 # ---- adding, removing, asking ------------------------------------------------------------------
 
 

@@ -210,7 +210,7 @@ tool-shadowed              W W Another tool of the same name is served instead.
 group-unavailable          W W A group requires a value that is not configured.
 group-declared-twice       W W Two sources describe the same group; the first is used.
 provider-failed            E E A provider raised an exception, hung or returned an invalid value.
-provider-item-invalid      E E One item of a provider is invalid; it is left out.
+provider-item-invalid      E E A provider's item is invalid; it is left out, or stays as it was.
 
 # The user's satchel.toml
 disabled                   I I The user disabled it.

@@ -132,22 +132,21 @@ class _Checked:
         for item in items:
             try:
                 yield convert(item)
-            except DefinitionError as problem:
-                self.leave_out(problem.message, problem.fix)
-            except Exception as problem:
-                # Only the type: the text may hold what the provider keeps secret.
-                self.leave_out(f"an item that raises {type(problem).__name__}")
+            except Exception as error:
+                self.diagnostics.append(_invalid_item(error, self.path, "left out"))
 
-    def leave_out(self, message: str, fix: str = "") -> None:
+    def leave_out(self, message: str) -> None:
         """Report an item that is left out."""
-        self.diagnostics.append(
-            make_diagnostic(
-                "provider-item-invalid",
-                Where(self.path),
-                f"left out: {message}",
-                fix or "correct it in the provider",
-            )
-        )
+        self.diagnostics.append(_invalid_item(DefinitionError(message), self.path, "left out"))
+
+
+def _invalid_item(error: Exception, path: str, effect: str) -> Diagnostic:
+    # Only the type of other errors: their text may hold what the provider keeps secret.
+    message, fix = f"an item that raises {type(error).__name__}", ""
+    if isinstance(error, DefinitionError):
+        message, fix = error.message, error.fix
+    fix = fix or "correct it in the provider"
+    return make_diagnostic("provider-item-invalid", Where(path), f"{effect}: {message}", fix)
 
 
 def _skills(
@@ -165,7 +164,13 @@ def _skills(
         nonlocal still_to_pack
         path = skill_path(name, str(getattr(skill, "name", "")))
         before = earlier.get(path)
-        finding = find_skill(skill, name, contribution.precedence, limits, before)
+        try:
+            finding = find_skill(skill, name, contribution.precedence, limits, before)
+        except Exception as error:
+            if before is None:
+                raise
+            problem = _invalid_item(error, path, "its last good version stays")
+            return replace(before, manifest=None, diagnostics=(problem,))
         if finding is before and still_to_pack and finding.manifest:
             still_to_pack -= pack(finding.manifest, "body")
         return finding

@@ -155,7 +155,7 @@ def find_skill(
         diagnostics=(),
         remote=GivenFiles(access=access, head=head, body=skill.body, files=skill.files),
     )
-    if before is not None and (before.root, before.folder) == (root, folder):
+    if before and before.manifest and (before.root, before.folder) == (root, folder):
         # Equal digests: the former reader returns the same files, unless it reads on demand.
         return replace(before, remote=finding.remote) if _is_read_on_demand(skill) else before
     reading = read_skill(text, skill.name, root.path, limits)
