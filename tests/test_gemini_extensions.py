@@ -170,9 +170,15 @@ def test_a_timeout_of_a_server_is_that_of_its_calls_and_other_fields_are_named(a
     limits = [server.timeout for server in loaded.declared_mcp_servers.values()]
     assert limits == [90, None, None]
     said = [item.message for item in loaded.catalog.plugins["demo"].diagnostics]
-    assert any("'plain': not used: 'autoApprove', 'trust'" in text for text in said)
+    assert any("'plain': not used: 'autoApprove'" in text for text in said)
     assert any("'wrong': not used: 'timeout'" in text for text in said)
-    assert len(said) == 3  # with the servers that are not started
+    assert len(said) == 4  # with the servers that are not started
+
+
+def test_a_field_that_only_gemini_cli_uses_is_an_info(app, extension):
+    extension(mcpServers={"plain": {"httpUrl": "https://x", "trust": True}})
+    problems = app().catalog.plugins["demo"].diagnostics
+    assert [item.severity for item in problems if "'trust'" in item.message] == ["info"]
 
 
 def test_a_variable_of_a_server_may_have_no_braces(app, extension):

@@ -887,3 +887,14 @@ def test_reading_starts_nothing(write, plugins, monkeypatch):
     monkeypatch.setattr(subprocess, "Popen", refuse)
     write(servers={"a": STDIO})
     assert server_names(Satchel(settings=ALONE, plugins=[plugins]).catalog.plugins["demo"]) == ["a"]
+
+
+@pytest.mark.parametrize("manifest", ["plugin.json", "toolkit.yaml"])
+def test_a_plugin_that_is_only_a_skill_says_how_to_load_it(plugins, catalog, write_files, manifest):
+    fields = {"$schema": PLUGIN_SCHEMA, "name": "demo"}
+    if manifest == "toolkit.yaml":
+        del fields["$schema"]
+    skill = "---\nname: demo\ndescription: Use it.\n---\nText.\n"
+    write_files(plugins / "demo", {manifest: json.dumps(fields), "SKILL.md": skill})
+    (problem,) = catalog().plugins["demo"].diagnostics
+    assert (problem.code, "with --skills" in problem.fix) == ("plugin-unused", True)

@@ -127,3 +127,9 @@ def test_a_command_that_the_manifest_names_is_there_once(app, bundle):
     )
     entries = [(entry.name, entry.state) for entry in app().catalog.all_skills]
     assert entries == [("add", "ok"), ("fix", "ok")]
+
+
+@pytest.mark.parametrize("text", ["```bash\nnpm test\n```\n", "~~~\n\n# npm test\n~~~\n"])
+def test_a_fence_describes_no_command(app, bundle, text):
+    bundle({"commands/a.md": text})
+    assert app().catalog.skills["a"].description == "npm test"

@@ -295,7 +295,8 @@ def test_what_is_no_plugin_is_refused_and_pip_never_asked(run, here, word, monke
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
     (here / "empty").mkdir()
     (here / "note.txt").write_text("")
-    assert run("install", word).exit_code == 1
+    exit_code = 1 if word in {"./empty", "./note.txt"} else 2  # what does not exist
+    assert run("install", word).exit_code == exit_code
 
 
 def write_marketplace(folder, *plugins):

@@ -543,3 +543,9 @@ def test_the_groups_of_a_plugin_that_failed_are_listed_as_failed(run, here, writ
     write_plugin(here / "plugins", "weather", manifest, tools="import nosuch")
     listed = run("list", "groups", "--run", "--plugins", "plugins").stdout
     assert "sky    failed  weather  Above." in listed
+
+
+@pytest.mark.parametrize("command", ["install", "add", "test"])
+def test_a_path_that_does_not_exist_is_wrong_usage(run, command):
+    result = run(command, "./nonono")
+    assert (result.exit_code, "does not exist" in result.stderr) == (2, True)

@@ -75,6 +75,7 @@ def test_a_plugin_is_named_as_the_sources_know_it(run, outcome, plugin):
     result = run("test", "dmo", "--plugins", "plugins")
     assert result.exit_code == 1
     assert "did you mean demo?" in result.stderr
+    os.mkdir("plugins/other")
     assert "there is no plugin" in run("test", "plugins/other").stderr
 
 

@@ -261,3 +261,8 @@ def test_a_placeholder_in_a_field_that_is_not_used_costs_nothing():
 def test_other_text_with_a_colon_in_braces_stays():
     found, said = one({**LOCAL, "args": ["${ctx:user}", "${NAME:-none}", "{file}"]})
     assert (found.args, said) == (("${ctx:user}", "${NAME:-none}", "{file}"), [])
+
+
+def test_an_empty_url_is_named():
+    (problem,) = read({"mcpServers": {"box": {"type": "http", "url": ""}}}).diagnostics
+    assert problem.message == "server 'box' has an empty 'url'"

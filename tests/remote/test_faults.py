@@ -398,7 +398,7 @@ def test_a_call_for_another_version_or_from_long_ago_is_not_run(
                 "inbox": "none",
                 "wait": 60.0,
                 "context": {
-                    **dict.fromkeys(("config", "state", "metadata"), {}),
+                    **{name: {} for name in ("config", "state", "metadata")},
                     **dict.fromkeys(("agent_id", "run_id", "call_id"), ""),
                     "preapproved": [],
                     "iteration": 0,

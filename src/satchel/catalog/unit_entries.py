@@ -180,7 +180,8 @@ def _with_unused(contribution: PluginContribution) -> tuple[Diagnostic, ...]:
         "plugin-unused",
         Where(contribution.path),
         "brings nothing: it has no tools, skills, notes or MCP servers",
-        "mark functions in tools.py with @tool, add a folder skills, or remove the plugin",
+        "mark functions in tools.py with @tool, add a folder skills, load a SKILL.md of its own "
+        "with --skills, or remove the plugin",
     )
     return (*problems, unused)
 

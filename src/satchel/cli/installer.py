@@ -139,9 +139,10 @@ class Installer:
             return package
         is_requirement = not is_path or _URL_REQUIREMENT.fullmatch(target)
         if not is_requirement or (package := requirement(target)) is None:
-            message = "is not a plugin" if os.path.lexists(path) else "does not exist"
             fix = "give a plugin's folder, a wheel, or a distribution"
-            raise SatchelError(message, where=target, fix=fix)
+            if not os.path.lexists(path):
+                raise click.UsageError(one_line(f"{target!r} does not exist; {fix}"))
+            raise SatchelError("is not a plugin", where=target, fix=fix)
         self._say(f"{target!r} is treated as a distribution: no folder ./{target} is a plugin")
         return package
 

@@ -102,5 +102,7 @@ def _read_toml(
 
 
 def _first_line(body: str) -> str:
-    line = next((line for line in body.splitlines() if line.strip(" \t#")), body)
-    return shorten(one_line(line.strip(" \t#")), 200)
+    """Return the first line with text; a line that only opens a block of code has none."""
+    lines = (line.strip(" \t#") for line in body.splitlines())
+    line = next((line for line in lines if line and not line.startswith(("```", "~~~"))), body)
+    return shorten(one_line(line), 200)

@@ -83,6 +83,8 @@ class _Entry:
         return sorted([*(field_names - self._taken), *inner])
 
 
+_OF_GEMINI = ("authProviderType", "targetAudience", "targetServiceAccount", "trust")
+"""Fields with a meaning for Gemini CLI only."""
 _PROTOCOL = "'protocol', which is neither auto nor legacy"
 
 
@@ -148,11 +150,17 @@ def read_entries(
         if server.url and _has_secret(entry):
             ignored = f"the 'clientSecret' of server {quoted(name)} is not used"
             add("mcp-secret-unused", ignored, _ISSUER_FIX, line)
-        if unused := entry.unused:
-            names = ", ".join(_PROTOCOL if key == "protocol" else quoted(key) for key in unused)
-            message = f"server {quoted(name)}: not used: {names}"
-            add("plugin-field-unknown", message, _OTHERS_FIX, line)
+        of_gemini = [key for key in entry.unused if key in _OF_GEMINI]
+        if of_gemini:
+            add("plugin-parts-ignored", _not_used(name, of_gemini), line=line)
+        if unused := [key for key in entry.unused if key not in _OF_GEMINI]:
+            add("plugin-field-unknown", _not_used(name, unused), _OTHERS_FIX, line)
         yield server
+
+
+def _not_used(server: str, fields: Iterable[str]) -> str:
+    names = ", ".join(_PROTOCOL if key == "protocol" else quoted(key) for key in fields)
+    return f"server {quoted(server)}: not used: {names}"
 
 
 def _is_disabled(entry: _Entry) -> bool:
@@ -178,6 +186,8 @@ def _server(name: str, entry: _Entry, unit: int) -> McpServerManifest:
     elif transport in _TRANSPORTS and (url := entry.take(str, "httpUrl", "url", "serverUrl")):
         fields = {"transport": _TRANSPORTS[transport], "url": url, "headers": _headers(entry)}
         fields |= {**_oauth(entry), "or_sse": kind in {None, "remote"}}
+    elif transport in _TRANSPORTS and entry.values.get("url") == "":
+        raise _InvalidServerError("an empty 'url'", "Write its address, or remove it.")
     else:
         raise _InvalidServerError("neither a command nor a URL of a known type")
     # A word of our own: no client has one.

@@ -13,6 +13,7 @@ from satchel.formats.toolkit_manifest import SKILLS_FOLDER, PluginManifest
 from satchel.settings import Limits
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, unreadable
 from satchel.sources.plugin_formats import PluginFormat
+from satchel.sources.skill_findings import OWN_SKILL_FIX, SKILL_FILE
 from satchel.text import one_line, shorten
 
 CLAUDE_MCP_FILE = ".mcp.json"
@@ -215,5 +216,5 @@ def _unused(finding: PluginFinding, names: str) -> Diagnostic:
         "plugin-unused",
         Where(finding.path),
         f"has no skills, commands or MCP servers, so nothing of it is used{has}",
-        "disable or remove it",
+        OWN_SKILL_FIX if SKILL_FILE in finding.names else "disable or remove it",
     )

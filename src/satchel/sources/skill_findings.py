@@ -14,6 +14,8 @@ from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_files import IN_PROJECT, LocalSkillReader, SkillAccess, SkillReader
 
 SKILL_FILE = "SKILL.md"
+OWN_SKILL_FIX = "name its folder with --skills, to load the SKILL.md in it"
+"""How to use a plugin that brings nothing, but is a skill itself."""
 _MOST_NAMED = 3
 
 

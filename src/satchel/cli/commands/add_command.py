@@ -59,7 +59,11 @@ def command(
     folder.require_own()
     terminal = Terminal(console, no_input=False)
     adder = _Adder(console=console, terminal=terminal, folder=folder, signer=signer)
-    adder.add(read_address(source), only, yes=yes)
+    try:
+        address = read_address(source)
+    except SatchelError as problem:
+        raise click.UsageError(str(problem)) from None
+    adder.add(address, only, yes=yes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

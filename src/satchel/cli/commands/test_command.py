@@ -142,6 +142,9 @@ def _find_plugin(name: str, sources: Sources) -> "PluginEntry":
     """Return a plugin by its folder or its name. Raises `SatchelError` if there is none."""
     folder = _plugin_folder(name)
     if not folder and os.sep in name:
+        if not os.path.lexists(name):
+            fault = one_line(f"the folder {name!r} does not exist")
+            raise click.BadParameter(fault, param_hint="PLUGIN")
         fix = f"write its {MANIFEST_FILE}" if os.path.isdir(name) else ""
         raise SatchelError("there is no plugin", where=name, fix=fix)
     if not folder or sources.locked or sources.frozen:
