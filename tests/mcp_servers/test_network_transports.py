@@ -180,7 +180,7 @@ def test_a_server_that_does_not_let_go_is_let_go_of(raw):
 
 @pytest.mark.slow
 def test_a_server_that_falls_silent_is_noticed(raw, monkeypatch):
-    monkeypatch.setattr(server_supervisor, "_CHECK", 2)
+    monkeypatch.setattr(server_supervisor, "_LIST_INTERVAL", 2)
     server = raw()
     server.doing["GET"] = server.hang
     with satchel_of(mcp_connect=3) as app:
@@ -193,7 +193,7 @@ def test_a_server_that_falls_silent_is_noticed(raw, monkeypatch):
 
 @pytest.mark.slow
 def test_a_server_that_gives_no_answer_in_time_is_looked_at(raw, monkeypatch):
-    monkeypatch.setattr(server_supervisor, "_CHECK", 10**6)
+    monkeypatch.setattr(server_supervisor, "_LIST_INTERVAL", 10**6)
     server = raw()
     server.doing["GET"] = server.hang
     with satchel_of(mcp_connect=3) as app:

@@ -581,7 +581,7 @@ def test_a_list_is_asked_for_again_when_it_expires(app, changes_seen, on_stdio):
 def test_a_list_over_http_does_not_hold_for_longer_than_we_look(
     app, changes_seen, on_http, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(server_supervisor, "_CHECK", 2)
+    monkeypatch.setattr(server_supervisor, "_LIST_INTERVAL", 2)
     monkeypatch.setenv("TTL", str(10**12))
     os.mkfifo(pipe := tmp_path / "listed")
     monkeypatch.setenv("LISTED", str(pipe))

@@ -35,7 +35,7 @@ PROCESS_WIDE = {
     ("importing/importer.py", "_serial"): "module names must differ in the whole process",
     ("scan/lexicon.py", "_stem"): "a word has one stem",
     ("tools/callables.py", "_THREADS"): "all satchels use the same idle threads again",
-    ("trust/code_units.py", "_known_digest"): "equal stamps of a file mean an equal digest",
+    ("trust/code_units.py", "_cached_digest"): "equal stamps of a file mean an equal digest",
     ("sources/skill_cache.py", "_version"): "the process has one version of Satchel",
     ("runtime/program_runner.py", "_can_bound"): "an installed bubblewrap keeps its options",
     ("session/search_tools.py", "search_tool"): "one tool for each kind of search",
@@ -168,23 +168,25 @@ LATE_IMPORTS = {
     "loader/builtin_providers.py: satchel.sources.skill_findings.SkillScan": (
         "needed only with skill folders"
     ),
-    "loader/trust_gate.py: satchel.trust.code_units.has_same_programs": (
+    "loader/trust_gate.py: satchel.trust.code_units.plugin_programs_unchanged": (
         "needed only with projects"
     ),
-    "loader/trust_gate.py: satchel.trust.code_units.keeps_programs": "needed only with projects",
+    "loader/trust_gate.py: satchel.trust.code_units.settings_programs_unchanged": (
+        "needed only with projects"
+    ),
     "loader/trust_gate.py: satchel.trust.code_units.plugin_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.settings_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.skill_unit": "needed only with projects",
-    "loader/trust_gate.py: satchel.trust.code_units.started_by_plugin": (
+    "loader/trust_gate.py: satchel.trust.code_units.plugin_program_digests": (
         "needed only with projects"
     ),
-    "loader/trust_gate.py: satchel.trust.code_units.started_by_plugin_now": (
+    "loader/trust_gate.py: satchel.trust.code_units.current_plugin_digests": (
         "needed only with projects"
     ),
-    "loader/trust_gate.py: satchel.trust.code_units.started_by_settings": (
+    "loader/trust_gate.py: satchel.trust.code_units.settings_program_digests": (
         "needed only with projects"
     ),
-    "loader/trust_gate.py: satchel.trust.code_units.started_by_settings_now": (
+    "loader/trust_gate.py: satchel.trust.code_units.current_settings_digests": (
         "needed only with projects"
     ),
     "loader/trust_gate.py: satchel.trust.trust_record.TrustStore": "needed only with projects",

@@ -163,7 +163,7 @@ class TrustGate:
 
     def _limited_file(self, file: SelectionFile, last: SelectionFile | None) -> SelectionFile:
         from satchel.trust.code_units import (  # lazy: needed only with projects
-            keeps_programs,
+            settings_programs_unchanged,
             settings_unit,
         )
 
@@ -184,7 +184,9 @@ class TrustGate:
             refusal = grant.refusal(file.path, f"what {name} starts is", unit, instead=instead)
             return replace(file, servers={}, diagnostics=(*file.diagnostics, refusal))
         code = last if last and is_code else SelectionFile(path=file.path, scope=file.scope)
-        is_kept = trusted is not None and unit is not None and keeps_programs(unit, trusted)
+        is_kept = (
+            trusted is not None and unit is not None and settings_programs_unchanged(unit, trusted)
+        )
         subject = f"what {name} enables, configures and starts is"
         has_code = any(
             (code.config, code.servers, code.enable.beyond_skills, code.disable.beyond_skills)
@@ -223,12 +225,14 @@ class TrustGate:
         grant = self.of_root(finding.root)
         if grant is None or _may_serve(grant, unit, last_good):
             return contribution
-        from satchel.trust.code_units import has_same_programs  # lazy: only with projects
+        from satchel.trust.code_units import plugin_programs_unchanged  # lazy: only with projects
 
         trusted = (grant.units or {}).get(unit.key) if unit else None
         # A server starts its program from disk, so the last good one needs the trusted program.
         keeps_servers = (
-            unit is not None and trusted is not None and has_same_programs(unit, trusted, finding)
+            unit is not None
+            and trusted is not None
+            and plugin_programs_unchanged(unit, trusted, finding)
         )
         servers = last_good.servers if last_good and keeps_servers else ()
         instead = _instead(
@@ -293,13 +297,13 @@ class TrustGate:
         if grant is None or grant.units is None:
             return None
         from satchel.trust.code_units import (  # lazy: needed only with projects
-            started_by_settings,
-            started_by_settings_now,
+            current_settings_digests,
+            settings_program_digests,
         )
 
         unit = grant.units.get(os.path.basename(file.path))
-        trusted = started_by_settings(unit) if unit else {}
-        now = partial(started_by_settings_now, file, grant.project.folder)
+        trusted = settings_program_digests(unit) if unit else {}
+        now = partial(current_settings_digests, file, grant.project.folder)
         refusal = grant.refusal_to_start(name, file.path, unit)
         return StartCheck(trusted=trusted, now=now, refusal=refusal)
 
@@ -309,15 +313,15 @@ class TrustGate:
         if grant is None or grant.units is None:
             return None
         from satchel.trust.code_units import (  # lazy: needed only with projects
-            started_by_plugin,
-            started_by_plugin_now,
+            current_plugin_digests,
+            plugin_program_digests,
         )
 
         base, listed = grant.project.folder, plugin.unit.removeprefix(plugin.path)
         unit = grant.units.get(os.path.relpath(plugin.path, base) + listed)
-        trusted = started_by_plugin(unit) if unit else {}
+        trusted = plugin_program_digests(unit) if unit else {}
         servers = plugin.contribution.servers
-        now = partial(started_by_plugin_now, plugin.path, servers, base, trusted)
+        now = partial(current_plugin_digests, plugin.path, servers, base, trusted)
         refusal = grant.refusal_to_start(name, plugin.path, unit)
         return StartCheck(trusted=trusted, now=now, refusal=refusal)
 

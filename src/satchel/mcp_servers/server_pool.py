@@ -13,7 +13,7 @@ from satchel.mcp_servers.resource_subscriptions import OnUpdate
 from satchel.mcp_servers.server_addresses import WorkerServer
 from satchel.mcp_servers.server_connection import OnProgress
 from satchel.mcp_servers.server_options import ServerConfig
-from satchel.mcp_servers.server_supervisor import AFTER_FORK, CLOSED, Refusal, ServerSupervisor
+from satchel.mcp_servers.server_supervisor import AFTER_FORK, CLOSED, ServerSupervisor, ToolCheck
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.settings import Limits
@@ -190,7 +190,7 @@ class ServerPool:
         config: ServerConfig,
         *,
         pinned: tuple[ToolDefinition, ...] = (),
-        refusal: Refusal | None = None,
+        refusal: ToolCheck | None = None,
     ) -> ServerHandle:
         """Start to connect to a server and keep it connected.
 

@@ -44,13 +44,13 @@ from satchel.tools.callables import in_thread
 
 T = TypeVar("T")
 
-Refusal = Callable[[ServerSnapshot, ToolDefinition], ToolError | None]
+ToolCheck = Callable[[ServerSnapshot, ToolDefinition], ToolError | None]
 """Returns why a tool of a snapshot must not be called, or `None`."""
 
 _plugin_log = logging.getLogger("satchel.workers")
 _log = logging.getLogger("satchel.mcp_servers")
 
-_CHECK = 60.0
+_LIST_INTERVAL = 60.0
 """Seconds after which the tools of a network server are listed again in any case."""
 
 AFTER_FORK = "cannot be reached by a fork of the process that did; make a Satchel in each process"
@@ -70,7 +70,7 @@ class Phase(Enum):
     """How far the supervision of a server is."""
 
     LAZY = "lazy"
-    """Its first call starts it."""
+    """Not started; the first call starts it."""
     STARTING = "starting"
     """It is connecting, for the first time or after Satchel closed a connection; calls wait."""
     UP = "up"
@@ -98,7 +98,7 @@ class ServerSupervisor:
         pinned: tuple[ToolDefinition, ...] = (),
         folder: str = "",
         callbacks: ClientCallbacks | None = None,
-        refusal: Refusal | None = None,
+        refusal: ToolCheck | None = None,
     ) -> None:
         """Prepare to supervise; `pinned` are the tools that it had when it was last connected."""
         self.name, self.server = name, server = config.name, config.server
@@ -123,10 +123,10 @@ class ServerSupervisor:
         """The connection that calls may use; only while the phase is `UP`."""
         self._connections = TaskSet()
         """Keep the connection, and those that it replaced, until their last calls end."""
-        self._replaced: asyncio.Future[None] | None = None
+        self._connection_left: asyncio.Future[None] | None = None
         """Done when the connection has ended, or another one replaces it."""
-        self._is_needed = False
-        """Whether a call waits for the next connection, so it is made without a pause."""
+        self._must_reconnect_at_once = False
+        """Whether a call waits for the next connection."""
         self._must_list = asyncio.Event()
         """Set if its tools may have changed, or the connection may have ended."""
         self.settled = threading.Event()
@@ -173,19 +173,19 @@ class ServerSupervisor:
         """Connect, and reconnect whenever the connection ends, until the task is cancelled."""
         await self._until(Phase.STARTING, Phase.ENDED)
         try:
-            await self._keep_connecting()
+            await self._reconnect_forever()
         finally:
             self._connections.cancel()
             await self._connections.wait()
 
-    async def _keep_connecting(self) -> None:
+    async def _reconnect_forever(self) -> None:
         backoff = Backoff()
         while True:
             began = monotonic()
             if self._login is not None:
                 self._login.begin()
             try:
-                await (self._poll if self._stateless else self._serve)()
+                await (self._poll if self._stateless else self._hold_connection)()
             except BaseException as problem:
                 # Any error of a transport: none of them may end the supervision.
                 if self._phase is Phase.ENDED:
@@ -204,30 +204,30 @@ class ServerSupervisor:
 
     async def _pause(self, backoff: Backoff) -> None:
         """Wait before the next connection: for a login if one is needed, else for a while."""
-        if self._is_needed:
-            self._is_needed = False
+        if self._must_reconnect_at_once:
+            self._must_reconnect_at_once = False
         elif self._login is not None and self._login.blocks:
             await self._login.until_changed()
         else:
             await asyncio.sleep(backoff.next())
 
-    async def _serve(self) -> None:
+    async def _hold_connection(self) -> None:
         """Keep one connection, until it has ended or another one has to replace it."""
-        self._replaced = replaced = asyncio.get_running_loop().create_future()
+        self._connection_left = left = asyncio.get_running_loop().create_future()
         # A task of its own: its calls may run longer than the next connection takes to open.
-        task = self._connections.start(self._keep_connection())
+        task = self._connections.start(self._run_connection())
 
         def ended(_: object) -> None:
-            if not replaced.done():
-                replaced.set_result(None)
+            if not left.done():
+                left.set_result(None)
 
         task.add_done_callback(ended)
         task.add_done_callback(_log_error)
-        await replaced
+        await left
         if task.done():
             await task
 
-    async def _keep_connection(self) -> None:
+    async def _run_connection(self) -> None:
         """List the tools whenever they may have changed, until the connection ends."""
         has_ended = False
 
@@ -276,13 +276,17 @@ class ServerSupervisor:
         """Let another connection take the new calls; all calls wait for it."""
         if connection.is_replaced or self._phase is Phase.ENDED:
             return
-        connection.is_replaced, self._is_needed = True, is_needed
+        connection.is_replaced, self._must_reconnect_at_once = True, is_needed
         self._connection = None
         self._enter(Phase.STARTING)
         self._must_list.set()
         # Without a running call it is closed first: two processes may be in each other's way.
-        if not connection.is_idle and self._replaced is not None and not self._replaced.done():
-            self._replaced.set_result(None)
+        if (
+            not connection.is_idle
+            and self._connection_left is not None
+            and not self._connection_left.done()
+        ):
+            self._connection_left.set_result(None)
 
     async def _poll(self) -> None:
         """List the tools now and then, and keep no connection in between."""
@@ -359,7 +363,7 @@ class ServerSupervisor:
             ttl = max(ttl, _SHORTEST_TTL)
         if isinstance(self.server, StdioServer) and not self._stateless:
             return ttl  # the end of a process is noticed at once
-        return _CHECK if ttl is None else min(ttl, _CHECK)
+        return _LIST_INTERVAL if ttl is None else min(ttl, _LIST_INTERVAL)
 
     # ---- its calls ------------------------------------------------------------------------
 

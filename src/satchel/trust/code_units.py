@@ -47,11 +47,11 @@ _LARGEST_PROGRAM = 64 * MIB
 _MOST_PROGRAM_FILES = 20_000
 _LARGEST_TEXT = 256 * KIB
 """Texts up to this size are kept to show what changed."""
-_LARGEST_BESIDE = 5 * MIB
-"""Larger files of a skill are only compared below `scripts`: by default, no others are read."""
+_LARGEST_OTHER_FILE = 5 * MIB
+"""Larger files of a skill are compared only below `scripts`, since by default no others run."""
 _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
 LISTING = "entry in the marketplace/"
-"""The name of the text about a plugin in the list of its marketplace."""
+"""The key of the entry of a plugin in its marketplace."""
 _LEADS_OUT = re.compile(r"(?<!\.)\.\.(?![.\w])")
 _OWN_FILES = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
 _DECLARED = ("command", "args", "env", "env_file", "cwd", "url", "headers")
@@ -91,7 +91,7 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     """Return the code of a plugin in a project, `None` if nothing of it could run."""
     declared = json.dumps(list(map(_declared, finding.servers)), default=_plain)
     is_local = any(server.transport == "stdio" for server in finding.servers)
-    files, problem = _programs(
+    files, problem = _runnable_files(
         finding.path, base, declared, only_scripts=not is_local, with_text=with_text,
         with_compiled=uses_compiled(finding.servers),
     )  # fmt: skip
@@ -111,6 +111,7 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
 
 def _leads_out(declared: str, root: str, project: str) -> bool:
     declared = unquote(declared)
+    # A path of the project that is not below the plugin.
     inside, outside = (json.dumps(path)[1:-1] for path in (root, project))
     return bool(_LEADS_OUT.search(declared)) or outside in declared.replace(inside, "")
 
@@ -146,7 +147,7 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
             may_use_compiled(table.get("command"), table.get("args") or ())
             for table in file.servers.values()
         )
-        programs, problem = _programs(
+        programs, problem = _runnable_files(
             base, base, declared, with_text=with_text, with_compiled=with_compiled
         )
         for path, program in programs.items():
@@ -162,7 +163,7 @@ def skill_unit(finding: SkillFinding, base: str) -> CodeUnit | None:
     files = {
         file.name: CodeFile(file.digest)
         for file in finding.files
-        if is_skill_code(file.name) or (may_be_run(file.name) and file.size <= _LARGEST_BESIDE)
+        if is_skill_code(file.name) or (may_be_run(file.name) and file.size <= _LARGEST_OTHER_FILE)
     }
     return CodeUnit(os.path.relpath(finding.path, base), files)
 
@@ -174,7 +175,7 @@ def skill_unit_with_text(finding: SkillFinding, base: str) -> CodeUnit | None:
         return None
     root = finding.bounds.root()
     files = {
-        name: _read(os.path.join(finding.path, *name.split("/")), root) or file
+        name: _read_code_file(os.path.join(finding.path, *name.split("/")), root) or file
         for name, file in unit.files.items()
     }
     return CodeUnit(unit.key, files)
@@ -186,45 +187,45 @@ def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
     return make_diagnostic("code-held", Where(os.path.join(base, unit.key)), message)
 
 
-def has_same_programs(unit: CodeUnit, trusted: CodeUnit, finding: PluginFinding) -> bool:
+def plugin_programs_unchanged(unit: CodeUnit, trusted: CodeUnit, finding: PluginFinding) -> bool:
     """Return whether the files that are not imported, but may be started, are the trusted ones."""
     others = {*(file.name for file in finding.folder.files), _SERVERS, LISTING}
     now, before = (_digests(it.files, others) for it in (unit, trusted))
     return not unit.problem and now == before
 
 
-def keeps_programs(unit: CodeUnit, trusted: CodeUnit) -> bool:
+def settings_programs_unchanged(unit: CodeUnit, trusted: CodeUnit) -> bool:
     """Return whether the files that the trusted settings start are unchanged."""
     now, before = (_digests(it.files, {it.key}) for it in (unit, trusted))
     return not unit.problem and now == before
 
 
-def started_by_settings(trusted: CodeUnit) -> Mapping[str, str]:
-    """Return the digests of the trusted files that a project's settings may start."""
+def settings_program_digests(trusted: CodeUnit) -> Mapping[str, str]:
+    """Return the digests of the trusted files that the settings of a project may start."""
     return _digests(trusted.files, {trusted.key})
 
 
-def started_by_settings_now(file: SelectionFile, base: str) -> Mapping[str, str] | None:
-    """Return these digests as they are on disk; `None` if they cannot be compared."""
+def current_settings_digests(file: SelectionFile, base: str) -> Mapping[str, str] | None:
+    """Return such digests of the files on disk; `None` if they cannot be compared."""
     unit = settings_unit(file, base)
-    return None if unit is None or unit.problem else started_by_settings(unit)
+    return None if unit is None or unit.problem else settings_program_digests(unit)
 
 
-def started_by_plugin(trusted: CodeUnit) -> Mapping[str, str]:
+def plugin_program_digests(trusted: CodeUnit) -> Mapping[str, str]:
     """Return the digests of the trusted files that the servers of a plugin may start."""
     return _digests(trusted.files, {_SERVERS, LISTING})
 
 
-def started_by_plugin_now(
+def current_plugin_digests(
     path: str, servers: Sequence[McpServerManifest], base: str, trusted: Mapping[str, str]
 ) -> Mapping[str, str] | None:
-    """Return these digests as they are on disk; `None` if they cannot be compared."""
+    """Return such digests of the files on disk; `None` if they cannot be compared."""
     declared = json.dumps(list(map(_declared, servers)), default=_plain)
-    files, problem = _programs(path, base, declared, with_compiled=uses_compiled(servers))
+    files, problem = _runnable_files(path, base, declared, with_compiled=uses_compiled(servers))
     root, now = real_path(path), _digests(files, ())
     for name, digest in trusted.items():
         # What is imported counts by its bytes, also behind a link.
-        if now.get(name) != digest and (file := _read(os.path.join(root, name), root)):
+        if now.get(name) != digest and (file := _read_code_file(os.path.join(root, name), root)):
             now[name] = file.digest
     return None if problem else now
 
@@ -243,7 +244,7 @@ def server_variables(server: McpServerManifest) -> tuple[str, ...]:
     return requested_variables([_declared(server)]) if server.of_claude else ()
 
 
-def _programs(
+def _runnable_files(
     folder: str,
     base: str,
     declared: str,
@@ -254,12 +255,13 @@ def _programs(
 ) -> tuple[dict[str, CodeFile], str]:
     """Return all files of a folder that could run, and why they cannot be compared, or `""`.
 
-    Left out are Markdown in skills, `.git`, and without `with_compiled` what Python makes of
-    sources again, unless `declared` names them. A link counts by what it says.
+    Skipped are `.git`, Markdown of skills, and without `with_compiled` the files that Python can
+    compile again. A file that `declared` names is never skipped. A link counts by the path of its
+    target.
     """
     with_compiled = with_compiled or "__pycache__" in declared
     root, project, files = real_path(folder), real_path(base), dict[str, CodeFile]()
-    has_scripts: dict[str, bool] = {}  # of the skill that a folder is in
+    has_scripts: dict[str, bool] = {}  # folders of a skill, and whether it has scripts
     try:
         for above, folders, names in os.walk(root, onerror=_fail):
             folders[:] = sorted(name for name in folders if name != ".git" or name in declared)
@@ -294,25 +296,25 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
         if is_inside(target, project) and not is_inside(target, root):
             raise UnreadableFileError(f"{path} is a link that leads out of the plugin")
         if is_inside(target, root) and os.path.isfile(target):
-            text += f" with digest {digest_of(_bytes(target, root))}"
+            text += f" with digest {digest_of(_read_bytes(target, root))}"
         return CodeFile(digest_of(os.fsencode(text)), text)
     stamp = Stamp.at(path)
     if stamp.is_settled() and not with_text:
-        return CodeFile(_known_digest(path, root, stamp))
-    data = _bytes(path, root)
+        return CodeFile(_cached_digest(path, root, stamp))
+    data = _read_bytes(path, root)
     is_settings = path in {os.path.join(project, name) for name in (SELECTION_FILE, LOCK_FILE)}
     if not with_text or is_settings or leads_to_secret(path, project):
         # Settings of the project are shown as a definition; a lock is made from what is shown.
         return CodeFile(digest_of(data))
-    return CodeFile(digest_of(data), _text(path, data))
+    return CodeFile(digest_of(data), _shown_text(path, data))
 
 
 @lru_cache(_MOST_PROGRAM_FILES)
-def _known_digest(path: str, root: str, _stamp: Stamp) -> str:
-    return digest_of(_bytes(path, root))
+def _cached_digest(path: str, root: str, _stamp: Stamp) -> str:
+    return digest_of(_read_bytes(path, root))
 
 
-def _bytes(path: str, root: str) -> bytes:
+def _read_bytes(path: str, root: str) -> bytes:
     try:
         data, _ = read_inside(path, _LARGEST_PROGRAM, root)
     except UnreadableFileError as error:
@@ -322,17 +324,17 @@ def _bytes(path: str, root: str) -> bytes:
     return data
 
 
-def _read(path: str, root: str) -> CodeFile | None:
+def _read_code_file(path: str, root: str) -> CodeFile | None:
     try:
         data, _ = read_inside(path, _LARGEST_PROGRAM, root)
     except UnreadableFileError:
         return None
-    return CodeFile(digest_of(data), _text(path, data))
+    return CodeFile(digest_of(data), _shown_text(path, data))
 
 
 def _code_file(file: UnitFile, *, with_text: bool) -> CodeFile:
     data = file.data if with_text else None
-    return CodeFile(file.digest, _text(file.name, data) if data else "")
+    return CodeFile(file.digest, _shown_text(file.name, data) if data else "")
 
 
 def _definition(value: object, *, with_text: bool) -> CodeFile:
@@ -365,7 +367,7 @@ def may_be_run(name: str) -> bool:
     return is_skill_code(name) or not name.endswith(".md")
 
 
-def _text(path: str, data: bytes) -> str:
+def _shown_text(path: str, data: bytes) -> str:
     """Return what is shown of a file; the secrets of servers that it declares are masked."""
     if len(data) > _LARGEST_TEXT or b"\0" in data:
         return ""
