@@ -22,7 +22,6 @@ from satchel.workers.worker_processes import WorkerPool
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_changes import Change
-    from satchel.catalog.catalog_entries import ToolEntry
     from satchel.mcp_servers.client_callbacks import AskHost
     from satchel.providers.provider import Provider
     from satchel.server_registry import ServerRegistry
@@ -86,7 +85,7 @@ class Reconciler:
         self.catalog_listeners: Listeners[Catalog] = Listeners()
         self._import_retry: ImportRetry | None = None
         self._is_batching = self._is_closed = False
-        self._recorded: tuple[ToolEntry, ...] = ()
+        self._recorded: list[tuple[Any, ...]] = []
 
     @property
     def catalog(self) -> Catalog:
@@ -249,9 +248,13 @@ class Reconciler:
         """
         owners = self.config.owners
         is_ready = self.config.run_code and not self.cache.imported.pending
-        if owners is not None and is_ready and new.all_tools != self._recorded:
+        if owners is None or not is_ready:
+            return
+        # Not the entries: they would keep the code of a replaced version alive.
+        tools = [(entry.identity, entry.state) for entry in new.all_tools]
+        if tools != self._recorded:
             owners.record(served_names(new))
-            self._recorded = new.all_tools
+            self._recorded = tools
 
     def _connect_declared(self) -> bool:
         """Connect the declared servers; return whether a further pass sees others than before."""
