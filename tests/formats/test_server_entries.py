@@ -126,14 +126,14 @@ def test_the_protocol_has_a_word_of_our_own():
     found, said = one({**LOCAL, "protocol": "legacy"})
     assert (found.protocol, said) == ("legacy", [])
     found, said = one({**LOCAL, "protocol": "2030"})
-    assert said == ["server 'box': not used: 'protocol', which is neither auto nor legacy"]
+    assert said == ["'protocol' of server 'box' is neither auto nor legacy"]
     assert found.protocol == "auto"
 
 
 @pytest.mark.parametrize("value", [["legacy"], {"legacy": 1}, 5, True])
 def test_a_protocol_that_is_no_text_is_named_like_an_unknown_one(value):
     found, said = one({**LOCAL, "protocol": value})
-    assert said == ["server 'box': not used: 'protocol', which is neither auto nor legacy"]
+    assert said == ["'protocol' of server 'box' is neither auto nor legacy"]
     assert found.protocol == "auto"
 
 

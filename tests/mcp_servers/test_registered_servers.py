@@ -671,16 +671,22 @@ def test_of_an_answer_in_many_blocks_so_many_are_kept(app, plain):
     assert len(called(app, "blocks", {"number": 1_000}).content) == 1_000
 
 
-def test_while_an_answer_is_read_all_other_servers_are_heard(app, plain, monkeypatch):
+def held(function, monkeypatch, module):
+    """Let a function of a module wait for `go_on` at the tool `slow`; return both events."""
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(raw, tool):
-        if tool.name == "slow":
+    def slow(*args):
+        if any(getattr(item, "name", "") == "slow" for item in args):
             begun.set()
             assert go_on.wait(ENOUGH)
-        return decode_response(raw, tool)
+        return function(*args)
 
-    monkeypatch.setattr(server_connection, "decode_response", slow)
+    monkeypatch.setattr(module, function.__name__, slow)
+    return begun, go_on
+
+
+def test_a_slow_answer_does_not_delay_other_servers(app, plain, monkeypatch):
+    begun, go_on = held(decode_response, monkeypatch, server_connection)
     monkeypatch.setattr(server_connection, "is_small", lambda raw, tool: False)
     app.register_mcp_server(plain("slow"), name="box", group="basic")
     app.register_mcp_server(plain("echo", name="calm"), name="calm", group="basic")
@@ -836,16 +842,8 @@ def test_only_what_changed_is_judged_again(app, changes_seen, plain, monkeypatch
     assert judged == ["announce", "a", "b", "b", "c"]
 
 
-def test_while_tools_are_judged_all_other_servers_are_heard(app, plain, monkeypatch):
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slow(raw, limits):
-        if raw.name == "slow":
-            begun.set()
-            assert go_on.wait(ENOUGH)
-        return check_definition(raw, limits)
-
-    monkeypatch.setattr(tool_lister, "check_definition", slow)
+def test_a_slow_check_of_tools_does_not_delay_other_servers(app, plain, monkeypatch):
+    begun, go_on = held(check_definition, monkeypatch, tool_lister)
     app.register_mcp_server(plain("echo"), name="calm", group="basic")
     other = threading.Thread(
         target=app.register_mcp_server, args=(plain("slow", name="slow"),), kwargs={"name": "box"}

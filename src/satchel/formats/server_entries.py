@@ -85,7 +85,6 @@ class _Entry:
 
 _OF_GEMINI = ("authProviderType", "targetAudience", "targetServiceAccount", "trust")
 """Fields with a meaning for Gemini CLI only."""
-_PROTOCOL = "'protocol', which is neither auto nor legacy"
 
 
 def read_claude_servers(
@@ -153,14 +152,16 @@ def read_entries(
         of_gemini = [key for key in entry.unused if key in _OF_GEMINI]
         if of_gemini:
             add("plugin-parts-ignored", _not_used(name, of_gemini), line=line)
-        if unused := [key for key in entry.unused if key not in _OF_GEMINI]:
+        if "protocol" in entry.unused:
+            other = f"'protocol' of server {quoted(name)} is neither auto nor legacy"
+            add("plugin-field-unknown", other, "Write auto or legacy.", line)
+        if unused := [key for key in entry.unused if key not in (*_OF_GEMINI, "protocol")]:
             add("plugin-field-unknown", _not_used(name, unused), _OTHERS_FIX, line)
         yield server
 
 
 def _not_used(server: str, fields: Iterable[str]) -> str:
-    names = ", ".join(_PROTOCOL if key == "protocol" else quoted(key) for key in fields)
-    return f"server {quoted(server)}: not used: {names}"
+    return f"server {quoted(server)}: not used: {', '.join(map(quoted, fields))}"
 
 
 def _is_disabled(entry: _Entry) -> bool:
