@@ -219,7 +219,7 @@ def test_the_question_is_answered_on_a_terminal(run, project, monkeypatch):
     assert result.exit_code == 0, result.output
     record = TrustStore().read(".").record
     assert (record.level, record.variables) == ("code", ("TOKEN",))
-    assert "servers that use KEY are left out, unless it is not set" in result.stderr
+    assert "servers that use KEY are left out (those with a default, only" in result.stderr
     # What was allowed stays so.
     assert run("trust", input="2\nn\n").exit_code == 0
     assert TrustStore().read(".").record.variables == ("TOKEN",)

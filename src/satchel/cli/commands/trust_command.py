@@ -115,8 +115,8 @@ def _decide(
     store.write(record)
     if refused := sorted({*inventory.variables} - allowed) if answer is TrustLevel.CODE else []:
         console.say(
-            f"servers that use {', '.join(refused)} are left out, unless it is not set and they "
-            "name a default; --variable allows it"
+            f"servers that use {', '.join(refused)} are left out (those with a default, only while "
+            "it is set); --variable allows it"
         )
     return record
 
