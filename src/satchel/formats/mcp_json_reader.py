@@ -131,8 +131,10 @@ def _server(
     if entry is None or len(collector) > before:
         return None
     lines = {key: document.line(("mcpServers", name, key)) for key in ("command", "cwd")}
-    transport, *values = ((key, frozen(item)) for key, item in entry)
-    return McpServerManifest(name=name, transport=transport[1], lines=lines, **dict(values))
+    table = {key: item for key, item in entry if item and key != "type"}
+    if isinstance(entry, RemoteEntry):
+        table["transport"] = entry.type
+    return McpServerManifest(name=name, table=frozen(table), lines=lines)
 
 
 def _command_fault(command: str) -> str:
