@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from satchel.formats.frozen_values import frozen
+from satchel.formats.json_fields import JsonFields, read_object
 from satchel.formats.json_reader import JsonPath, JsonValue, json_type_name, without_comments
 from satchel.formats.mcp_json import McpServerManifest
-from satchel.formats.open_plugin_manifest import JsonFields, read_object
-from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.formats.read_result import ReadResult, quoted
 from satchel.settings import Limits
 
 _CONTAINERS = ("mcpServers", "servers", "context_servers", "mcp", "mcp_servers")
@@ -97,19 +97,19 @@ def read_claude_servers(
     Comments and last commas are allowed, as VS Code writes them. `folders` are the values of
     placeholders such as `workspaceFolder`.
     """
-    collector = DiagnosticCollector(path)
-    top = read_object(without_comments(data), path, "mcp-invalid", limits, collector)
-    if top is None:
-        return ReadResult(None, collector.diagnostics)
-    servers, at = _container(top.values)
-    if not isinstance(servers, Mapping):
-        message = f"'mcpServers' is {json_type_name(servers)}, not an object"
-        top.report("mcp-invalid", "mcpServers", message, "Write an object.")
-        return ReadResult(None, collector.diagnostics)
-    if at and (others := [key for key in top.values if key not in {at[0], "$schema"}]):
-        message = f"not used: {', '.join(map(quoted, others))}"
-        top.report("plugin-field-unknown", others[0], message, _OTHERS_FIX)
-    return ReadResult(tuple(read_entries(servers, at, top, folders)), collector.diagnostics)
+
+    def read(top: JsonFields) -> tuple[McpServerManifest, ...] | None:
+        servers, at = _container(top.values)
+        if not isinstance(servers, Mapping):
+            message = f"'mcpServers' is {json_type_name(servers)}, not an object"
+            top.report("mcp-invalid", "mcpServers", message, "Write an object.")
+            return None
+        if at and (others := [key for key in top.values if key not in {at[0], "$schema"}]):
+            message = f"not used: {', '.join(map(quoted, others))}"
+            top.report("plugin-field-unknown", others[0], message, _OTHERS_FIX)
+        return tuple(read_entries(servers, at, top, folders))
+
+    return read_object(without_comments(data), path, "mcp-invalid", limits, read)
 
 
 def _container(values: Mapping[str, JsonValue]) -> tuple[JsonValue, JsonPath]:
