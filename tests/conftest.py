@@ -1,5 +1,6 @@
 """Fixtures for all tests: the shared files, and functions that write skills and plugins."""
 
+import gc
 import itertools
 import os
 import subprocess
@@ -24,6 +25,12 @@ hypothesis.settings.register_profile("long", deadline=None, max_examples=200)
 hypothesis.settings.load_profile("quick")
 
 REPOSITORY = Path(__file__).parents[1]
+
+
+def pytest_collection_finish():
+    """Let the garbage collector skip the modules and tests: they are many, and they stay."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
