@@ -76,7 +76,7 @@ class WatchTimings:
     `step` is how often the watcher looks for events: one arrives one to two steps after the write.
     """
 
-    step: float = 0.004
+    step: float = 0.003
     heartbeat: float = 0.25
     """How often roots and installed packages are checked directly."""
     settle: float = 0.2

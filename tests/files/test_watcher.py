@@ -204,26 +204,53 @@ def test_an_event_on_a_root_itself_sets_the_watches_again(watch, tmp_path):
     assert len(watched.built) == 2
 
 
-@pytest.mark.parametrize("part", ["roots", "links"])
-def test_other_roots_or_links_to_watch_set_the_watches_again(watch, tmp_path, part):
+def test_other_roots_to_watch_set_the_watches_again(watch, tmp_path):
     watched = watch()
-    watched.watched = replace(watched.watched, links=frozenset({("a", "b")}))
     watched.next()
-    other = {"roots": (str(tmp_path), "/absent"), "links": frozenset({("a", "c")})}
-    watched.watched = replace(watched.watched, **{part: other[part]})
+    watched.watched = replace(watched.watched, roots=(str(tmp_path), "/absent"))
     assert watched.next().paths is None
     assert len(watched.built) == 2
 
 
-def test_a_new_link_is_watched_without_comparing_everything(watch):
+def test_of_links_that_change_only_their_targets_are_watched(watch, tmp_path, clock):
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    os.mkdir(old)
+    os.mkdir(new)
+    watched = watch(replace(CALM, safety_scan_active=10, safety_scan_idle=10))
+    watched.watched = replace(watched.watched, links=frozenset({("a", old)}))
+    watched.next()
+    watched.watched = replace(watched.watched, links=frozenset({("a", new)}))
+    assert watched.next().paths == {"a"}
+    assert [sorted(notifier.roots) for notifier in watched.built] == [[str(tmp_path)], [new, old]]
+    for path in ("b", "c"):  # each notifier takes its turn
+        watched.send([path])
+        assert watched.next().paths == {path}
+    watched.send(clock.after(11))  # the safety scan makes one notifier of both
+    assert watched.next().paths is None
+    assert [notifier.closed for notifier in watched.built] == [True, True, False]
+
+
+def test_many_changes_of_links_set_all_watches_again(watch):
     watched = watch()
     watched.next()
-    watched.watched = replace(watched.watched, links=frozenset({("a", "b")}))
-    watched.send(["of the old notifier"])
-    assert watched.next().paths == {"a", "of the old notifier"}
-    assert [notifier.closed for notifier in watched.built] == [True, False]
-    watched.send(["c"])
-    assert watched.next().paths == {"c"}
+    for name in "abcde":
+        watched.watched = replace(watched.watched, links=frozenset({(name, "x")}))
+        last = watched.next()
+    assert last.paths is None
+
+
+def test_a_link_is_reported_when_another_one_on_its_way_is_replaced(watch, tmp_path):
+    for name in ("v1", "v2"):
+        (tmp_path / name / "skill").mkdir(parents=True)
+    (tmp_path / "current").symlink_to("v1")
+    (tmp_path / "link").symlink_to("current/skill")
+    link, target = str(tmp_path / "link"), str(tmp_path / "v1/skill")
+    watched = watch()
+    watched.watched = replace(watched.watched, links=frozenset({(link, target)}))
+    watched.next()
+    (tmp_path / "other").symlink_to("v2")
+    (tmp_path / "other").replace(tmp_path / "current")
+    assert watched.next().paths == {link}
 
 
 @pytest.mark.parametrize("is_new", [False, True])
@@ -344,6 +371,15 @@ def test_comparing_everything_takes_at_most_a_hundredth_of_the_time(watch, clock
     assert watched.next().paths is None
     watched.send(clock.after(11))  # it computed nothing, so the pause is the usual one
     assert watched.next().paths is None
+
+
+def test_everything_is_compared_again_soon_while_handles_are_missing(watch, tmp_path, clock):
+    watched = watch(replace(CALM, safety_scan_active=10, safety_scan_idle=1_000))
+    watched.watched = replace(watched.watched, unreadable=(str(tmp_path),))
+    watched.next()
+    for _ in range(2):
+        watched.send(clock.after(11))
+        assert watched.next().paths is None
 
 
 def test_what_was_half_written_is_looked_at_again_by_itself(watch):

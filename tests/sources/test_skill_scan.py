@@ -617,6 +617,25 @@ def test_a_new_link_lists_only_where_it_leads(tmp_path, scan, write_skill, liste
     assert (list(second.findings), listed) == (["a", "linked", "b"], [str(tmp_path / "b")])
 
 
+@pytest.mark.parametrize("target", ["", "other"])
+def test_a_link_that_is_removed_or_leads_elsewhere_lists_only_where_it_leads(
+    tmp_path, scan, write_skill, listed, target
+):
+    for name in ("root/a", "elsewhere", "other"):
+        write_skill(tmp_path, name)
+    root, link = tmp_path / "root", tmp_path / "root/linked"
+    link.symlink_to(tmp_path / "elsewhere")
+    first = scan(root)
+    listed.clear()
+    link.unlink()
+    if target:
+        link.symlink_to(tmp_path / target)
+    second = scan(root, before=first, dirty=[str(link)])
+    assert listed == ([str(tmp_path / "other")] if target else [])
+    assert second.findings == scan(root).findings
+    assert second.links == scan(root).links
+
+
 def test_a_removed_skill_is_gone_without_a_look_at_the_folder_above(tmp_path, scan, write_skill):
     folder = write_skill(tmp_path, "a")
     write_skill(tmp_path, "b")

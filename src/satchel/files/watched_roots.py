@@ -59,6 +59,14 @@ class PathAliases:
             self._at.setdefault(target, []).append(path)
             for folder in _folders_above(target):
                 self._below.setdefault(folder, []).append(path)
+        # There are no events of a link that another one passes on its way.
+        self._passing = [(path, target) for path, target in links if _passes_links(path, target)]
+
+    def moved(self) -> frozenset[str]:
+        """Return the links that lead elsewhere, though they are the same; each is returned once."""
+        moved = [item for item in self._passing if _id_of(item[0]) != _id_of(item[1])]
+        self._passing = [item for item in self._passing if item not in moved]
+        return frozenset(path for path, _ in moved)
 
     def of(self, paths: frozenset[str] | None) -> frozenset[str] | None:
         """Return the paths together with their other names below the roots."""
@@ -79,6 +87,15 @@ def _folders_above(path: str) -> Iterator[str]:
     while (above := os.path.dirname(path)) != path:
         yield above
         path = above
+
+
+def _passes_links(path: str, target: str) -> bool:
+    """Return whether a link says something else than its real target."""
+    try:
+        text = os.readlink(path)
+    except OSError:
+        return False
+    return not target.endswith(os.path.normpath(text).lstrip("./"))
 
 
 def readable_ones(paths: tuple[str, ...]) -> tuple[bool, ...]:

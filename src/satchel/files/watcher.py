@@ -31,6 +31,9 @@ _MAX_FAILURES, _FAILURES_WITHIN = 5, 10.0
 # Safety scans take at most this share of a core, so they are rarer in a large catalog.
 _SAFETY_SCAN_SHARE = 0.01
 
+# With more changes of links than this, all watches are set again.
+_MOST_OF_LINKS = 4
+
 # Events that keep coming are collected for at most this long, in milliseconds.
 _MOST_COLLECTED = 50
 
@@ -90,6 +93,51 @@ def no_events(stop: threading.Event) -> Iterator[ChangeEvent]:
     stop.wait()
 
 
+class _Notifiers:
+    """The notifier of the roots, and those of links that changed since; they are asked in turn."""
+
+    def __init__(self, of_roots: EventNotifier) -> None:
+        self._all = [of_roots]
+
+    @property
+    def has_links(self) -> bool:
+        return len(self._all) > 1
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._all) > _MOST_OF_LINKS
+
+    def add(self, notifier: EventNotifier) -> None:
+        self._all.append(notifier)
+
+    def watch(self, debounce_ms: int, step_ms: int, timeout_ms: int, stop: threading.Event) -> Any:
+        """Return the next events, as a notifier does."""
+        if not self.has_links:
+            return self._all[0].watch(debounce_ms, step_ms, timeout_ms, stop)
+        deadline = time.monotonic() + timeout_ms / 1000
+        while True:
+            for notifier in self._all:
+                events = notifier.watch(debounce_ms, step_ms, step_ms, stop)
+                if not isinstance(events, str):
+                    return events
+            if stop.is_set() or time.monotonic() >= deadline:
+                return "timeout"
+
+
+class _IdleNotifier:
+    """A notifier without events, used while there is nothing to watch."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+
+    def watch(self, _debounce: int, _step: int, timeout_ms: int, _stop: Any) -> str:
+        self._stop.wait(timeout_ms / 1000)
+        return "timeout"
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class _Watch:
     """Watches one set of roots, and recovers from failures of the backend; not thread-safe."""
 
@@ -127,7 +175,7 @@ class _Watch:
             identity = stack.enter_context(RootIdentity(start.roots))
             self._aliases = PathAliases(start.roots, start.links)
             try:
-                notifier = self._open(start.roots, stack)
+                notifier = _Notifiers(self._open(start.roots, stack))
                 yield from self._everything()
                 for event in self._change_events(notifier, start, identity, stack):
                     yield replace(event, paths=self._aliases.of(event.paths))
@@ -140,16 +188,6 @@ class _Watch:
         stack.callback(notifier.close)
         return notifier
 
-    def _reopened(
-        self, old: EventNotifier, roots: Iterable[str], stack: ExitStack
-    ) -> tuple[EventNotifier, frozenset[str]]:
-        """Watch new links as well; return also what happened until then."""
-        notifier = self._open(roots, stack)
-        # Both watch for a moment, so nothing is missed in between.
-        paths = self._events(old, 0)
-        old.close()
-        return notifier, paths
-
     def _record_failure(self, error: Exception) -> None:
         self._failures.append(time.monotonic())
         self._diagnostics = (_failed(error),)
@@ -159,7 +197,7 @@ class _Watch:
 
     def _change_events(
         self,
-        notifier: EventNotifier,
+        notifier: _Notifiers,
         start: WatchTargets,
         identity: "RootIdentity",
         stack: ExitStack,
@@ -170,12 +208,15 @@ class _Watch:
         readable = readable_ones(start.unreadable)
         while not self._stop.is_set():
             now = self._watched()
-            if now.links > start.links and now.roots == start.roots:
-                notifier, paths = self._reopened(notifier, start.roots, stack)
-                paths = paths.union(path for path, _ in now.links - start.links)
+            changed_links = now.links ^ start.links
+            if changed_links and now.roots == start.roots and not notifier.is_full:
+                # Watch where new links lead, and where gone ones led: what is reported by the path
+                # of a link that is gone is in no root.
+                notifier.add(self._open({target for _, target in changed_links}, stack))
                 start = replace(start, links=now.links)
                 self._aliases = PathAliases(start.roots, start.links)
-                yield ChangeEvent(paths, self._diagnostics)
+                links = frozenset(path for path, _ in changed_links)
+                yield ChangeEvent(links, self._diagnostics)
                 continue
             # Paths that became readable are not watched yet, so set the watches again.
             unreadable = (now.unreadable, readable_ones(now.unreadable))
@@ -191,16 +232,22 @@ class _Watch:
                     return
                 active, last_scan = True, time.monotonic()
                 yield ChangeEvent(paths | now.settling, self._diagnostics)
-            elif changed := frozenset(path for path, stamp in now.files if Stamp.at(path) != stamp):
+            elif changed := self._aliases.moved() | _changed_files(now):
                 yield ChangeEvent(changed | now.settling, self._diagnostics)
-            elif self._installed_changed(now) or self._safety_scan_is_due(last_scan, active=active):
+            elif self._installed_changed(now) or self._safety_scan_is_due(
+                last_scan,
+                # What may be read but could not: no handle was left, so try again soon.
+                active=active or any(unreadable[1]),
+            ):
+                if notifier.has_links:
+                    return  # one notifier for all again
                 active, last_scan = False, time.monotonic()
-                if not self._recent_failures():
-                    self._diagnostics = ()
                 yield from self._everything()
 
     def _everything(self) -> Iterator[ChangeEvent]:
         """Yield an event without paths, and measure how long its receiver computes."""
+        if not self._recent_failures():
+            self._diagnostics = ()
         started = time.thread_time()
         yield ChangeEvent(None, self._diagnostics)
         self._scan_seconds = time.thread_time() - started
@@ -213,7 +260,7 @@ class _Watch:
         stamps = stamped(folder for folder, _ in now.installed)
         return stamps != now.installed or any(os.path.exists(path) for path in now.awaited)
 
-    def _batch(self, notifier: EventNotifier, timeout: float) -> frozenset[str]:
+    def _batch(self, notifier: _Notifiers, timeout: float) -> frozenset[str]:
         """Wait for events, and for the end of a burst of events or of a git checkout."""
         paths = self._events(notifier, timeout)
         deadline = time.monotonic() + self._pace.patience
@@ -229,7 +276,7 @@ class _Watch:
             self._stale_locks = self._locks()
         return paths
 
-    def _events(self, notifier: EventNotifier, timeout: float) -> frozenset[str]:
+    def _events(self, notifier: _Notifiers, timeout: float) -> frozenset[str]:
         step = max(int(self._pace.step * 1000), 1)
         most = max(step, _MOST_COLLECTED)
         events = notifier.watch(most, step, max(int(timeout * 1000), 1), self._stop)
@@ -249,18 +296,8 @@ class _Watch:
         return locks
 
 
-class _IdleNotifier:
-    """A notifier without events, used while there is nothing to watch."""
-
-    def __init__(self, stop: threading.Event) -> None:
-        self._stop = stop
-
-    def watch(self, _debounce: int, _step: int, timeout_ms: int, _stop: Any) -> str:
-        self._stop.wait(timeout_ms / 1000)
-        return "timeout"
-
-    def close(self) -> None:
-        """Do nothing."""
+def _changed_files(now: WatchTargets) -> frozenset[str]:
+    return frozenset(path for path, stamp in now.files if Stamp.at(path) != stamp)
 
 
 def _failed(error: Exception) -> Diagnostic:

@@ -86,16 +86,18 @@ def _scan_dirty(
     except OSError:  # Without handles or rights, nothing is known to be gone.
         return None
     folders = len(scan.walked) + len(scan.findings) - 1  # without the root itself
-    is_whole = _only_adds_links(before, scan) and not scan.cut and folders <= limits.find_folders
+    is_whole = _are_links_apart(before, scan) and not scan.cut and folders <= limits.find_folders
     return _without_doubles(scan) if is_whole else None
 
 
-def _only_adds_links(before: SkillScan, now: SkillScan) -> bool:
-    """Return whether the links are the same, but for new ones to where nothing else leads."""
-    targets = [real_path(before.root.path), *(target for _, target in before.links)]
-    return before.links <= now.links and all(
-        real_path(link) == target and not any(_overlap(target, other) for other in targets)
-        for link, target in now.links - before.links
+def _are_links_apart(before: SkillScan, now: SkillScan) -> bool:
+    """Return whether new and gone links lead to where neither the root nor another link leads."""
+    links, root = before.links | now.links, real_path(before.root.path)
+    return all(
+        ((link, target) in before.links or real_path(link) == target)
+        and not _overlap(target, root)
+        and not any(_overlap(target, other) for path, other in links if path != link)
+        for link, target in before.links ^ now.links
     )
 
 
