@@ -11,6 +11,8 @@ from typing import Any
 from satchel.diagnostics import Diagnostic
 from satchel.errors import ConflictError, DefinitionError, ToolError
 from satchel.files.state_files import make_folder, state_folder
+from satchel.formats.server_table import UseTable
+from satchel.formats.table_model import read_table
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import ClientCallbacks
 from satchel.mcp_servers.pin_store import (
@@ -22,11 +24,7 @@ from satchel.mcp_servers.pin_store import (
 from satchel.mcp_servers.remote_client import RemoteClient
 from satchel.mcp_servers.server_addresses import HttpServer, RemoteServer, SseServer, StdioServer
 from satchel.mcp_servers.server_contributions import SOURCE, ServerOffer, held_error
-from satchel.mcp_servers.server_declarations import (
-    required_pin,
-    required_timeout,
-    unique_server_names,
-)
+from satchel.mcp_servers.server_declarations import unique_server_names
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.mcp_servers.server_options import Pin, ServerConfig, ServerOptions
 from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
@@ -111,6 +109,7 @@ class ServerRegistry:
             raise ConflictError(
                 f"a server {name!r} is connected already", fix="remove it first, or pass name="
             )
+        read_table(UseTable, {"timeout": timeout, "pin": pin})
         return ServerConfig(
             name=name,
             server=server,
@@ -119,8 +118,8 @@ class ServerRegistry:
             enable=None if enable is None else _tool_names(enable),
             disable=() if disable is None else _tool_names(disable),
             presets=_valid_presets(NOTHING if presets is None else presets),
-            timeout=required_timeout(timeout),
-            pin=required_pin(pin),
+            timeout=timeout,
+            pin=pin,
             stateless=stateless,
             options=options or ServerOptions(),
             origin=origin,

@@ -13,7 +13,7 @@ from satchel.catalog.catalog_offers import CatalogOffers
 from satchel.mcp_servers import server_supervisor
 from satchel.mcp_servers.server_connection import connect
 from satchel.mcp_servers.server_offers import OfferedPrompt, PromptArgument, _fits, _literals
-from satchel.mcp_servers.server_prompts import PromptReader, arguments_in
+from satchel.mcp_servers.server_skills import PromptReader, arguments_in
 from satchel.sources.skill_files import SkillAccess
 
 GIFTED = str(Path(__file__).with_name("gifted.py"))

@@ -89,7 +89,16 @@ class OAuthTable(TableModel):
     ] = Field("authorization-code", description="How to get tokens.")
 
 
-class ServerTable(OptionsTable):
+class UseTable(TableModel):
+    """The keys that say how a server is used."""
+
+    timeout: _Seconds = Field(None, description="Seconds that a call may take.")
+    pin: Annotated[
+        Literal["hold", "warn", "off"], Expected("must be hold, warn or off, not {!r}")
+    ] = Field("hold", description="What happens when a tool changes.")
+
+
+class ServerTable(OptionsTable, UseTable):
     """A server; it has either a command or a URL."""
 
     command: _Text = Field(
@@ -122,10 +131,6 @@ class ServerTable(OptionsTable):
         None, description="Patterns of the tools to use."
     )
     disable: _Texts = Field([], description="Patterns of the tools not to use.")
-    timeout: _Seconds = Field(None, description="Seconds that a call may take.")
-    pin: Annotated[
-        Literal["hold", "warn", "off"], Expected("must be hold, warn or off, not {!r}")
-    ] = Field("hold", description="What happens when a tool changes.")
     oauth: Annotated[
         dict[str, Any] | None,
         WithJsonSchema(table_schema(OAuthTable)),

@@ -3,24 +3,19 @@
 import asyncio
 from base64 import b64decode
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import CancelledError, Future
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
-from satchel.mcp_servers.connection_errors import is_connection_closed
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile, verify_file
-from satchel.mcp_servers.plain_requests import send_plain
 from satchel.settings import MIB, Limits
 from satchel.sources.skill_files import ServedFile, SkillAccess
 from satchel.text import one_line, shorten
 from satchel.tools.callables import in_thread
-
-if TYPE_CHECKING:
-    from mcp import Client
 
 MAX_CACHED = 32 * MIB
 """Bytes of files cached of one server."""
@@ -32,32 +27,8 @@ ReadUri = Callable[[str], Awaitable[bytes | None]]
 """Reads a resource of a server; `None` for an invalid response."""
 
 
-async def read_resource(client: "Client", uri: str, server: str) -> bytes | None:
-    """Return the content of a resource, or `None` for an invalid response.
-
-    Raises `ToolError` if the server refuses.
-    """
-    from mcp import MCPError
-    from mcp_types import ReadResourceRequest, ReadResourceRequestParams
-
-    request = ReadResourceRequest(params=ReadResourceRequestParams(uri=uri))
-    try:
-        response = await send_plain(client, request)
-    except MCPError as problem:
-        if is_connection_closed(problem):
-            raise ToolError(f"the server {server!r} disconnected; try again later") from None
-        reason = shorten(one_line(problem.message), 300)
-        raise ToolError(
-            f"the server {server!r} refused to return the file: {reason}; continue without it"
-        ) from None
-    except ValueError:  # pydantic's ValidationError, too
-        return None
-    # In a thread: this is the event loop of all servers, and a file may be large.
-    data: bytes | None = await in_thread(lambda: _bytes_of(response, uri))
-    return data
-
-
-def _bytes_of(response: dict[str, Any], uri: str) -> bytes | None:
+def bytes_of_resource(response: Mapping[str, Any], uri: str) -> bytes | None:
+    """Return the content of a resource, `None` unless a response has exactly one of that URI."""
     contents = response.get("contents")
     matching = [
         item

@@ -35,7 +35,7 @@ from satchel.mcp_servers.connection_errors import (
     unsent_question,
 )
 from satchel.mcp_servers.listed_skills import EXTENSION, SkillListing, list_skills
-from satchel.mcp_servers.resource_reader import read_resource
+from satchel.mcp_servers.resource_reader import bytes_of_resource
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, describe_server
 from satchel.mcp_servers.server_instructions import with_instructions
@@ -217,11 +217,14 @@ class ServerConnection:
             raise invalid from None
 
     async def read(self, uri: str) -> bytes | None:
-        """Return the content of a resource, or `None` for an invalid response.
+        """Return the content of a resource, or `None` for another response.
 
         Raises `ToolError` if the server refuses.
         """
-        return await read_resource(self._client, uri, self._name)
+        response = await self.request("resources/read", {"uri": uri}, None)
+        # In a thread: this is the event loop of all servers, and a file may be large.
+        data: bytes | None = await in_thread(partial(bytes_of_resource, response, uri))
+        return data
 
     async def call(
         self,

@@ -1,12 +1,11 @@
 """Read the servers that plugins and users declare."""
 
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain, count
-from typing import Any, cast
+from typing import Any
 
 from satchel.catalog.catalog_entries import PluginEntry
 from satchel.configuration.env_file import env_variables
@@ -24,7 +23,7 @@ from satchel.mcp_servers.server_addresses import (
     StdioServer,
     as_name,
 )
-from satchel.mcp_servers.server_options import Pin, ServerConfig, ServerOptions
+from satchel.mcp_servers.server_options import ServerConfig, ServerOptions
 from satchel.names import plugin_name_fault
 from satchel.sources.search_roots import Precedence
 
@@ -95,20 +94,6 @@ def _config(
         origin=ServerOrigin(name=name, reached=json.dumps(reached)),
         passed=json.dumps(passed, sort_keys=True) if any(passed) else "",
     )
-
-
-def required_pin(value: Any) -> Pin:
-    """Validate a `pin` setting. Raises `DefinitionError`."""
-    if isinstance(value, str) and value in {"hold", "warn", "off"}:
-        return cast("Pin", value)
-    raise DefinitionError(f"its pin must be hold, warn or off, not {value!r}")
-
-
-def required_timeout(value: Any) -> float | None:
-    """Validate a `timeout` setting. Raises `DefinitionError`."""
-    if value is None or (type(value) in {int, float} and 0 < value < math.inf):
-        return cast("float | None", value)
-    raise DefinitionError(f"its timeout must be a number of seconds above 0, not {value!r}")
 
 
 def _variables_in(env_file: str) -> Mapping[str, str]:
