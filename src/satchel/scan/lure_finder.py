@@ -3,7 +3,7 @@
 The rules are in `lure_rules.yaml`. A *sign* names kinds that must meet in one sentence
 (`send secret`), follow closely (`not>tell>user`), be missing there (`!example`) or in the text
 (`!!by_user`). One that begins with `flow:` is about code: `flow:run ^fetch` is a statement that
-runs what an earlier one has fetched. One that begins with `anywhere:` has its kinds in one script,
+runs what an earlier one has fetched. The parts of one that begins with `anywhere:` are in one file,
 however far apart.
 """
 
@@ -43,7 +43,7 @@ class Sign:
     absent: tuple[str, ...] = ()
     absent_anywhere: tuple[str, ...] = ()
     is_anywhere: bool = False
-    """Whether the kinds may be anywhere in a script."""
+    """Whether the parts may be anywhere in a text."""
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -94,19 +94,17 @@ class LureFinder:
             for sign in rule_signs
         ]
 
-    def find(self, text: str, *, is_script: bool = False) -> Iterator[tuple[str, int, int]]:
+    def find(self, text: str) -> Iterator[tuple[str, int, int]]:
         """Yield the rule, the start and the end of each match that the text does not cite."""
         text = self._harmless.sub(lambda match: " " * len(match[0]), text)
         spans = self.lexicon.spans_in(text)
         cited = spans["cited"] if spans["threat"] else []
-        for rule, start, end in self._matches(text, spans, is_script=is_script):
+        for rule, start, end in self._matches(text, spans):
             at, _ = stripped(text, start, end)
             if not any(first <= at < last for first, last in cited):
                 yield rule, start, end
 
-    def _matches(
-        self, text: str, spans: KindSpans, *, is_script: bool
-    ) -> Iterator[tuple[str, int, int]]:
+    def _matches(self, text: str, spans: KindSpans) -> Iterator[tuple[str, int, int]]:
         ends = _sentence_ends(text)
         flow_signs: list[tuple[str, FlowSign]] = []
         possible = spans.possible
@@ -118,7 +116,8 @@ class LureFinder:
             elif any(spans[kind] for kind in sign.absent_anywhere):
                 continue
             elif sign.is_anywhere:
-                yield from ((rule, *spans[ordered[0]][0]) for _ in range(is_script))
+                parts = [_chained(chain, spans) for chain in sign.chains]
+                yield from ((rule, *part[0]) for part in parts[:1] if all(parts))
             else:
                 yield from ((rule, *span) for span in _meetings(sign, spans, ends))
         if flow_signs:

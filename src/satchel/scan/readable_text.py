@@ -24,7 +24,7 @@ _MIN_DECODED = 16
 """The shortest hidden text that is searched, in characters."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{28,}={0,2}|(?:\\x[0-9a-fA-F]{2}){12,}|[0-9a-fA-F]{60,}")
 _SUM = re.compile(r"[\"'`]\s{0,9}\+\s{0,9}[\"'`]")
-_LIST = re.compile(r"[\"'`]\s{0,9}[,/]\s{0,9}[\"'`]")
+_LIST = re.compile(r"[\"']\s{0,9}[,/]\s{0,9}[\"']")
 _LONGEST_LINE = 2000
 """Characters of a line whose pieces are joined."""
 _LONGEST_CODE = 200_000

@@ -70,5 +70,5 @@ def lure_finder() -> LureFinder:
         Lexicon(data["words"], code),
         DataFlow(data["definitions"].values(), data["flowing"]),
         {name: tuple(map(read_sign, rule.signs)) for name, rule in SCAN_RULES.items()},
-        re.compile("|".join((rf"https?://(?:{addresses})\S{{0,200}}", *harmless))),
+        re.compile("|".join((rf"https?://(?:{addresses})\S{{0,200}}", *harmless)), re.IGNORECASE),
     )
