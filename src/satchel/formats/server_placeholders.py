@@ -82,9 +82,8 @@ def _claude_filler(values: Mapping[str, str], environment: Mapping[str, str]) ->
 
 
 def _cwd(server: McpServerManifest, root: str, fill: _Fill) -> str:
-    if not server.cwd:
-        return "" if server.of_claude else root
-    return _inside(root, fill(server.cwd))
+    # Never where we are: a command such as `npx` would take programs of that folder.
+    return os.path.join(root, _inside(root, fill(server.cwd))) if server.cwd else root
 
 
 def _inside(root: str, path: str) -> str:

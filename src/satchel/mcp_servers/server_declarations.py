@@ -5,7 +5,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from itertools import chain, count
 from typing import Any, cast
 
@@ -28,7 +27,6 @@ from satchel.mcp_servers.server_addresses import (
 )
 from satchel.mcp_servers.server_options import Pin, ServerConfig, ServerOptions
 from satchel.names import plugin_name_fault
-from satchel.sources.search_roots import Precedence
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
@@ -46,9 +44,6 @@ def plugin_server(
     environment it gets only the variables that its placeholders name. Raises `DefinitionError`.
     """
     filled = fill_placeholders(server, root, data, environment if server.of_claude else {})
-    if plugin.scope is Precedence.PROJECT and filled.transport == "stdio":
-        # Not where we are, which is the project: only the plugin's own files are compared.
-        filled = replace(filled, cwd=os.path.join(root, filled.cwd))
     groups = plugin.contribution.groups[:1]
     return ServerConfig(
         owner=plugin.name,
@@ -130,13 +125,12 @@ def _address(
 
 
 def user_server(
-    name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str], within: str = ""
+    name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str]
 ) -> ServerConfig:
     """Return a server from a user's file, with `${NAME}` filled in from the environment.
 
-    `within` is the folder that a command starts in, if not the current one.
-
-    Raises `DefinitionError`.
+    A command starts in the folder of the file, and not in the current one, which may be a clone
+    with programs of the same names. Raises `DefinitionError`.
     """
     if fault := plugin_name_fault(name):
         raise DefinitionError(f"its name {fault}")
@@ -148,9 +142,7 @@ def user_server(
     return ServerConfig(
         name=name,
         path=path,
-        server=_local(declared, variables, path, within)
-        if is_local
-        else _remote(declared, variables),
+        server=_local(declared, variables, path) if is_local else _remote(declared, variables),
         groups=variables.in_all(declared.group),
         enable=None if declared.enable is None else variables.in_all(declared.enable),
         disable=variables.in_all(declared.disable),
@@ -193,16 +185,17 @@ def _variables_in(env_file: str) -> Mapping[str, str]:
         raise DefinitionError(f"its env-file cannot be read: {error}") from None
 
 
-def _local(declared: ServerTable, variables: _Variables, path: str, within: str) -> StdioServer:
-    env_file = os.path.expanduser(variables.filled(declared.env_file))
-    file_variables = _variables_in(
-        os.path.join(os.path.dirname(path), env_file) if env_file else ""
+def _local(declared: ServerTable, variables: _Variables, path: str) -> StdioServer:
+    folder, env_file = (
+        os.path.dirname(path),
+        os.path.expanduser(variables.filled(declared.env_file)),
     )
+    file_variables = _variables_in(os.path.join(folder, env_file) if env_file else "")
     return StdioServer(
         command=variables.filled(declared.command),
         args=variables.in_all(declared.args),
         env={**file_variables, **variables.in_values(declared.env)},
-        cwd=os.path.join(within, variables.filled(declared.cwd)) or None,
+        cwd=os.path.join(folder, variables.filled(declared.cwd)) or None,
         hidden=_placeholder_values(declared.args, variables.environment),
         shown=declared.command,
     )

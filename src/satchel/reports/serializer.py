@@ -5,7 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from satchel.reports.short_texts import state_of
-from satchel.trust.server_text import masked_value, server_text
+from satchel.trust.server_outline import (
+    MASK,
+    address_outline,
+    command_outline,
+    server_outline,
+)
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
@@ -215,7 +220,7 @@ def server_json(name: str, server: "ServerConfig") -> Json:
     return {
         "name": name,
         "transport": server.server.transport,
-        "where": server_text(server.origin.reached),
+        "where": server_outline(server.origin.reached),
         "plugin": server.owner or None,
         **_pick(server, "path", "pin"),
     }
@@ -236,12 +241,11 @@ def remote_tool_json(entry: "ToolEntry", name: str, digest: str | None) -> Json:
 def _declared_server(server: "McpServerManifest") -> Json:
     record: Json = {"name": server.name, "type": server.transport}
     if server.transport == "stdio":
-        command = _pick(server, "command", "args")
-        record |= {**command, "env": dict(server.env), "cwd": server.cwd}
-    else:
-        record |= {"url": server.url, "headers": dict(server.headers)}
-    masked: Json = masked_value("", record)
-    return masked
+        command, *args = command_outline(server.command, server.args)
+        record |= {"command": command, "args": args, "env": dict.fromkeys(server.env, MASK)}
+        return record | {"cwd": server.cwd and MASK}
+    headers = dict.fromkeys(server.headers, MASK)
+    return record | {"url": address_outline(server.url), "headers": headers}
 
 
 def _pick(record: Any, *keys: str) -> Json:
