@@ -113,14 +113,14 @@ def environment(world: Path) -> dict[str, str]:
 
 def satchel(world: Path, *arguments: str) -> None:
     """Run a command in the folder."""
-    line = [sys.executable, "-m", "satchel", *arguments]
+    line = [sys.executable, "-P", "-m", "satchel", *arguments]
     subprocess.run(line, cwd=world, env=environment(world), check=True, stdout=subprocess.DEVNULL)
 
 
 @contextmanager
 def serving(world: Path) -> Iterator[str]:
     """Yield the address of `satchel dev` in the folder."""
-    line = [sys.executable, "-m", "satchel", "dev", "--no-browser", "--port", "0"]
+    line = [sys.executable, "-P", "-m", "satchel", "dev", "--no-browser", "--port", "0"]
     line += ["--skills", "skills", "--plugins", "plugins", "--trust", "code"]
     with subprocess.Popen(
         line, cwd=world, env=environment(world), stdout=subprocess.PIPE, text=True

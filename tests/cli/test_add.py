@@ -393,24 +393,39 @@ def test_an_update_shows_what_changes_and_replaces_only_after_a_yes(
     assert records(home / ".satchel")["skill"][0]["version"] == new
 
 
-def test_an_update_and_show_print_no_secret_of_a_server(run, home, tmp_path):
+def test_an_update_shows_all_that_changes_as_it_is_and_show_prints_no_secret(run, home, tmp_path):
     folder = tmp_path / "box"
     manifest = folder / ".claude-plugin/plugin.json"
     manifest.parent.mkdir(parents=True)
     near = {
-        "command": "node",
-        "args": ["old.js", "--token", "planted1"],
-        "env": {"API_KEY": "planted2"},
+        "command": "sh",
+        "args": ["-c", f": {'0' * 600}; touch good"],
+        "env": {"API_KEY": "planted1"},
     }
-    far = {"url": "https://x.example/?key=planted3", "headers": {"X-Way": "planted4"}}
+    far = {"url": "https://x.example/?key=planted2", "headers": {"X-Way": "planted3"}}
     manifest.write_text(json.dumps({"name": "box", "mcpServers": {"near": near, "far": far}}))
-    run("add", folder, "--yes")
-    manifest.write_text(manifest.read_text().replace("old.js", "new.js"))
+    for number in range(30):
+        (folder / f"file{number}.py").write_text("")
+    added = run("add", folder, "--yes").stderr
+    assert "touch good" in added
+    assert "file29.py" in added
+    manifest.write_text(manifest.read_text().replace("good", "evil").replace("planted1", "changed"))
+    (folder / "a.txt").write_text("line\n" * 500)
+    (folder / "zz.py").write_text("evil = 1\n")
     diff = run("update").stderr
-    assert "new.js" in diff
+    for part in ("touch evil", "planted1", "changed", "planted2", "planted3", "+evil = 1"):
+        assert part in diff
     shown = run("show", "box", "--plugins", tmp_path, "--json").stdout
-    assert "new.js" in shown
-    assert "planted" not in diff + shown
+    server = json.loads(shown)[0]["servers"][0]
+    assert server == {
+        "name": "near",
+        "type": "stdio",
+        "command": "sh",
+        "args": ["-c", "***"],
+        "env": {"API_KEY": "***"},
+        "cwd": "",
+    }
+    assert "planted" not in shown
 
 
 def test_an_update_that_is_broken_or_gone_leaves_the_old_version(run, repository, home):

@@ -148,6 +148,16 @@ def test_what_will_run_is_shown_and_escaped(asking, weather, here):
         assert part in told
 
 
+def test_scripts_of_the_skills_of_a_plugin_are_named(asking, here, write_plugin, write_skill):
+    write_plugin(here, "texts", "notes: Be kind.\n")
+    write_skill(here / "texts/skills", "kindness")
+    scripts = here / "texts/skills/kindness/scripts"
+    scripts.mkdir()
+    (scripts / "go.sh").write_text("echo\n")
+    told = asking("install", "./texts").stderr
+    assert "  script of a skill: skills/kindness/scripts/go.sh\n" in told
+
+
 def test_a_plugin_of_texts_needs_no_consent(asking, here, write_plugin, write_skill, home):
     write_plugin(here, "texts", "notes: Be kind.\n")
     write_skill(here / "texts/skills", "kindness")

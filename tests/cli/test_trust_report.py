@@ -49,13 +49,27 @@ def test_what_is_new_and_what_is_gone_is_shown_whole():
 def test_a_change_without_text_is_named():
     before = {"a": CodeUnit("a", {"x": CodeFile("1")})}
     after = {"a": CodeUnit("a", {"x": CodeFile("2")})}
-    assert diff_lines(before, after)[-1] == "(the change cannot be shown as text)"
+    assert diff_lines(before, after)[-2:] == [
+        "(not shown as text: its digest was 1)",
+        "(not shown as text: its digest is 2)",
+    ]
     assert diff_lines(before, before) == []
+
+
+def test_a_file_that_became_no_text_is_not_shown_as_removed_alone():
+    after = {"a": CodeUnit("a", {"x": CodeFile("2")})}
+    assert diff_lines(unit(x="old"), after)[-1] == "(not shown as text: its digest is 2)"
+
+
+def test_a_line_end_that_only_some_programs_take_for_one_is_shown():
+    lines = diff_lines(unit(x="# a\n"), unit(x="# a\rrun\n"))
+    assert lines[-1] == "+# a\\rrun"
+    assert code_lines(unit(x="# a\rrun\n"))[-1] == "  # a\\rrun"
 
 
 def test_all_code_is_shown_with_what_hides_in_it():
     units = unit(x="one\n\u200btwo", y="")
     assert code_lines(units) == [
         *("=== a: x", "  one", "  \\u200btwo"),
-        *("=== a: y", "  (not shown: it is empty, no text, or may hold secrets)"),
+        *("=== a: y", "  (not shown: it is empty, no text, or larger than 1 MiB; its digest is )"),
     ]

@@ -156,4 +156,4 @@ def test_a_bundle_may_do_so_in_urls_and_headers():
 def test_a_server_of_a_bundle_knows_its_folders_by_both_names():
     filled = fill(stdio(), of_claude=True)
     assert filled.env["CLAUDE_PLUGIN_ROOT"] == filled.env["PLUGIN_ROOT"] == ROOT
-    assert filled.cwd is None
+    assert filled.cwd == ROOT

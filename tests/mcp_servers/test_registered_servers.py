@@ -89,7 +89,7 @@ def test_a_server_is_named_after_its_command_or_host(app, plain):
     assert app.register_mcp_server(plain("echo")).startswith("python")
     assert HttpServer("https://user:pass@mcp.example.org/a?key=1").name == "mcp.example.org"
     assert str(HttpServer("https://user:pass@mcp.example.org/a?key=1")) == (
-        "https://mcp.example.org/a"
+        "https://mcp.example.org/***"
     )
 
 

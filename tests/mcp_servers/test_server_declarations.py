@@ -355,3 +355,13 @@ def test_the_file_of_a_project_counts_only_when_it_is_named(tmp_path, book):
     with Satchel(settings=SETTINGS, project=Project(tmp_path, trust="code")) as app:
         app.wait_for_mcp_servers(60)
         assert [*app.catalog.tools] == ["echo"]
+
+
+@pytest.mark.parametrize(
+    ("cwd", "folder"),
+    [("", "/home/me"), ("sub", "/home/me/sub"), ("/srv", "/srv"), ("${PWD}", "/clone")],
+)
+def test_a_command_starts_in_the_folder_of_its_file_and_not_in_the_current_one(cwd, folder):
+    table = {"command": "npx", "args": ["box"], "cwd": cwd}
+    server = user_server("box", table, "/home/me/satchel.toml", {"PWD": "/clone"}).server
+    assert os.path.normpath(server.cwd) == folder

@@ -10,7 +10,7 @@ from typing import Any
 
 from claude_agent_sdk import ClaudeAgentOptions
 
-_THIS_SATCHEL = (sys.executable, "-m", "satchel")
+_THIS_SATCHEL = (sys.executable, "-P", "-m", "satchel")  # -P: no module of the current folder
 
 
 def options(

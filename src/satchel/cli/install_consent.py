@@ -21,9 +21,8 @@ from satchel.sources.marketplaces import MARKETPLACE_FILE
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import RootKind, search_root
-from satchel.trust.code_units import LISTING, CodeUnit, plugin_unit
+from satchel.trust.code_units import LISTING, CodeUnit, is_skill_code, plugin_unit
 from satchel.trust.project_inventory import servers_of_plugin
-from satchel.trust.server_text import declaration_text
 
 if TYPE_CHECKING:
     from satchel.cli.terminal import Terminal
@@ -55,6 +54,7 @@ def lines_of_folder(
         return []
     manifest = plugin.manifest
     lines = [f"code: {name}" for name in sorted(unit.files) if name.endswith(".py")]
+    lines += [f"script of a skill: {name}" for name in sorted(filter(is_skill_code, unit.files))]
     others = sum(not name.endswith(".py") for name in unit.files)
     if plugin.servers or not lines:
         lines.append(f"other files that may run: {others}")
@@ -64,10 +64,7 @@ def lines_of_folder(
         lines.append(f"runs now: setup(ctx) of {hook.file}")
     dependencies = manifest.dependencies if manifest else ()
     lines += [f"pip installs when it is loaded: {item}" for item in dependencies]
-    lines += [
-        f"MCP server {item.name}: {declaration_text(item.declared)}"
-        for item in servers_of_plugin(plugin)
-    ]
+    lines += [f"MCP server {item.name}: {item.text}" for item in servers_of_plugin(plugin)]
     return lines
 
 

@@ -15,8 +15,7 @@ from satchel.mixed_scripts import mixes_scripts
 from satchel.reports.short_texts import count, short_path
 from satchel.setup.source_records import AddedFolder
 from satchel.text import spell_hidden
-from satchel.trust.server_text import declaration_text, masked_value
-from satchel.unified_diff import unified_lines
+from satchel.unified_diff import lines_of, unified_lines
 
 if TYPE_CHECKING:
     from satchel.cli.console import Console
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 _NO_FILE = "/dev/null"
 _OTHERS = re.compile(r"[^\0-\x7f]")
+_NO_TEXT = "it is empty, no text, or larger than 1 MiB"
 
 
 def shown_text(text: str) -> str:
@@ -54,17 +54,18 @@ def print_inventory(
     _section(console, "plugin", [_plugin_line(item, base) for item in inventory.plugins])
     _section(console, "source", _source_lines(base))
     _section(console, "code file", _digest_lines(inventory.units))
-    servers = [
-        f"{item.name} ({item.owner}): {declaration_text(item.declared)}"
-        for item in inventory.servers
-    ]
+    servers = [f"{item.name} ({item.owner}): {item.text}" for item in inventory.servers]
     _section(console, "server", servers, _shown_server)
-    _section(console, "variable", inventory.variables)
+    variables = [
+        f"{name}: for {', '.join(f'{item.name} ({item.owner})' for item in users)}"
+        for name, users in inventory.variables.items()
+    ]
+    _section(console, "variable", variables)
     _section(console, "enabling pattern", inventory.enabled)
     _section(console, "enabled installed plugin", inventory.enabled_packages)
     _section(console, "disabling pattern", inventory.disabled)
     values = [
-        f"{plugin}.{key} = {json.dumps(masked_value(key, value), default=str)}"
+        f"{plugin}.{key} = {json.dumps(value, default=str)}"
         for plugin, values in inventory.configured.items()
         for key, value in values.items()
     ]
@@ -138,10 +139,10 @@ def _path_of(unit: CodeUnit, name: str) -> str:
 
 
 def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
-    """Return all code, each file after its path; one that is no text, or secret, is named."""
+    """Return all code, each file after its path; one that is no text has its digest."""
     lines: list[str] = []
     for path, file in _files(units):
-        text = file.text.splitlines() or ["(not shown: it is empty, no text, or may hold secrets)"]
+        text = lines_of(file.text) or [f"(not shown: {_NO_TEXT}; its digest is {file.digest[:12]})"]
         lines += [f"=== {path}", *(f"  {line}" for line in text)]
     return [spell_hidden(line) for line in lines]
 
@@ -165,5 +166,8 @@ def _file_diff(path: str, before: CodeFile | None, after: CodeFile | None) -> li
     old, new = (file.text if file else "" for file in (before, after))
     names = (path if before else _NO_FILE, path if after else _NO_FILE)
     changes = list(unified_lines(old, new, names))
-    unseen = [f"--- {names[0]}", f"+++ {names[1]}", "(the change cannot be shown as text)"]
-    return changes or list(map(spell_hidden, unseen))
+    lines = changes or [spell_hidden(f"--- {names[0]}"), spell_hidden(f"+++ {names[1]}")]
+    for verb, file in (("was", before), ("is", after)):
+        if file is not None and not (file.text and changes):
+            lines.append(f"(not shown as text: its digest {verb} {file.digest[:12]})")
+    return lines

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from satchel.cli.terminal import Terminal
+from satchel.cli.trust_report import shown_text
 from satchel.files.file_reader import UnreadableFileError, read_regular
 from satchel.reports.short_texts import count
 from satchel.runtime.skill_scripts import scripts_of
@@ -15,17 +16,12 @@ from satchel.setup.setup_hook import find_setup_hook
 from satchel.setup.source_fetch import FetchedSource
 from satchel.setup.source_units import SourceUnit
 from satchel.sources.folder_reader import list_folder
-from satchel.text import one_line, shorten, spell_hidden
+from satchel.text import one_line, spell_hidden
 from satchel.trust.project_inventory import servers_of_plugin
-from satchel.trust.server_text import declaration_text
-from satchel.trust.shown_settings import shown_settings
 from satchel.trust.tree_digest import read_digests
 from satchel.unified_diff import unified_lines
 
-_MOST_NAMES = 20
 _MOST_FINDINGS = 30
-_MOST_LINES = 400
-_LONGEST_LINE = 300
 
 
 def source_line(source: FetchedSource) -> str:
@@ -62,7 +58,7 @@ def unit_lines(unit: SourceUnit, top: str, scan: LureScan) -> Iterator[str]:
     findings = scan.of(unit)
     version = unit.plugin.manifest.version if unit.plugin and unit.plugin.manifest else ""
     title = " ".join(part for part in (unit.kind, unit.name, version) if part)
-    yield one_line(f"{title}: {shorten(unit.description, 300)}")
+    yield shown_text(f"{title}: {unit.description}")
     parts = {
         "in": [os.path.relpath(unit.folder, top)],
         "skills": [] if unit.kind == "skill" else [skill.name for skill in unit.skills],
@@ -74,7 +70,7 @@ def unit_lines(unit: SourceUnit, top: str, scan: LureScan) -> Iterator[str]:
     }
     for label, names in parts.items():
         if names:
-            yield f"  {label}: {one_line(_listed(names))}"
+            yield f"  {label}: {shown_text(', '.join(names))}"
     yield from _servers(unit)
     for item in findings[:_MOST_FINDINGS]:
         path = os.path.relpath(item.path, unit.folder)
@@ -85,34 +81,24 @@ def unit_lines(unit: SourceUnit, top: str, scan: LureScan) -> Iterator[str]:
 
 
 def diff_lines(before: str, after: str) -> Iterator[str]:
-    """Yield what changes between two folders, with invisible characters as escapes."""
-    for number, line in enumerate(_folder_diff(before, after)):
-        if number == _MOST_LINES:
-            yield "... more lines are not shown"
-            return
-        yield shorten(line, _LONGEST_LINE)
+    """Yield what changes between two folders, with invisible characters as escapes.
 
-
-def _folder_diff(before: str, after: str) -> Iterator[str]:
-    """Yield the lines of a unified diff; what is no text is only named."""
+    What is no text has its digest.
+    """
     old, new = read_digests(before), read_digests(after)
     for name in sorted(old.keys() | new.keys()):
-        if old.get(name) != new.get(name):
-            yield from _file_diff(name, _text_of(before, name, old), _text_of(after, name, new))
-
-
-def _file_diff(name: str, old: str | None, new: str | None) -> Iterator[str]:
-    if old is None or new is None:
-        yield spell_hidden(f"changed {name}: not text, or too long to show")
-        return
-    names = f"before/{name}", f"after/{name}"
-    yield from unified_lines(old, new, names, context=2)
-    if old.splitlines() == new.splitlines():
-        yield spell_hidden(f"changed {name}: only in its line ends")
+        if old.get(name) == new.get(name):
+            continue
+        text, text_now = _text_of(before, name, old), _text_of(after, name, new)
+        names, lines = (f"before/{name}", f"after/{name}"), list[str]()
+        if text is not None and text_now is not None:
+            lines = list(unified_lines(text, text_now, names, context=2))
+        digests = " -> ".join(digest[:12] for digest in (old.get(name), new.get(name)) if digest)
+        yield from lines or [spell_hidden(f"changed {name}: not shown as text; digest {digests}")]
 
 
 def _text_of(folder: str, name: str, digests: dict[str, str]) -> str | None:
-    """Return what is shown of a file, `""` if it does not exist, `None` if it is no text."""
+    """Return the text of a file, `""` if it does not exist, `None` if it is no text."""
     if name not in digests:
         return ""
     try:
@@ -120,7 +106,7 @@ def _text_of(folder: str, name: str, digests: dict[str, str]) -> str | None:
         text = data.decode()
     except (UnreadableFileError, UnicodeDecodeError):
         return None
-    return None if len(data) > MIB or "\0" in text else shown_settings(name, text)
+    return None if len(data) > MIB or "\0" in text else text
 
 
 def _code(unit: SourceUnit) -> Iterator[str]:
@@ -144,11 +130,4 @@ def _commands(unit: SourceUnit) -> Iterable[str]:
 def _servers(unit: SourceUnit) -> Iterator[str]:
     for server in servers_of_plugin(unit.plugin) if unit.plugin else ():
         verb = "starts" if server.declared["command"] else "connects to"
-        text = shorten(one_line(declaration_text(server.declared)), 500)
-        yield f"  server {one_line(server.name)} {verb}: {text}"
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMES])
-    rest = len(names) - _MOST_NAMES
-    return f"{shown} and {rest} more" if rest > 0 else shown
+        yield f"  {shown_text(f'server {server.name} {verb}: {server.text}')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
@@ -14,7 +15,7 @@ from satchel.formats.lock_file import Lock, LockEntry
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.source_records import origins
 from satchel.sources.search_roots import Precedence, full_path
-from satchel.trust.server_text import reached_text
+from satchel.trust.server_outline import server_outline
 from satchel.trust.tree_digest import digest_of_finding
 
 if TYPE_CHECKING:
@@ -89,13 +90,15 @@ def plugin_entries(plugin: Candidate, places: LockPlaces) -> tuple[LockEntry, ..
 
 
 def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
-    """Return the entry of a declared MCP server, with its command or address as declared.
+    """Return the entry of a declared MCP server, with the outline of its command or address.
 
-    Secrets are masked, as the file is shared; a changed one changes a hash.
+    The file is shared, so it has only a hash of the rest, and of what is passed to the server.
     """
-    values = {"reached": reached_text(server.origin.reached)}
-    if values["reached"] != server.origin.reached:
-        values["secrets"] = _slow_hash(server.origin.reached, server.name)
+    reached = server.origin.reached
+    command, args, folder, url = json.loads(reached)
+    values = {"reached": server_outline(reached)}
+    if [values["reached"]] != [*filter(None, (command, *(args or ()), folder, url))]:
+        values["address" if url else "arguments"] = _slow_hash(reached, server.name)
     if server.passed:
         values["passed"] = _slow_hash(server.passed, server.name)
     place = declared_in(server.owner, server.path, places)

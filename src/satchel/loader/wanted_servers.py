@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.files.state_files import data_folder, without_links
-from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
@@ -52,9 +50,7 @@ def declared_servers(
     for name, (file, table) in selection.servers.items():
         try:
             variables = gate.variables(file.path, file.scope, requested_variables([table]))
-            # A project's server starts there: its files are those that the user trusted.
-            within = os.path.dirname(file.path) if file.scope is Precedence.PROJECT else ""
-            config = user_server(name, table, file.path, variables, within)
+            config = user_server(name, table, file.path, variables)
             servers.append(config.checked(gate.check_of_file(name, file)))
         except DefinitionError as problem:
             diagnostics.append(_invalid_server(name, file.path, problem))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from hashlib import blake2b
+from urllib.parse import urlsplit
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ConflictError, SatchelError
@@ -297,7 +298,9 @@ def how_reached(server: RemoteServer) -> str:
     """Return the command or address of a server, without secrets in a URL."""
     if isinstance(server, StdioServer):
         return json.dumps([server.command, *server.args, server.cwd])
-    return str(server)
+    parts = urlsplit(server.shown or server.url)
+    place = f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return f"{parts.scheme}://{place}" if parts.scheme else place
 
 
 def origin_in_code(server: RemoteServer, name: str | None, identity: str | None) -> ServerOrigin:

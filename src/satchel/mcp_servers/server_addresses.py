@@ -17,6 +17,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.oauth_client import OAuthClient, may_carry_tokens
 from satchel.text import one_line
 from satchel.tools.empty_mapping import NOTHING
+from satchel.trust.server_outline import address_outline
 
 _NESTED = "SATCHEL_NESTED"
 
@@ -109,7 +110,7 @@ class WorkerServer(StdioServer):
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class _OnNetwork:
-    """A server at a URL. `str` and `repr` leave out the parts that may be secret."""
+    """A server at a URL. `str` and `repr` have only its scheme, host and port."""
 
     url: str = field(kw_only=False)
     headers: Mapping[str, str] | None = field(default=None, kw_only=False)
@@ -158,9 +159,7 @@ class _OnNetwork:
         return (*values, *self.hidden)
 
     def __str__(self) -> str:
-        parts = urlsplit(self.shown or self.url)
-        place = f"{parts.netloc.rpartition('@')[2]}{parts.path}"
-        return f"{parts.scheme}://{place}" if parts.scheme else place
+        return address_outline(self.shown or self.url)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"

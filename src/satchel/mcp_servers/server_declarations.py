@@ -25,7 +25,6 @@ from satchel.mcp_servers.server_addresses import (
 )
 from satchel.mcp_servers.server_options import ServerConfig, ServerOptions
 from satchel.names import plugin_name_fault
-from satchel.sources.search_roots import Precedence
 
 
 def plugin_server(
@@ -41,10 +40,7 @@ def plugin_server(
     environment it gets only the variables that its placeholders name. Raises `DefinitionError`.
     """
     filler = plugin_filler(server, root, data, environment)
-    # Of a project, only the plugin's own files are compared: it does not start where we are.
-    starts_here = server.of_claude and plugin.scope is not Precedence.PROJECT
-    name, within = as_name(server.name), "" if starts_here else root
-    config = _config(name, server.plain_table, filler, root, within)
+    config = _config(as_name(server.name), server.plain_table, filler, root)
     return replace(
         config,
         owner=plugin.name,
@@ -56,25 +52,24 @@ def plugin_server(
 
 
 def user_server(
-    name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str], within: str = ""
+    name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str]
 ) -> ServerConfig:
     """Return a server from a user's file, with `${NAME}` filled in from the environment.
 
-    `within` is the folder that a command starts in, if not the current one.
-
-    Raises `DefinitionError`.
+    A command starts in the folder of the file, and not in the current one, which may be a clone
+    with programs of the same names. Raises `DefinitionError`.
     """
     if fault := plugin_name_fault(name):
         raise DefinitionError(f"its name {fault}")
     filler = PlaceholderFiller(variables=environment)
-    config = _config(name, table, filler, os.path.dirname(path), within)
+    config = _config(name, table, filler, os.path.dirname(path))
     return replace(config, path=path, origin=replace(config.origin, source=path))
 
 
 def _config(
-    name: str, table: Mapping[str, Any], filler: PlaceholderFiller, base: str, within: str
+    name: str, table: Mapping[str, Any], filler: PlaceholderFiller, base: str
 ) -> ServerConfig:
-    """Return a declared server; its files are relative to `base`, and it starts in `within`."""
+    """Return a declared server, which starts in `base`; its files are relative to this folder."""
     declared = read_table(ServerTable, table)
     if ("command" in table) == ("url" in table):
         raise DefinitionError("it needs either a command or a url")
@@ -82,9 +77,7 @@ def _config(
     passed = [declared.env, declared.headers]
     return ServerConfig(
         name=name,
-        server=_local(declared, filler, base, within)
-        if "command" in table
-        else _remote(declared, filler),
+        server=_local(declared, filler, base) if "command" in table else _remote(declared, filler),
         groups=filler.all_filled(declared.group),
         enable=None if declared.enable is None else filler.all_filled(declared.enable),
         disable=filler.all_filled(declared.disable),
@@ -103,7 +96,7 @@ def _variables_in(env_file: str) -> Mapping[str, str]:
         raise DefinitionError(f"its env-file cannot be read: {error}") from None
 
 
-def _local(declared: ServerTable, filler: PlaceholderFiller, base: str, within: str) -> StdioServer:
+def _local(declared: ServerTable, filler: PlaceholderFiller, base: str) -> StdioServer:
     env_file = os.path.expanduser(filler.filled(declared.env_file))
     variables = _variables_in(os.path.join(base, env_file) if env_file else "")
     cwd = filler.inside(filler.filled(declared.cwd))
@@ -111,7 +104,7 @@ def _local(declared: ServerTable, filler: PlaceholderFiller, base: str, within: 
         command=filler.inside(filler.address(declared.command)),
         args=filler.all_filled(declared.args),
         env={**variables, **filler.values_filled(declared.env), **filler.folders},
-        cwd=os.path.join(within, cwd) or None,
+        cwd=os.path.join(base, cwd) or None,
         hidden=filler.secrets_in(declared.args),
         # A command in a plugin's folder is shown by its whole path.
         shown=declared.command if "${" in declared.command else "",

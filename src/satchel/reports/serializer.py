@@ -5,7 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from satchel.reports.short_texts import state_of
-from satchel.trust.server_text import masked_value, server_text
+from satchel.trust.server_outline import (
+    MASK,
+    address_outline,
+    command_outline,
+    server_outline,
+)
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
@@ -215,7 +220,7 @@ def server_json(name: str, server: "ServerConfig") -> Json:
     return {
         "name": name,
         "transport": server.server.transport,
-        "where": server_text(server.origin.reached),
+        "where": server_outline(server.origin.reached),
         "plugin": server.owner or None,
         **_pick(server, "path", "pin"),
     }
@@ -237,13 +242,15 @@ def _declared_server(server: "McpServerManifest") -> Json:
     table = server.table
     record: Json = {"name": server.name}
     if server.is_local:
-        record |= {"type": "stdio", "command": table["command"], "args": table.get("args", ())}
-        record |= {"env": table.get("env", {}), "cwd": table.get("cwd", "")}
-    else:
-        record |= {"type": table.get("transport", "streamable-http"), "url": table["url"]}
-        record["headers"] = table.get("headers", {})
-    masked: Json = masked_value("", record)
-    return masked
+        command, *args = command_outline(table["command"], table.get("args", ()))
+        record |= {"type": "stdio", "command": command, "args": args}
+        record["env"] = dict.fromkeys(table.get("env", {}), MASK)
+        return record | {"cwd": table.get("cwd", "") and MASK}
+    record |= {
+        "type": table.get("transport", "streamable-http"),
+        "url": address_outline(table["url"]),
+    }
+    return record | {"headers": dict.fromkeys(table.get("headers", {}), MASK)}
 
 
 def _pick(record: Any, *keys: str) -> Json:

@@ -11,7 +11,7 @@ from pathlib import Path
 from satchel.errors import SatchelError
 from satchel.files.file_reader import UnreadableFileError, read_regular
 from satchel.files.installed_programs import find_program
-from satchel.files.state_files import names_in
+from satchel.files.state_files import make_folder, names_in, user_folder
 from satchel.importing.distributions import (
     ENTRY_POINT_GROUP,
     DistributionFinding,
@@ -176,12 +176,16 @@ def _run(arguments: list[str]) -> None:
     import subprocess  # lazy: slow to import, and most plugins are folders
 
     command, *rest = arguments
+    folder = None
     if find_spec("pip"):
         quiet = {"install": _QUIET, "uninstall": ["--yes"]}
         # -P: modules of the current folder must not be imported in place of those of pip.
         line = [sys.executable, "-P", "-m", "pip", command, *quiet[command], *rest]
     elif uv := find_program("uv"):
         line = [uv, "pip", command, "--python", sys.executable, *rest]
+        # A uv.toml of the current folder could name the index to install from.
+        folder = user_folder("cache", "")
+        make_folder(folder)
     else:
         raise SatchelError(
             f"found neither pip nor uv to {command} the package",
@@ -189,7 +193,9 @@ def _run(arguments: list[str]) -> None:
         )
     try:
         # Stdout is for data. Descriptor 2, because `sys.stderr` may be replaced.
-        process = subprocess.run(line, check=False, stdin=subprocess.DEVNULL, stdout=2)  # noqa: S603
+        process = subprocess.run(  # noqa: S603
+            line, check=False, cwd=folder, stdin=subprocess.DEVNULL, stdout=2
+        )
     except OSError as problem:
         raise SatchelError(f"cannot run {line[0]}: {problem.strerror}") from None
     if process.returncode:

@@ -29,13 +29,11 @@ from satchel.files.file_reader import (
     reason_of,
 )
 from satchel.files.open_folder import read_inside
-from satchel.files.secret_files import leads_to_secret
 from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
-from satchel.settings import KIB, MIB
+from satchel.settings import MIB
 from satchel.trust.fetched_servers import may_use_project
-from satchel.trust.shown_settings import shown_definition, shown_settings
 
 if TYPE_CHECKING:
     from satchel.configuration.selection import SelectionFile
@@ -45,8 +43,8 @@ if TYPE_CHECKING:
 
 _LARGEST_PROGRAM = 64 * MIB
 _MOST_PROGRAM_FILES = 20_000
-_LARGEST_TEXT = 256 * KIB
-"""Texts up to this size are kept to show what changed."""
+_LARGEST_TEXT = MIB
+"""Texts up to this size are shown, others by their digest."""
 _LARGEST_OTHER_FILE = 5 * MIB
 """Larger files of a skill are compared only below `scripts`, since by default no others run."""
 _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
@@ -62,6 +60,7 @@ class CodeFile:
 
     digest: str
     text: str = ""
+    """`""` also for a file that is no text, or too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
         files[_SERVERS] = _definition(tables, with_text=with_text)
     if finding.listed is not None:
         digest = digest_of(repr(finding.listed).encode("utf-8", "surrogatepass"))
-        files[LISTING] = CodeFile(digest, _listing(finding.listed.text) if with_text else "")
+        files[LISTING] = CodeFile(digest, finding.listed.text if with_text else "")
     return CodeUnit(plugin_key(finding, base), files, problem)
 
 
@@ -293,11 +292,7 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
     if stamp.is_settled() and not with_text:
         return CodeFile(_cached_digest(path, root, stamp))
     data = _read_bytes(path, root)
-    is_settings = path in {os.path.join(project, name) for name in (SELECTION_FILE, LOCK_FILE)}
-    if not with_text or is_settings or leads_to_secret(path, project):
-        # Settings of the project are shown as a definition; a lock is made from what is shown.
-        return CodeFile(digest_of(data))
-    return CodeFile(digest_of(data), _shown_text(path, data))
+    return CodeFile(digest_of(data), _text_of(data) if with_text else "")
 
 
 @lru_cache(_MOST_PROGRAM_FILES)
@@ -320,23 +315,17 @@ def _read_code_file(path: str, root: str) -> CodeFile | None:
         data, _ = read_inside(path, _LARGEST_PROGRAM, root)
     except UnreadableFileError:
         return None
-    return CodeFile(digest_of(data), _shown_text(path, data))
+    return CodeFile(digest_of(data), _text_of(data))
 
 
 def _code_file(file: UnitFile, *, with_text: bool) -> CodeFile:
     data = file.data if with_text else None
-    return CodeFile(file.digest, _shown_text(file.name, data) if data else "")
+    return CodeFile(file.digest, _text_of(data) if data else "")
 
 
 def _definition(value: object, *, with_text: bool) -> CodeFile:
-    """Return the digest of a definition with its secrets, and its text without them."""
     text = json.dumps(value, indent=1, sort_keys=True, default=_plain)
-    shown = shown_definition(json.loads(text)) if with_text else ""
-    return CodeFile(digest_of(text.encode()), shown)
-
-
-def _listing(text: str) -> str:
-    return shown_settings(".json", json.dumps(json.loads(text), indent=1))
+    return CodeFile(digest_of(text.encode()), text if with_text else "")
 
 
 def _plain(value: object) -> object:
@@ -357,9 +346,8 @@ def may_be_run(name: str) -> bool:
     return is_skill_code(name) or not name.endswith(".md")
 
 
-def _shown_text(path: str, data: bytes) -> str:
-    """Return what is shown of a file; the secrets of servers that it declares are masked."""
+def _text_of(data: bytes) -> str:
+    """Return a text, with bytes that are not UTF-8 as escapes; `""` if it is no text or long."""
     if len(data) > _LARGEST_TEXT or b"\0" in data:
         return ""
-    text = data.decode("utf-8", "replace")
-    return shown_settings(path, text)
+    return data.decode("utf-8", "backslashreplace")

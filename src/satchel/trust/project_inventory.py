@@ -6,6 +6,7 @@ What a user is shown and what is trusted are the same reading: the record is mad
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.configuration.projects import Project, TrustLevel
 from satchel.configuration.selection import Selection, project_selection_path, selection_path
 from satchel.configuration.selection_reader import read_selection
+from satchel.formats.frozen_values import to_plain
 from satchel.importing.distributions import installed_folders, normalized, scan_distributions
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
@@ -52,8 +54,20 @@ class RequestedServer:
     owner: str
     """The plugin or file that declares it."""
     declared: Mapping[str, Any]
-    """Its command or address, with its environment and headers; secrets are in clear."""
+    """Its command or address, with its environment and headers."""
     variables: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Return the declaration as one line, in full: the command or address comes first."""
+        fields = {key: value for key, value in to_plain(self.declared).items() if value}
+        if isinstance(fields.get("args", []), list) and "command" in fields:
+            words = fields.pop("command"), *fields.pop("args", ())
+            first = shlex.join(map(str, words))
+        else:
+            first = str(fields.pop("url", ""))
+        rest = (f"{key}={value}" for key, value in fields.items())
+        return ", ".join(filter(None, (first, *rest)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +90,10 @@ class ProjectInventory:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
-    def variables(self) -> tuple[str, ...]:
-        """Return the environment variables that its servers use."""
-        return tuple(sorted({name for server in self.servers for name in server.variables}))
+    def variables(self) -> Mapping[str, tuple[RequestedServer, ...]]:
+        """Return the environment variables that its servers use, sorted, each with these."""
+        names = sorted({name for server in self.servers for name in server.variables})
+        return {name: tuple(it for it in self.servers if name in it.variables) for name in names}
 
     @property
     def is_empty(self) -> bool:

@@ -153,13 +153,14 @@ def new_record(
 
 
 def _bounded(units: Mapping[str, CodeUnit]) -> dict[str, CodeUnit]:
-    """Leave out texts beyond a total size; then a change of these files is shown without text."""
+    """Leave out texts beyond a total size; a change of such a file is shown as its whole text."""
     left, bounded = _MOST_TEXT, {}
     for key, unit in units.items():
         files = {}
         for name, file in unit.files.items():
-            left -= len(file.text)
-            files[name] = file if left >= 0 else replace(file, text="")
+            is_kept = len(file.text) <= left
+            left -= len(file.text) if is_kept else 0
+            files[name] = file if is_kept else replace(file, text="")
         bounded[key] = CodeUnit(key, files)
     return bounded
 

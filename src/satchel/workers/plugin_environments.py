@@ -30,7 +30,7 @@ def installed(requirements: Iterable[str], seconds: float) -> str:
         with TemporaryDirectory(prefix=".", dir=base, ignore_cleanup_errors=True) as scratch:
             target = os.path.join(scratch, "made")
             os.mkdir(target)  # exists even if the markers exclude all requirements
-            _run([*_installer(), "--target", target, "--", *unique], seconds)
+            _run([*_installer(), "--target", target, "--", *unique], seconds, scratch)
             with suppress(OSError):  # another process was faster
                 os.rename(target, folder)
     except OSError as error:
@@ -55,13 +55,14 @@ def _installer() -> list[str]:
     ]
 
 
-def _run(command: Sequence[str], seconds: float) -> None:
+def _run(command: Sequence[str], seconds: float, folder: str) -> None:
     import subprocess
 
     try:
         result = run_in_group(
             command,
             seconds,
+            cwd=folder,  # a uv.toml of the current one could name the index to install from
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

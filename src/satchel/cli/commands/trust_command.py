@@ -17,7 +17,6 @@ from satchel.errors import SatchelError
 from satchel.reports.short_texts import count, short_path
 from satchel.trust.code_units import CodeUnit
 from satchel.trust.project_inventory import ProjectInventory, read_inventory
-from satchel.trust.server_text import declaration_text
 from satchel.trust.trust_record import TrustRecord, TrustStore
 
 _DATA = "data only: its skills, notes and descriptions; nothing is imported, started or connected"
@@ -181,7 +180,7 @@ def _requested(inventory: ProjectInventory) -> dict[str, object]:
     return {
         "skills": [skill.name for skill in inventory.skills],
         "plugins": [plugin.folder_name for plugin in inventory.plugins],
-        "servers": {item.name: declaration_text(item.declared) for item in inventory.servers},
+        "servers": {item.name: item.text for item in inventory.servers},
         "variables": list(inventory.variables),
         "code": _digests(inventory.units),
     }

@@ -1,0 +1,100 @@
+"""Outline how an MCP server is reached, for lists, messages and files that are shared.
+
+An outline has only what is no secret: the name of the command, the package or image that a known
+runner starts, names of options and variables, and the scheme, host and port of an address.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+MASK = "***"
+_RUNNERS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("npx", "bunx", "uvx"), frozenset[str]()),
+        **dict.fromkeys(("docker", "podman", "pipx", "deno"), frozenset(("run",))),
+        **dict.fromkeys(("pnpm", "yarn"), frozenset(("dlx",))),
+        "bun": frozenset(("x",)),
+        "npm": frozenset(("exec",)),
+        "uv": frozenset(("tool", "run")),
+    }
+)
+"""Programs that start a package or image by its name -> the words in front of it."""
+_FLAGS = frozenset(
+    (
+        *("-y", "--yes", "-q", "--quiet", "--isolated", "--offline", "--refresh", "--no-cache"),
+        *("-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init", "-A", "--allow-all", "--"),
+    )
+)
+"""Options of these programs without a value."""
+_WITH_VALUE = frozenset(
+    (
+        *("-e", "--env", "--env-file", "-v", "--volume", "--mount", "-u", "--user", "--name"),
+        *("-p", "--publish", "--network", "-w", "--workdir", "--platform", "--entrypoint"),
+        *("--with", "--python", "--index-url", "--registry"),
+    )
+)
+_NAMES_PACKAGE = frozenset(("--from", "--package", "--spec"))
+_PACKAGE = re.compile(
+    r"(?:npm:|jsr:)?@?(?:[a-z0-9][\w.-]*(?::\d+)?/)*[a-z0-9][\w.-]*(?:\[[\w,-]+\])?"
+    r"(?:(?:@|==|:)[\w.^~-]+)?(?:@sha256:[0-9a-f]{64})?",
+    re.ASCII | re.IGNORECASE,
+)  # @acme/server@1.0, tool[extra]==2.0, ghcr.io/acme/server:latest
+_SHOWN = re.compile(r"(-[a-z]|--[a-z][a-z-]*)(?:(=).*)?|(\$\{\w+\})", re.IGNORECASE | re.DOTALL)
+"""An option, also one with a value behind `=`; or a variable."""
+_ADDRESS = re.compile(
+    r"([a-z][a-z0-9+.-]*://)(?:[^/?#\\\s]*@)?"
+    r"((?:(?:[\w.-]|\$\{\w+\})+|\[[0-9a-f:.]+\])(?::\d+)?)(?:/?|[/?#][^@]+)",
+    re.IGNORECASE,
+)
+"""An address; no `@` stands behind its host, as it does behind a password with a slash."""
+
+
+def server_outline(reached: str) -> str:
+    """Return the outline of a server; `reached` is that of its `ServerOrigin`."""
+    command, args, _, url = json.loads(reached)
+    return address_outline(url) if url else " ".join(command_outline(command, args or ()))
+
+
+def command_outline(command: str, args: Sequence[str]) -> list[str]:
+    """Return a command with its arguments, in which most values are `***`."""
+    name = re.split(r"[/\\]", command)[-1]
+    shown = _words_of_runner(name.removesuffix(".exe").removesuffix(".cmd"), args)
+    name = name if re.fullmatch(r"[\w.+-]+|\$\{\w+\}", name) else MASK
+    return [name, *(word if at in shown else _word(word) for at, word in enumerate(args))]
+
+
+def address_outline(url: str) -> str:
+    """Return the scheme, host and port of an address; `***` stands for the rest."""
+    if not (match := _ADDRESS.fullmatch(url)):
+        return MASK
+    place = f"{match[1]}{match[2]}"
+    return place if url in {place, f"{place}/"} else f"{place}/{MASK}"
+
+
+def _word(word: str) -> str:
+    if not (match := _SHOWN.fullmatch(word)):
+        return address_outline(word)
+    return f"{match[1]}={MASK}" if match[2] else match[0]
+
+
+def _words_of_runner(name: str, args: Sequence[str]) -> set[int]:
+    """Return which arguments are the package that a runner starts, and the words for that."""
+    shown, first = set[int](), 0
+    while first < len(args) and args[first] in _RUNNERS.get(name, ()):
+        shown.add(first)
+        first += 1
+    if name not in _RUNNERS or bool(shown) != bool(_RUNNERS[name]):
+        return set()
+    words = iter(enumerate(args[first:], first))
+    for at, word in words:
+        if word in _NAMES_PACKAGE | _WITH_VALUE:
+            value_at, value = next(words, (at, ""))
+            if word in _NAMES_PACKAGE and _PACKAGE.fullmatch(value):
+                shown.add(value_at)
+        elif word in _FLAGS:
+            shown.add(at)
+        elif "=" not in word or not word.startswith("--"):
+            return shown | {at} if _PACKAGE.fullmatch(word) else shown
+    return shown

@@ -1,0 +1,98 @@
+import json
+
+import pytest
+
+from satchel.trust.server_outline import server_outline
+
+
+def outline(command="", args=(), url=""):
+    return server_outline(json.dumps([command, args, None, url]))
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("npx -y @acme/server@2025.7.1 /home/me", "npx -y @acme/server@2025.7.1 ***"),
+        ("/usr/bin/npx.cmd acme-server", "npx.cmd acme-server"),
+        ("npx --registry https://r.x/ acme-server", "npx --registry https://r.x acme-server"),
+        ("npx --package acme other X", "npx --package acme other ***"),
+        ("npx --package=acme other", "npx --package=*** other"),
+        ("uvx --from git+https://X@h.x/r run", "uvx --from git+https://h.x/*** run"),
+        ("uvx tool[extra]==2.0 X", "uvx tool[extra]==2.0 ***"),
+        ("uv tool run acme X", "uv tool run acme ***"),
+        ("pipx run acme", "pipx run acme"),
+        ("pnpm dlx acme X", "pnpm dlx acme ***"),
+        (
+            "docker run -i --rm -e PAT=X ghcr.io/a/b:1 X",
+            "docker run -i --rm -e *** ghcr.io/a/b:1 ***",
+        ),
+        ("docker login X", "docker *** ***"),
+        ("deno run -A npm:@a/b", "deno run -A npm:@a/b"),
+        ("python -m X", "python -m ***"),
+        ("tool --port=80 --key ${KEY}", "tool --port=*** --key ${KEY}"),
+        ("mcp-proxy https://u:X@h.x:80/s/X?k=X", "mcp-proxy https://h.x:80/***"),
+    ],
+)
+def test_the_package_and_the_names_of_options_are_shown(line, shown):
+    command, *args = line.split()
+    assert outline(command, args) == shown
+
+
+SECRETS = [
+    ["--header", "Bearer X"],
+    ["--header", "Authorization: Bearer X"],
+    ["-H", "X-Foo: X"],
+    ["-e", "PAT=X"],
+    ["-ePAT=X"],
+    ["--pat", "X"],
+    ["-pX"],
+    ["-p", "X"],
+    ["--basic", "me:X"],
+    ["--credentials", "me", "X"],
+    ["--api-key=X"],
+    ["u/X@h"],
+    ["jdbc:oracle:thin:u/X@h"],
+    ["redis://:1/X@h"],
+    ["postgres://me:1/X@h"],
+    ["gsk_X"],
+    ["${KEY:-X}"],
+    ['--config={"key": "X"}'],
+    ["host=h password=X"],
+    ["--a\nX"],
+]
+
+
+@pytest.mark.parametrize("args", SECRETS)
+@pytest.mark.parametrize(
+    ("command", "first"), [("tool", ()), ("npx", ("pkg",)), ("docker", ("run", "image"))]
+)
+def test_no_value_is_shown(command, first, args):
+    assert "X" not in outline(command, [*first, *args]).replace("X-Foo", "")
+
+
+@pytest.mark.parametrize(
+    "args", [["--api-key", "X", "pkg"], ["-pX"], ["--header", "X", "pkg"], ["-yX"]]
+)
+def test_what_stands_behind_an_unknown_option_of_a_runner_is_no_package(args):
+    assert "X" not in outline("npx", args)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://h.example", "https://h.example"),
+        ("https://me:X@h.example:8080/s/X/mcp?k=X#X", "https://h.example:8080/***"),
+        ("http://[::1]:80/mcp", "http://[::1]:80/***"),
+        ("http://127.0.0.1:/x@good.example", "***"),
+        ("http://evil.example\\@good.example/", "***"),
+        ("http://${HOST:-X}/mcp", "***"),
+        ("http://${HOST}:80/mcp", "http://${HOST}:80/***"),
+        ("https://me:1/X@h.example", "***"),
+    ],
+)
+def test_of_an_address_the_host_is_shown(url, shown):
+    assert outline(url=url) == shown
+
+
+def test_a_long_word_takes_no_time():
+    assert outline("npx", ["key" * 50_000, "a/" * 50_000, "a:" * 50_000]).endswith("*** ***")
