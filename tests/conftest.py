@@ -16,11 +16,15 @@ from textwrap import dedent
 import hypothesis
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent / "helpers"))
+
+from forked_programs import ForkedPrograms
+
 from satchel.importing import distributions, shipped_skills
 from satchel.settings import Limits
 
 # No deadlines, since a busy machine is slow; benchmarks measure time.
-hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=10)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=200)
 hypothesis.settings.load_profile("quick")
 
@@ -134,6 +138,14 @@ def write_plugin() -> Callable[..., Path]:
         return folder
 
     return write
+
+
+@pytest.fixture(scope="session")
+def forked(tmp_path_factory) -> Iterator[ForkedPrograms]:
+    """Runs programs in processes of their own that begin with Satchel imported."""
+    programs = ForkedPrograms(tmp_path_factory.mktemp("forked"))
+    yield programs
+    programs.close()
 
 
 @pytest.fixture(scope="session")

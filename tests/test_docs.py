@@ -66,30 +66,28 @@ def rows(page, columns):
     return [row for row in table if len(row) == columns]
 
 
-def run_python(page, folder):
-    """Run the Python of a page in a folder, and return what it printed."""
-    program = folder / "page.py"
-    program.write_text(python_of(page))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(program)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def run_python(forked, tmp_path):
+    """Return a function that runs the Python of a page in a folder, and returns what it printed."""
+
+    def run_python(page):
+        program = tmp_path / "page.py"
+        program.write_text(python_of(page))
+        ended = forked.run(program.read_text(), folder=tmp_path, name=str(program))
+        assert ended.code == 0, ended.stderr
+        return ended.stdout
+
+    return run_python
 
 
 @pytest.mark.parametrize(
     "page", [p for p in WITH_PYTHON if p not in {CONVERSATION, PLUGIN_GUIDE}], ids=page_name
 )
-def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, run_python):
     is_readme = page.name == "README.md"
     for folder in ("skills", "plugins") if is_readme else ():
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    printed = run_python(page, tmp_path)
+    printed = run_python(page)
     assert not is_readme or 'The clock said: {"time":' in printed
 
 
@@ -108,20 +106,17 @@ def test_the_test_on_the_page_about_ci_passes(tmp_path):
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_the_scripted_conversation_goes_exactly_as_its_page_prints_it(tmp_path):
+def test_the_scripted_conversation_goes_exactly_as_its_page_prints_it(tmp_path, run_python):
     (printed,) = re.findall(
         r"^```text\n(.*?)^```", CONVERSATION.read_text(), re.MULTILINE | re.DOTALL
     )
-    assert (
-        run_python(CONVERSATION, tmp_path).replace(str(tmp_path), "FOLDER").strip()
-        == printed.strip()
-    )
+    assert run_python(CONVERSATION).replace(str(tmp_path), "FOLDER").strip() == printed.strip()
 
 
-def test_the_tool_guide_is_as_its_page_shows(tmp_path):
+def test_the_tool_guide_is_as_its_page_shows(run_python):
     page = ROOT / "docs/how-to/write-a-tool-contract.md"
     (shown,) = re.findall(r"^```text\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    assert run_python(page, tmp_path) == shown
+    assert run_python(page) == shown
 
 
 def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():

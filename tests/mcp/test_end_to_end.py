@@ -11,12 +11,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from clients import ERAS, PATIENCE, STATELESS, client_of, names_of, run
+from clients import ERAS, HANDSHAKE, PATIENCE, STATELESS, client_of, names_of, run
 from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 every_era = pytest.mark.parametrize("era", ERAS)
-every_transport = pytest.mark.parametrize("transport", ["stdio", "http"])
+every_transport = pytest.mark.parametrize(
+    ("transport", "era"),
+    [
+        ("stdio", HANDSHAKE),
+        ("http", STATELESS),
+        pytest.param("stdio", STATELESS, marks=pytest.mark.slow),
+        pytest.param("http", HANDSHAKE, marks=pytest.mark.slow),
+    ],
+)
 
 WORKING = """
 import asyncio
@@ -136,7 +144,6 @@ def steady(tmp_path_factory, write_plugin):
     assert process.returncode == 0
 
 
-@every_era
 @every_transport
 def test_what_plugins_print_and_read_never_reaches_the_protocol(steady, transport, era):
     world, address = steady
@@ -151,7 +158,6 @@ def test_what_plugins_print_and_read_never_reaches_the_protocol(steady, transpor
     assert text == "clean"
 
 
-@every_era
 @every_transport
 def test_the_parts_of_a_stream_arrive_as_progress(steady, transport, era):
     world, address = steady
@@ -166,7 +172,6 @@ def test_the_parts_of_a_stream_arrive_as_progress(steady, transport, era):
     assert progress == [(1, None, "0 "), (2, None, "1 "), (3, None, "2 ")]
 
 
-@every_era
 @every_transport
 def test_a_tool_is_cancelled_when_its_client_gives_the_call_up(steady, transport, era):
     world, address = steady
@@ -214,7 +219,6 @@ async def edited_until_notified(world, notices, edit, kind):
     return pytest.fail("it was never told")
 
 
-@every_era
 @every_transport
 def test_a_client_is_notified_of_a_tool_and_of_a_skill_that_are_edited_on_disk(
     world, transport, era

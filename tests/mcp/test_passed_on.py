@@ -20,17 +20,29 @@ from satchel.mcp_servers.server_connection import connect
 
 GIFTED = str(Path(__file__).parents[1] / "mcp_servers" / "gifted.py")
 ALL = ServedSelection(every_group=True)
+BOTH_WAYS = pytest.mark.parametrize(
+    ("behind", "era"),
+    [
+        ("auto", HANDSHAKE),
+        ("legacy", STATELESS),
+        pytest.param("auto", STATELESS, marks=pytest.mark.slow),
+        pytest.param("legacy", HANDSHAKE, marks=pytest.mark.slow),
+    ],
+    indirect=["behind"],
+)
+"""Each protocol of the server and of the client."""
 
 
-@pytest.fixture(params=["auto", "legacy"])
+@pytest.fixture
 def behind(request, monkeypatch):
     """The protocol of the server that is connected."""
 
     def connected(*args, **options):
-        return connect(*args, **{**options, "mode": request.param})
+        return connect(*args, **{**options, "mode": mode})
 
+    mode = getattr(request, "param", "auto")
     monkeypatch.setattr(server_supervisor, "connect", connected)
-    return request.param
+    return mode
 
 
 @pytest.fixture
@@ -61,7 +73,7 @@ def serving(app, work, era, **callbacks):
     return asyncio.run(main())
 
 
-@pytest.mark.parametrize("era", ERAS)
+@BOTH_WAYS
 def test_prompts_and_resources_are_served_on(behind, app, era):
     async def work(client, told):
         prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
@@ -148,7 +160,11 @@ def calling(name):
     return work
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("behind", "era"),
+    [(behind, era) for behind in ("auto", "legacy") for era in ERAS],
+    indirect=["behind"],
+)
 def test_questions_go_to_the_client_that_called(behind, app, era):
     picked, _ = serving(app, calling("pick"), era, **ABLE)
     assert json.loads(picked)["content"] == {"colour": "blue"}
@@ -182,7 +198,7 @@ def two_deep(tmp_path, behind):
         yield app
 
 
-@pytest.mark.parametrize("era", ERAS)
+@BOTH_WAYS
 def test_questions_go_through_two_satchels_to_the_client(two_deep, era):
     async def work(client, told):
         async with asyncio.timeout(PATIENCE):
@@ -195,12 +211,13 @@ def test_questions_go_through_two_satchels_to_the_client(two_deep, era):
     assert (picked, thought["text"]) == ({"colour": "blue"}, "Well.")
 
 
-@pytest.mark.parametrize("era", ERAS)
+@BOTH_WAYS
 def test_a_client_that_cannot_answer_is_not_asked(behind, app, era):
     assert json.loads(serving(app, calling("pick"), era)[0]) == {"action": "cancel"}
     assert json.loads(serving(app, calling("look"), era)[0]) == {"roots": []}
 
 
+@pytest.mark.parametrize("behind", ["auto", "legacy"], indirect=True)
 def test_log_lines_go_to_the_client_that_called(behind, app):
     _, told = serving(app, calling("mutter"), HANDSHAKE)
     assert told.logged == [("warning", {"said": "hm"})]
@@ -255,7 +272,7 @@ def test_no_client_gets_the_question_of_another(app, monkeypatch):
     assert second == {"action": "cancel"}
 
 
-@pytest.mark.parametrize("era", ERAS)
+@BOTH_WAYS
 def test_arguments_are_completed_by_the_server(behind, app, era):
     second(app)
 
@@ -284,7 +301,7 @@ async def until_followed(client, expected):
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("era", ERAS)
+@BOTH_WAYS
 def test_changes_of_a_resource_reach_those_who_subscribed(behind, app, era):
     second(app)
 
@@ -318,6 +335,7 @@ def test_a_client_that_leaves_is_subscribed_no_more(behind, app):
     serving(app, lambda client, told: until_followed(client, []), HANDSHAKE)
 
 
+@pytest.mark.parametrize("behind", ["auto", "legacy"], indirect=True)
 def test_a_subscription_outlives_the_connection_to_the_server(behind, app):
     async def work(client, told):
         with warnings.catch_warnings():

@@ -5,7 +5,6 @@ Each test runs a program of its own, because limits and permissions are those of
 
 import errno
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -87,10 +86,15 @@ for free in range(8):
 """
 
 
-def run(tmp_path, code, *arguments):
-    line = [sys.executable, "-c", PROGRAM + code, str(tmp_path), *arguments]
-    ended = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+@pytest.fixture
+def run(forked, tmp_path):
+    """Run a program in a process of its own."""
+
+    def run(code, *arguments):
+        ended = forked.run(PROGRAM + code, str(tmp_path), *arguments, folder=tmp_path)
+        assert ended.code == 0, ended.stdout + ended.stderr
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -105,18 +109,18 @@ def run(tmp_path, code, *arguments):
         "skills/alpha/SKILL.md",
     ],
 )
-def test_what_becomes_unreadable_keeps_its_last_good_version(tmp_path, what):
-    run(tmp_path, UNREADABLE, what, "000", "last-good")
+def test_what_becomes_unreadable_keeps_its_last_good_version(run, what):
+    run(UNREADABLE, what, "000", "last-good")
 
 
 @pytest.mark.parametrize("what", ["plugins", "plugins/alpha", "skills", "skills/alpha"])
-def test_a_folder_that_can_be_listed_and_not_entered_keeps_what_it_held(tmp_path, what):
-    run(tmp_path, UNREADABLE, what, "444", "last-good")
+def test_a_folder_that_can_be_listed_and_not_entered_keeps_what_it_held(run, what):
+    run(UNREADABLE, what, "444", "last-good")
 
 
 @pytest.mark.parametrize("what", ["plugins", "skills"])
-def test_a_root_that_can_be_entered_and_not_listed_keeps_what_it_held(tmp_path, what):
-    run(tmp_path, UNREADABLE, what, "111", "last-good")
+def test_a_root_that_can_be_entered_and_not_listed_keeps_what_it_held(run, what):
+    run(UNREADABLE, what, "111", "last-good")
 
 
 FRESH = """
@@ -135,15 +139,15 @@ assert not any("regular file" in item.fix for item in found), found
 )
 @pytest.mark.parametrize("rights", ["000", "444", "111"])
 @pytest.mark.parametrize("place", ["plugins", "plugins/alpha"])
-def test_a_plugin_that_cannot_be_read_at_the_start_is_named(tmp_path, what, rights, place):
+def test_a_plugin_that_cannot_be_read_at_the_start_is_named(run, what, rights, place):
     if rights == "444" and what != "plugins/alpha":
         pytest.skip("such a file can be read")
-    run(tmp_path, FRESH, what, rights, place)
+    run(FRESH, what, rights, place)
 
 
-def test_the_fix_for_a_skill_file_that_may_not_be_read_is_to_let_it_be_read(tmp_path):
+def test_the_fix_for_a_skill_file_that_may_not_be_read_is_to_let_it_be_read(run):
     code = FRESH + "assert found[0].fix == 'let this process read it', found"
-    run(tmp_path, code, "skills/alpha/SKILL.md", "000", "plugins")
+    run(code, "skills/alpha/SKILL.md", "000", "plugins")
 
 
 LINKED = """
@@ -166,13 +170,13 @@ check("readable again", needs_reason=False)
 """
 
 
-def test_a_skill_behind_a_link_whose_target_turns_unreadable_stays(tmp_path):
-    run(tmp_path, LINKED, "skills")
+def test_a_skill_behind_a_link_whose_target_turns_unreadable_stays(run):
+    run(LINKED, "skills")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts handles in /proc")
-def test_without_free_file_handles_everything_keeps_its_last_good_version(tmp_path):
-    run(tmp_path, HANDLES, "-")
+def test_without_free_file_handles_everything_keeps_its_last_good_version(run):
+    run(HANDLES, "-")
 
 
 TOUCHED = """
@@ -209,8 +213,8 @@ with app.watching():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts handles in /proc")
-def test_a_skill_that_is_touched_without_free_handles_keeps_its_last_good_version(tmp_path):
-    run(tmp_path, TOUCHED, "-")
+def test_a_skill_that_is_touched_without_free_handles_keeps_its_last_good_version(run):
+    run(TOUCHED, "-")
 
 
 @pytest.mark.parametrize("pause", [0.001, 0.02, 0.1])

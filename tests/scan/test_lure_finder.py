@@ -38,6 +38,7 @@ def test_the_rules_find_the_same_as_in_a_whole_search(lexicon):
             assert matches == in_whole_text(patterns, text), kind
 
 
+@pytest.mark.slow
 def test_each_match_has_a_literal(lexicon):
     """A mark in a part that may be missing would hide matches."""
     patterns = [it for of_kind in lexicon.code.values() for it in of_kind if it.literals != [""]]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from dev_servers import HOSTILE, LOOKS, PATIENCE, serious_faults
 
+pytestmark = pytest.mark.slow
 SIGNATURES = Path(__file__).parents[1] / "tools/dialects/signatures.py"
 EVERY_PAGE = ["/", "/prompt", "/problems", "/tools/add", "/sessions/1", "/timeline", "/servers"]
 EVERY_PAGE += ["/plugins", "/skills/pdf?q=form", "/?q=pdf", "/tools/none"]

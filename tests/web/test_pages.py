@@ -49,20 +49,19 @@ def test_the_front_page_has_a_name_too(pages):
     assert (answer.status_code, answer.headers["location"]) == (307, "/")
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_every_page_has_its_data_as_json(pages, path):
-    assert record(pages, f"{path}.json")
-    page = pages.get("/" if path == "/catalog" else path)
-    assert page.headers["content-type"] == "text/html; charset=utf-8"
+def test_every_page_has_its_data_as_json(pages):
+    for path in PAGES:
+        assert record(pages, f"{path}.json"), path
+        page = pages.get("/" if path == "/catalog" else path)
+        assert page.headers["content-type"] == "text/html; charset=utf-8", path
 
 
-@pytest.mark.parametrize("path", ["/skills/pdg", "/tools/none", "/sessions/7"])
-def test_an_unknown_name_is_a_page_with_near_names(pages, path):
-    page = pages.get(path)
-    assert (page.status_code, "Not found" in page.text) == (404, True)
-    assert pages.get(f"{path}.json").status_code == 404
-    if path == "/skills/pdg":
-        assert pages.get(f"{path}.json").json()["near"] == ["pdf"]
+def test_an_unknown_name_is_a_page_with_near_names(pages):
+    for path in ("/skills/pdg", "/tools/none", "/sessions/7"):
+        page = pages.get(path)
+        assert (page.status_code, "Not found" in page.text) == (404, True), path
+        assert pages.get(f"{path}.json").status_code == 404, path
+    assert pages.get("/skills/pdg.json").json()["near"] == ["pdf"]
 
 
 def test_hostile_text_is_text_on_every_page(folders, bench, visit, write_skill):
@@ -156,9 +155,9 @@ def test_the_catalog_comes_in_pages(folders, bench, visit, write_skill):
     assert "<html" not in client.get("/?part=rows&start=100").text
 
 
-@pytest.mark.parametrize("query", ["limit=x", "start=-1", "limit=99999999999", "state=none"])
-def test_a_strange_query_is_no_error(pages, query):
-    assert pages.get(f"/?{query}").is_success
+def test_a_strange_query_is_no_error(pages):
+    for query in ("limit=x", "start=-1", "limit=99999999999", "state=none"):
+        assert pages.get(f"/?{query}").is_success, query
 
 
 # ---- prompt -------------------------------------------------------------------------------------
@@ -284,10 +283,10 @@ def test_a_call_gives_what_the_model_gets(pages):
     assert result["structured"] == 3
 
 
-@pytest.mark.parametrize("arguments", [{}, {"a": "x"}, {"a": 1, "c": 2}])
-def test_invalid_arguments_are_answered_as_to_a_model(pages, arguments):
-    result = result_of(pages.post("/calls", json={"tool": "add", "arguments": arguments}))
-    assert (result["is_error"], result["error_code"]) == (True, "invalid_arguments")
+def test_invalid_arguments_are_answered_as_to_a_model(pages):
+    for arguments in ({}, {"a": "x"}, {"a": 1, "c": 2}):
+        result = result_of(pages.post("/calls", json={"tool": "add", "arguments": arguments}))
+        assert (result["is_error"], result["error_code"]) == (True, "invalid_arguments")
 
 
 def test_an_exception_is_an_error_without_traceback(pages):
@@ -313,11 +312,10 @@ def test_a_tool_that_is_not_served_cannot_be_called(pages):
     assert pages.post("/calls", json={"tool": "none"}).status_code == 404
 
 
-@pytest.mark.parametrize("body", ["[]", "x", '{"tool": 1}', '{"tool": "add", "arguments": []}'])
-def test_a_malformed_request_is_refused(pages, body):
-    answer = pages.post("/calls", content=body)
-    assert answer.status_code == 409
-    assert answer.json()["error"]
+def test_a_malformed_request_is_refused(pages):
+    for body in ("[]", "x", '{"tool": 1}', '{"tool": "add", "arguments": []}'):
+        answer = pages.post("/calls", content=body)
+        assert (answer.status_code, bool(answer.json()["error"])) == (409, True), body
 
 
 def test_approval_holds_for_the_page(bench, visit):
@@ -709,8 +707,8 @@ DEV_PAGES = {
 }
 
 
-@pytest.mark.parametrize(("page", "path"), DEV_PAGES.items())
-def test_the_data_of_a_page_has_the_keys_of_the_reference(pages, bench, page, path):
+def test_the_data_of_a_page_has_the_keys_of_the_reference(pages, bench):
     bench.conversation(1).take_step()
-    (shape,) = re.findall(rf"^### dev, {page}\n\nKeys: (.*)$", SHAPES, re.MULTILINE)
-    assert re.findall(r"`(\w+)`", shape) == list(record(pages, path))
+    for page, path in DEV_PAGES.items():
+        (shape,) = re.findall(rf"^### dev, {page}\n\nKeys: (.*)$", SHAPES, re.MULTILINE)
+        assert re.findall(r"`(\w+)`", shape) == list(record(pages, path)), page

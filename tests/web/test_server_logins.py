@@ -13,6 +13,8 @@ from authorized import Running
 from satchel import Project, Satchel, Settings
 from satchel.web.workbench import DevOptions, Workbench
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def box():

@@ -175,24 +175,22 @@ def test_its_tools_are_what_they_would_be_in_this_process(plugin, carried):
         assert apart.session().schemas(dialect) == here.session().schemas(dialect)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_its_calls_answer_as_they_would_in_this_process(plugin, carried):
+    plugin()
+    apart = carried()
+    plugin(manifest=MANIFEST.replace("process", "none"))
+    here = carried()
+    for arguments in (
         {"name": "you"},
         {"name": "you", "times": "3"},
         {"name": "nobody"},
         {"name": "you", "how": "wild"},
         {},
         {"name": "you", "other": 1},
-    ],
-)
-def test_its_calls_answer_as_they_would_in_this_process(plugin, carried, arguments):
-    plugin()
-    apart = called(carried(), "greet", **arguments)
-    plugin(manifest=MANIFEST.replace("process", "none"))
-    here = called(carried(), "greet", **arguments)
-    for what in ("text", "structured", "is_error", "error_code", "metadata"):
-        assert getattr(apart, what) == getattr(here, what)
+    ):
+        result, expected = (called(app, "greet", **arguments) for app in (apart, here))
+        for field in ("text", "structured", "is_error", "error_code", "metadata"):
+            assert getattr(result, field) == getattr(expected, field), arguments
 
 
 def test_no_file_of_the_current_folder_takes_the_place_of_a_module(
@@ -773,6 +771,7 @@ with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])
 """
 
 
+@pytest.mark.slow
 def test_it_finds_satchel_where_the_host_does(plugin, tmp_path):
     plugin()
     bare = tmp_path / "bare"
@@ -1063,6 +1062,7 @@ with Satchel(plugins=[folder], settings=Settings(config_folder=sys.argv[2])) as 
 """
 
 
+@pytest.mark.slow
 def test_a_host_that_forks_gets_an_error_at_once_and_continues(plugin, tmp_path):
     plugin()
     command = [sys.executable, "-c", FORKING, tmp_path / "plugins", tmp_path / "config"]
@@ -1149,6 +1149,7 @@ HELPED = (
 )
 
 
+@pytest.mark.slow
 def test_what_it_depends_on_is_installed_for_it_alone_and_once(plugin, carried, index):
     plugin(HELPED, MANIFEST + "dependencies: [helper>=1]\n")
     assert called(carried(), "word").text == "helped"
@@ -1157,6 +1158,7 @@ def test_what_it_depends_on_is_installed_for_it_alone_and_once(plugin, carried, 
     assert called(carried(), "word").text == "helped"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_installed_is_reported_and_tried_again(plugin, carried, index):
     (index / WHEEL).rename(index / "away")
     plugin(HELPED, MANIFEST + "dependencies: [helper>=1]\n")
@@ -1182,36 +1184,6 @@ def test_reading_it_starts_nothing(plugin, carried):
     assert codes(app) == []
 
 
-FAILING = '''
-from satchel import tool
-
-
-@tool(state=["key"])
-def leak(key: str) -> str:
-    """Leak."""
-    raise KeyError(f"no door for {key}")
-'''
-
-
-@pytest.mark.parametrize(
-    ("errors", "expected"),
-    [
-        ("summary", r"tool failed \(id \w+\)"),
-        ("message", r"tool failed \(id \w+\): KeyError: 'no door for \[redacted\]'"),
-        (lambda name, problem: f"{name} broke: {problem}", r"leak broke: KeyError: 'no door .*'"),
-    ],
-)
-def test_the_host_chooses_what_is_read_of_an_exception_of_its_tools(
-    plugin, carried, errors, expected
-):
-    plugin(FAILING, "name: demo\nactive: true\nisolation: process\n")
-    app = carried(config={"demo": {"key": "hunter2-hunter2"}}, errors=errors)
-    result = called(app, "leak")
-    assert result.error_code == "tool_failed"
-    assert re.fullmatch(expected, result.text), result.text
-    assert "hunter2" not in result.text
-
-
 FAILS_IN_THREE_WAYS = """
 from satchel import ToolError, tool
 
@@ -1229,16 +1201,17 @@ def fail(how: str, key: str) -> str:
 """
 
 
-@pytest.mark.parametrize("errors", ["summary", "message", lambda _name, problem: str(problem)])
 @pytest.mark.parametrize(
-    ("how", "expected"),
+    ("errors", "expected"),
     [
-        ("key", (IsolatedToolError, "KeyError: 'no door for [redacted]'")),
-        ("tool", (ToolError, "ask again")),
-        ("silent", (IsolatedToolError, "Silent: its text cannot be read")),
+        ("summary", r"tool failed \(id \w+\)"),
+        ("message", r"tool failed \(id \w+\): KeyError: 'no door for \[redacted\]'"),
+        (lambda name, problem: f"{name} broke: {problem}", r"fail broke: KeyError: 'no door .*'"),
     ],
 )
-def test_middleware_sees_what_a_tool_of_the_process_raised(plugin, carried, errors, how, expected):
+def test_middleware_sees_what_a_tool_of_the_process_raised_and_the_host_chooses_what_is_read(
+    plugin, carried, errors, expected
+):
     seen = []
 
     async def watching(call, next):  # noqa: A002
@@ -1250,9 +1223,16 @@ def test_middleware_sees_what_a_tool_of_the_process_raised(plugin, carried, erro
     plugin(FAILS_IN_THREE_WAYS, "name: demo\nactive: true\nisolation: process\n")
     app = carried(config={"demo": {"key": "hunter2-hunter2"}}, errors=errors)
     app.register_middleware(watching)
-    result = called(app, "fail", how=how)
-    assert [(type(item), str(item)) for item in seen] == [expected]
-    assert result.exception is None
+    results = [called(app, "fail", how=how) for how in ("key", "tool", "silent")]
+    assert [(type(item), str(item)) for item in seen] == [
+        (IsolatedToolError, "KeyError: 'no door for [redacted]'"),
+        (ToolError, "ask again"),
+        (IsolatedToolError, "Silent: its text cannot be read"),
+    ]
+    assert [result.exception for result in results] == [None] * 3
+    assert results[0].error_code == "tool_failed"
+    assert re.fullmatch(expected, results[0].text), results[0].text
+    assert "hunter2" not in str(results)
 
 
 def test_an_upgrade_of_the_same_second_and_size_runs_the_new_code(site, carried):
