@@ -104,7 +104,7 @@ def _local(declared: ServerTable, filler: PlaceholderFiller, base: str) -> Stdio
         command=filler.inside(filler.address(declared.command)),
         args=filler.all_filled(declared.args),
         env={**variables, **filler.values_filled(declared.env), **filler.folders},
-        cwd=os.path.join(base, cwd) or None,
+        cwd=(os.path.join(base, cwd) if cwd else base) or None,
         hidden=filler.secrets_in(declared.args),
         # A command in a plugin's folder is shown by its whole path.
         shown=declared.command if "${" in declared.command else "",
