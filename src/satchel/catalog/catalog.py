@@ -58,22 +58,27 @@ class Catalog:
     @cached_property
     def skills(self) -> Mapping[str, SkillEntry]:
         """Return the served skills."""
+        return _by_name(self.served_skills)
+
+    @cached_property
+    def served_skills(self) -> tuple[SkillEntry, ...]:
+        """Return the served skills in their order; a prompt needs no mapping."""
         return _served(self.all_skills)
 
     @cached_property
     def tools(self) -> Mapping[str, ToolEntry]:
         """Return the served tools."""
-        return _served(self.all_tools)
+        return _by_name(_served(self.all_tools))
 
     @cached_property
     def groups(self) -> Mapping[str, GroupEntry]:
         """Return the served groups."""
-        return _served(self.all_groups)
+        return _by_name(_served(self.all_groups))
 
     @cached_property
     def plugins(self) -> Mapping[str, PluginEntry]:
         """Return the served plugins."""
-        return _served(self.all_plugins)
+        return _by_name(_served(self.all_plugins))
 
     @cached_property
     def has_ascii_names(self) -> bool:
@@ -207,9 +212,12 @@ def places_of(name: str, entries: Sequence[Entry]) -> slice:
     return slice(start, bisect_right(entries, name, start, key=_NAME))
 
 
-def _served(entries: Sequence[E]) -> Mapping[str, E]:
+def _served(entries: Sequence[E]) -> tuple[E, ...]:
     # No loop in Python: there may be very many skills.
-    served = tuple(compress(entries, map(SERVED.__contains__, map(_STATE, entries))))
+    return tuple(compress(entries, map(SERVED.__contains__, map(_STATE, entries))))
+
+
+def _by_name(served: Sequence[E]) -> Mapping[str, E]:
     return MappingProxyType(dict(zip(map(_NAME, served), served, strict=True)))
 
 

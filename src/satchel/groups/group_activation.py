@@ -133,7 +133,7 @@ def visible_skills(catalog: Catalog, active: frozenset[str]) -> VisibleSkills:
             lambda skill: not (skill.groups and active.isdisjoint(skill.groups)),
         )
     else:
-        skills = tuple(catalog.skills.values())  # one for each name, and no other is hidden
+        skills = catalog.served_skills  # one for each name, and no other is hidden
     return skills, tuple(compress(skills, map(attrgetter("is_for_model"), skills)))
 
 
