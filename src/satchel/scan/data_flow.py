@@ -19,7 +19,7 @@ _HERE_DOCUMENT = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n(?:[^\n]*\n){0,30}
 _NAME = re.compile(r"[A-Za-z_./~][\w./~-]*")
 _FUNCTION = re.compile(r"\s*(?:async\s+)?(?:def|function)\s+(\w+)")
 _ENTERS = re.compile(r"\s*cd\s")
-_RUNS_HERE = re.compile(r"\./|\b(?:sh|bash|zsh|python3?|node)\s+[\w-]+\.\w")
+_RUNS_HERE = re.compile(r"\./|\bmake install\b|\b(?:sh|bash|zsh|python3?|node)\s+[\w-]+\.\w")
 _FOLDER = "./"
 """The name that stands for the current directory."""
 _MOST_NAMES = 500

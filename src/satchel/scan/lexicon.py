@@ -31,6 +31,8 @@ _LITERALS = re.compile("\u00ab(.*?)\u00bb")
 """The mark of the plain text in a pattern, which is in each of its matches."""
 _START = 4
 """Length of the prefixes by which literals are indexed."""
+_WHOLE_TEXT = 50
+"""How much longer a search without a literal takes."""
 _REACH = 80
 """A pattern is tried up to this many characters after its literal, and to the end of that line."""
 
@@ -56,7 +58,8 @@ class Lexicon:
 
     def cost(self, kind: str) -> tuple[int, str]:
         """Return how long a search for a kind takes: a key to sort by. Words cost nothing."""
-        return len(self.code.get(kind, ())), kind
+        patterns = self.code.get(kind, ())
+        return sum(1 if all(it.literals) else _WHOLE_TEXT for it in patterns), kind
 
     def spans_in(self, text: str) -> KindSpans:
         """Return where each kind stands in a text."""
@@ -66,7 +69,7 @@ class Lexicon:
         code: dict[str, list[tuple[str, CodePattern]]] = defaultdict(list)
         for start in starts & self._by_start.keys():
             for kind, literal, pattern in self._by_start[start]:
-                if tuple(literal[-_START:]) in starts:
+                if tuple(literal[-_START:]) in starts and literal in lower:
                     code[kind].append((literal, pattern))
         return KindSpans(self._word_spans(text), code, text, lower)
 
@@ -112,7 +115,7 @@ class KindSpans(dict[str, list[Span]]):
         self._around: dict[str, list[Span]] = {}
         """The lines around each literal."""
         self.possible = {*words, *code}
-        """The kinds that are in the text, and those of which it has a literal."""
+        """The kinds of words that are in the text, and those of code of which it has a literal."""
 
     def __missing__(self, kind: str) -> list[Span]:
         self[kind] = sorted(

@@ -98,9 +98,9 @@ class LureFinder:
         """Yield the rule, the start and the end of each match that the text does not cite."""
         text = self._harmless.sub(lambda match: " " * len(match[0]), text)
         spans = self.lexicon.spans_in(text)
-        cited = spans["cited"] if spans["threat"] else []
         for rule, start, end in self._matches(text, spans):
             at, _ = stripped(text, start, end)
+            cited = spans["cited"] if spans["threat"] else []
             if not any(first <= at < last for first, last in cited):
                 yield rule, start, end
 
@@ -141,7 +141,7 @@ def _meetings(sign: Sign, spans: KindSpans, ends: list[int]) -> Iterator[Span]:
         is_complete = None not in nearest and last - first <= _LONGEST
         if not is_complete or (last > end and not sign.may_leave_sentence):
             continue
-        if any(_begins_within(spans[kind], begin, end) for kind in sign.absent):
+        if any(_begins_within(spans[kind], begin, end) for kind in (*sign.absent, "adversary")):
             continue
         if "not" not in sign.kinds and _is_prohibited(spans["not"], first):
             continue
