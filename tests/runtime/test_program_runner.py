@@ -308,3 +308,15 @@ def test_a_script_of_a_skill_runs_and_cannot_change_its_folder(tmp_path, write_s
     result = asyncio.run(session.call("run_skill_script", arguments))
     assert "ran" in result.text
     assert ((folder / "SKILL.md").read_text() == "evil") == (way == "plain")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+def test_a_sandbox_that_could_not_be_tried_is_tried_again(tmp_path, monkeypatch):
+    bwrap = tmp_path / "bwrap"
+    bwrap.write_text("no program")
+    bwrap.chmod(0o755)
+    monkeypatch.setattr(program_runner, "find_program", lambda _: str(bwrap))
+    monkeypatch.setattr(program_runner, "_can_bound", lambda _: False)
+    assert program_runner.find_sandbox()[1].startswith("bubblewrap does not work here")
+    bwrap.write_text("#!/bin/sh\n")
+    assert program_runner.find_sandbox() == (str(bwrap), "")

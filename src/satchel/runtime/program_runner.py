@@ -151,26 +151,33 @@ async def _found() -> tuple[str, str]:
     return sandbox
 
 
-@cache
 def find_sandbox() -> tuple[str, str]:
     """Return the path of a sandbox that works, or `""` and the reason; blocks the first time."""
-    import subprocess
+    from subprocess import SubprocessError
 
     if sys.platform != "linux":
         return "", "bubblewrap, the sandbox that is used, is for Linux"
     path = find_program("bwrap")
     if path is None:
         return "", "bubblewrap is not installed"
-    probe = Program(command=("true",), folder="/", seconds=_PROBE_SECONDS, kind="probe")
     try:
-        done = subprocess.run(  # noqa: S603 - a fixed command
-            [*sandbox_command(path, probe), "true"],
-            capture_output=True,
-            timeout=_PROBE_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError) as problem:
+        return _probed(path)
+    except (OSError, SubprocessError) as problem:
+        # Not remembered: a machine that is busy, or lacks handles, can have it later.
         return "", f"bubblewrap does not work here: {problem}"
+
+
+@cache
+def _probed(path: str) -> tuple[str, str]:
+    import subprocess
+
+    probe = Program(command=("true",), folder="/", seconds=_PROBE_SECONDS, kind="probe")
+    done = subprocess.run(  # noqa: S603 - a fixed command
+        [*sandbox_command(path, probe), "true"],
+        capture_output=True,
+        timeout=_PROBE_SECONDS,
+        check=False,
+    )
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         return "", f"bubblewrap does not work here: {lines[-1] if lines else done.returncode}"
