@@ -11,7 +11,7 @@ from typing import Any
 from satchel.diagnostics import Diagnostic
 from satchel.errors import ConflictError, DefinitionError, ToolError
 from satchel.files.state_files import make_folder, state_folder
-from satchel.formats.server_table import UseTable
+from satchel.formats.server_table import ServerTable
 from satchel.formats.table_model import read_table
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import ClientCallbacks
@@ -109,7 +109,7 @@ class ServerRegistry:
             raise ConflictError(
                 f"a server {name!r} is connected already", fix="remove it first, or pass name="
             )
-        read_table(UseTable, {"timeout": timeout, "pin": pin})
+        read_table(ServerTable, {"timeout": timeout, "pin": pin})
         return ServerConfig(
             name=name,
             server=server,

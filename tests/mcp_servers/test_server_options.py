@@ -7,7 +7,7 @@ import os
 import queue
 import sys
 import threading
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -25,9 +25,7 @@ from satchel import (
 )
 from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Severity
-from satchel.formats.server_table import OptionsTable
 from satchel.mcp_servers.server_declarations import user_server
-from satchel.mcp_servers.server_options import forwarded
 from satchel.settings import Limits
 
 ENOUGH = 120
@@ -222,7 +220,7 @@ def test_a_table_has_a_key_for_each_option(tmp_path):
         "max-calls": 2,
         "forward-headers": ["X-User"],
     }
-    assert table.keys() - {"url"} == {item.alias for item in OptionsTable.model_fields.values()}
+    assert table.keys() - {"url"} == {item.name.replace("_", "-") for item in fields(ServerOptions)}
     made = user_server("box", table, str(tmp_path / "satchel.toml"), {}).options
     assert made == ServerOptions(
         active=False,
@@ -355,9 +353,9 @@ def test_no_more_calls_run_at_once_than_may(app, tmp_path, on_stdio):
 def test_only_the_headers_that_are_named_are_sent_on(monkeypatch):
     options = ServerOptions(forward_headers=("X-User", "X-Team"))
     given = {"x-user": "ada", "authorization": "Bearer hush", "x-team": "a\nb"}
-    assert forwarded(options, given) == {"X-User": "ada"}
-    assert forwarded(ServerOptions(), given) == {}
-    assert forwarded(options, None) == {}
+    assert options.forwarded(given) == {"X-User": "ada"}
+    assert ServerOptions().forwarded(given) == {}
+    assert options.forwarded(None) == {}
 
 
 def test_headers_of_the_caller_reach_a_server_over_http(app):

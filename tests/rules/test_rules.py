@@ -194,7 +194,7 @@ LATE_IMPORTS = {
         "it loads the SDK"
     ),
     "mcp_servers/server_login.py: satchel.mcp_servers.login_auth": "it loads the SDK",
-    "mcp_servers/server_options.py: satchel.formats.server_table.OptionsTable": "it loads pydantic",
+    "mcp_servers/server_options.py: satchel.formats.server_table.ServerTable": "it loads pydantic",
     "mcp_servers/server_options.py: satchel.formats.table_model.read_table": "it loads pydantic",
     "plugins/plugin_reading.py: satchel.plugins.plugin_diagnostics.failed_contribution": (
         "needed only by an error"

@@ -60,7 +60,7 @@ def claude_manifest(top: JsonFields) -> ClaudeManifest:
     files = texts_in(servers)
     packed = [file for file in files if "://" in file or file.endswith(_PACKED)]
     return ClaudeManifest(
-        name=_name(top),
+        name=top.name(plugin_name_fault),
         **{key: top.text(key) for key in _TEXTS},
         author=str(author.get("name", "")) if isinstance(author, dict) else text_of(author),
         keywords=tuple(texts_in(listed(top.values.get("keywords")))),
@@ -76,16 +76,6 @@ def claude_manifest(top: JsonFields) -> ClaudeManifest:
         ignored=(*(key for key in top.values if key not in (*_READ, *_DESCRIPTIVE)), *packed),
         lines={key: top.document.line((*top.at, key)) for key in top.values},
     )
-
-
-def _name(top: JsonFields) -> str:
-    name = top.text("name")
-    if "name" not in top.values:
-        top.report("plugin-field-missing", "name", "no name is given", "Add a name.")
-    elif isinstance(top.values["name"], str) and (fault := plugin_name_fault(name)):
-        message = f"the name {quoted(name)} {fault}"
-        top.report("plugin-name-shape", "name", message, "Choose another name.")
-    return name
 
 
 def _parts(top: JsonFields, key: str, *kinds: type) -> list[JsonValue]:

@@ -4,8 +4,8 @@ import ast
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import field
+from typing import Any
 
-from satchel.formats.example_checks import example_faults
 from satchel.formats.python_source import (
     Function,
     arguments_of,
@@ -17,7 +17,7 @@ from satchel.formats.python_source import (
 )
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
 from satchel.lazy_dataclass import dataclass
-from satchel.names import group_names, sentence_of
+from satchel.names import group_names, near_misses, sentence_of
 from satchel.text import one_line
 
 _EXAMPLE_FIX = 'Write the arguments of each as a model would, such as [{"city": "Oslo"}].'
@@ -113,7 +113,7 @@ def _declared(function: Function, call: ast.Call | None) -> DeclaredTool:
         line=function.lineno,
         digest=hashlib.blake2b(ast.dump(function).encode(), digest_size=16).hexdigest(),
         function=function.name,
-        example_faults=example_faults(function, call) if call else (),
+        example_faults=_example_faults(function, call) if call else (),
     )
 
 
@@ -145,3 +145,48 @@ def _needs(function: Function, call: ast.Call | None) -> tuple[str, ...]:
 def _signature(function: Function) -> str:
     returns = f" -> {ast.unparse(function.returns)}" if function.returns else ""
     return f"({ast.unparse(function.args)}){returns}"
+
+
+def _example_faults(function: Function, call: ast.Call) -> tuple[str, ...]:
+    """Return what is wrong with literal examples; computed ones are not checked."""
+    options = {keyword.arg: keyword.value for keyword in call.keywords}
+    examples = _literal(options.get("examples"))
+    if examples is None:
+        return ()
+    if not isinstance(examples, list | tuple) or not all(isinstance(e, dict) for e in examples):
+        return ("the examples are not a list of mappings",)
+    state = _literal(options.get("state"))
+    state_names = state if isinstance(state, list | tuple | set) else [state]
+    hidden = {name for name in state_names if isinstance(name, str)}
+    # Another decorator may change the parameters.
+    is_plain = function.args.kwarg is None and len(function.decorator_list) == 1
+    faults = (
+        _example_fault(str(name), hidden, _parameters(function) if is_plain else None)
+        for example in examples
+        for name in example
+    )
+    return tuple(dict.fromkeys(fault for fault in faults if fault))
+
+
+def _example_fault(name: str, hidden: set[str], parameters: list[str] | None) -> str:
+    if name in hidden:
+        return f"an example names {quoted(name)}, which configuration fills in"
+    if parameters is None or name in parameters:
+        return ""
+    near = near_misses(name, [item for item in parameters if item not in hidden])
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    return f"an example names {quoted(name)}, which is not a parameter{hint}"
+
+
+def _parameters(function: Function) -> list[str]:
+    args = function.args
+    vararg = [args.vararg] if args.vararg else []
+    return [item.arg for item in (*args.posonlyargs, *args.args, *args.kwonlyargs, *vararg)]
+
+
+def _literal(node: ast.expr | None) -> Any:
+    """Return the value of a literal, or `None` for anything else."""
+    try:
+        return ast.literal_eval(node) if node is not None else None
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return None

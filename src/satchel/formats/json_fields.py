@@ -51,6 +51,16 @@ class JsonFields:
             self.report_invalid(key, "a list of texts")
         return ()
 
+    def name(self, fault_of: Callable[[str], str]) -> str:
+        """Return the field `name`; `fault_of` says what is wrong with a name."""
+        name = self.text("name")
+        if "name" not in self.values:
+            self.report("plugin-field-missing", "name", "no name is given", "Add a name.")
+        elif isinstance(self.values["name"], str) and (fault := fault_of(name)):
+            message = f"the name {quoted(name)} {fault}"
+            self.report("plugin-name-shape", "name", message, "Choose another name.")
+        return name
+
 
 def read_object(
     data: bytes, path: str, code: str, limits: Limits, read: Callable[[JsonFields], T | None]

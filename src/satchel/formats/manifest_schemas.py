@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from satchel.formats.config_fields import FIELD_NAME
+from satchel.formats.config_fields import FIELD_NAME, TYPES
 from satchel.formats.mcp_json import MCP_SCHEMAS
 from satchel.formats.mcp_json_reader import LocalEntry, RemoteEntry
 from satchel.formats.open_plugin_manifest import OPEN_NAME, PLUGIN_SCHEMAS
@@ -235,55 +235,23 @@ MANIFEST_SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
 
 
 def _config_field() -> Schema:
-    """Return the schema of a field; its type decides which keys it has."""
-    whole, number = {"type": "integer"}, {"type": "number"}
-    length = {"type": "integer", "minimum": 0}
+    """Return the schema of a field; which keys and values its type allows, its reader says."""
     option = {"type": ["string", "number", "boolean"], "pattern": r"[^\s,]"}
     options = {**option, "type": ["array", *option["type"]], "items": option, "minItems": 1}
-    kinds: list[tuple[Schema, Schema]] = [
-        (
-            _choice("Text; also without a type.", "string", None),
-            {**_bounds(length), **_default(_scalar(""))},
-        ),
-        (_choice("Text that is never shown.", "secret"), _bounds(length)),
-        (_choice("A whole number.", "integer"), {**_bounds(whole), **_default(whole)}),
-        (_choice("A number.", "float"), {**_bounds(number), **_default(number)}),
-        (_choice("True or false.", "boolean"), _default(_switch(""))),
-        (
-            _choice("One of the options.", "choice"),
-            {
-                "options": {**options, "description": "The values of a choice."},
-                **_default(_scalar("")),
-            },
-        ),
-        (
-            _choice("A path.", "path"),
-            {"must_exist": _switch("Whether the path must exist."), **_default(_scalar(""))},
-        ),
-    ]
-    return {"anyOf": [_field_of(kind, keys) for kind, keys in kinds]}
-
-
-def _field_of(kind: Schema, keys: Schema) -> Schema:
-    common = {
-        "name": _shaped("The key, in a list of fields.", FIELD_NAME),
-        "type": kind,
-        "description": _scalar("What it is for."),
-        "required": _switch("Whether a missing value is an error."),
-    }
-    needed = [] if None in kind["enum"] else ["type"]
-    return {**_object({**common, **keys}), "required": [*needed, *{"options"} & keys.keys()]}
-
-
-def _bounds(number: Schema) -> Schema:
-    return {
-        "min": {**number, "description": "The smallest number, or the fewest characters."},
-        "max": {**number, "description": "The largest number, or the most characters."},
-    }
-
-
-def _default(value: Schema) -> Schema:
-    return {"default": {**value, "description": "The value if none is given."}}
+    number = {"type": "number"}
+    return _object(
+        {
+            "name": _shaped("The key, in a list of fields.", FIELD_NAME),
+            "type": _choice("What its values are; text without it.", *TYPES, None),
+            "description": _scalar("What it is for."),
+            "required": _switch("Whether a missing value is an error."),
+            "default": _scalar("The value if none is given."),
+            "min": {**number, "description": "The smallest number, or the fewest characters."},
+            "max": {**number, "description": "The largest number, or the most characters."},
+            "options": {**options, "description": "The values of a choice."},
+            "must_exist": _switch("Whether a path must exist."),
+        }
+    )
 
 
 # ---- parts of schemas ----------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def _manifest(top: JsonFields) -> OpenManifest | None:
     _report_duplicates(top)
     manifest = OpenManifest(
         spec=spec,
-        name=_name(top),
+        name=top.name(_name_fault),
         **{key: top.text(key) for key in _TEXTS},
         author=_author(top),
         keywords=top.texts("keywords"),
@@ -100,19 +100,13 @@ def _spec(top: JsonFields) -> str | None:
     return PLUGIN_SCHEMAS[schema]
 
 
-def _name(top: JsonFields) -> str:
-    if "name" not in top.values:
-        top.report("plugin-field-missing", "name", "no name is given", "Add a name.")
+def _name_fault(name: str) -> str:
+    if OPEN_NAME.fullmatch(name):
         return ""
-    name = top.text("name")
-    if isinstance(top.values["name"], str) and not OPEN_NAME.fullmatch(name):
-        message = (
-            f"the name {quoted(name)} must be 1 to 64 lowercase letters, digits, '-' or '.', "
-            "with a "
-            "letter or digit at each end, without '--' or '..'"
-        )
-        top.report("plugin-name-shape", "name", message, "Choose another name.")
-    return name
+    return (
+        "must be 1 to 64 lowercase letters, digits, '-' or '.', with a letter or digit at each "
+        "end, without '--' or '..'"
+    )
 
 
 def _author(top: JsonFields) -> Author:

@@ -38,41 +38,6 @@ _Seconds = Annotated[
 ]
 
 
-class OptionsTable(TableModel):
-    """The keys that say how a server is started and how its tools appear."""
-
-    active: Annotated[bool | None, Expected("must be true or false")] = Field(
-        None,
-        description="Whether its group is active in new sessions; false: not served unless named.",
-    )
-    startup_timeout: _Seconds = Field(
-        None, description="Seconds that it may take to start or to be reached."
-    )
-    protocol: Annotated[Literal["auto", "legacy"], Expected("must be auto or legacy, not {!r}")] = (
-        Field("auto", description="legacy: it is spoken to in the protocol up to 2025-11-25.")
-    )
-    lazy: _Switch = Field(False, description="Whether its first call starts it.")
-    prefix: _Text = Field("", description="Text in front of the names of its tools.")
-    rename: _Names = Field({}, description="Other names, by the name of the tool.")
-    rename_arguments: Annotated[
-        dict[str, dict[_Filled, _ArgumentName]],
-        Expected(
-            "must map names of tools to tables of argument names, of at most 64 ASCII letters, "
-            "digits, '_', '.' and '-'"
-        ),
-    ] = Field({}, description="Other names for arguments, by tool and argument.")
-    descriptions: _Names = Field({}, description="Other descriptions, by the name of the tool.")
-    roots: Annotated[list[_Filled], _ASLIST, _one_or_more(minLength=1), LIST] = Field(
-        [], description="Folders that it may ask for."
-    )
-    max_calls: Annotated[
-        Annotated[int, Field(gt=0)] | None, Expected("must be a whole number above 0, not {!r}")
-    ] = Field(None, description="How many calls may run at once.")
-    forward_headers: Annotated[list[str], _ASLIST, _one_or_more(pattern=_HEADER), LIST] = Field(
-        [], description="Headers of the caller's HTTP request that are sent on."
-    )
-
-
 class OAuthTable(TableModel):
     """The table `oauth` of a server."""
 
@@ -89,16 +54,7 @@ class OAuthTable(TableModel):
     ] = Field("authorization-code", description="How to get tokens.")
 
 
-class UseTable(TableModel):
-    """The keys that say how a server is used."""
-
-    timeout: _Seconds = Field(None, description="Seconds that a call may take.")
-    pin: Annotated[
-        Literal["hold", "warn", "off"], Expected("must be hold, warn or off, not {!r}")
-    ] = Field("hold", description="What happens when a tool changes.")
-
-
-class ServerTable(OptionsTable, UseTable):
+class ServerTable(TableModel):
     """A server; it has either a command or a URL."""
 
     command: _Text = Field(
@@ -131,8 +87,42 @@ class ServerTable(OptionsTable, UseTable):
         None, description="Patterns of the tools to use."
     )
     disable: _Texts = Field([], description="Patterns of the tools not to use.")
+    timeout: _Seconds = Field(None, description="Seconds that a call may take.")
+    pin: Annotated[
+        Literal["hold", "warn", "off"], Expected("must be hold, warn or off, not {!r}")
+    ] = Field("hold", description="What happens when a tool changes.")
     oauth: Annotated[
         dict[str, Any] | None,
         WithJsonSchema(table_schema(OAuthTable)),
         Expected("must be a table"),
     ] = None
+    active: Annotated[bool | None, Expected("must be true or false")] = Field(
+        None,
+        description="Whether its group is active in new sessions; false: not served unless named.",
+    )
+    startup_timeout: _Seconds = Field(
+        None, description="Seconds that it may take to start or to be reached."
+    )
+    protocol: Annotated[Literal["auto", "legacy"], Expected("must be auto or legacy, not {!r}")] = (
+        Field("auto", description="legacy: it is spoken to in the protocol up to 2025-11-25.")
+    )
+    lazy: _Switch = Field(False, description="Whether its first call starts it.")
+    prefix: _Text = Field("", description="Text in front of the names of its tools.")
+    rename: _Names = Field({}, description="Other names, by the name of the tool.")
+    rename_arguments: Annotated[
+        dict[str, dict[_Filled, _ArgumentName]],
+        Expected(
+            "must map names of tools to tables of argument names, of at most 64 ASCII letters, "
+            "digits, '_', '.' and '-'"
+        ),
+    ] = Field({}, description="Other names for arguments, by tool and argument.")
+    descriptions: _Names = Field({}, description="Other descriptions, by the name of the tool.")
+    roots: Annotated[list[_Filled], _ASLIST, _one_or_more(minLength=1), LIST] = Field(
+        [], description="Folders that it may ask for."
+    )
+    max_calls: Annotated[
+        Annotated[int, Field(gt=0)] | None, Expected("must be a whole number above 0, not {!r}")
+    ] = Field(None, description="How many calls may run at once.")
+    forward_headers: Annotated[list[str], _ASLIST, _one_or_more(pattern=_HEADER), LIST] = Field(
+        [], description="Headers of the caller's HTTP request that are sent on."
+    )

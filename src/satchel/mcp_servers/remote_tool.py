@@ -13,7 +13,7 @@ from satchel.errors import DefinitionError
 from satchel.mcp_servers.client_callbacks import Caller
 from satchel.mcp_servers.pin_store import ToolDrift
 from satchel.mcp_servers.schema_bounds import BoundedValidator, find_outside_properties
-from satchel.mcp_servers.server_options import ServerOptions, forwarded
+from satchel.mcp_servers.server_options import ServerOptions
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.tools import ArgumentError, ArgumentFault, Tool, ToolChunk, ToolContext, ToolResult
 from satchel.tools.empty_mapping import NOTHING
@@ -115,7 +115,7 @@ class RemoteTool(Tool):
         if self._options.forward_headers:
             headers = context.get_metadata(_HEADERS)
             headers = headers or getattr(context.get_metadata(_CLIENT), "headers", None)
-            begin = partial(begin, headers=forwarded(self._options, headers))
+            begin = partial(begin, headers=self._options.forwarded(headers))
         arguments = {**arguments, **self._presets}
         call = RunningCall(begin, self.definition, arguments)
         return await call.outcome()

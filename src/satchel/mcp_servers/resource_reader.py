@@ -1,9 +1,8 @@
 """Read files of skills from servers, and verify them against what the server lists."""
 
 import asyncio
-from base64 import b64decode
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import CancelledError, Future
 from dataclasses import field
 from typing import Any
@@ -12,9 +11,11 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile, verify_file
+from satchel.mcp_servers.server_offers import resource_result
 from satchel.settings import MIB, Limits
 from satchel.sources.skill_files import ServedFile, SkillAccess
 from satchel.text import one_line, shorten
+from satchel.tools import Resource
 from satchel.tools.callables import in_thread
 
 MAX_CACHED = 32 * MIB
@@ -27,25 +28,17 @@ ReadUri = Callable[[str], Awaitable[bytes | None]]
 """Reads a resource of a server; `None` for an invalid response."""
 
 
-def bytes_of_resource(response: Mapping[str, Any], uri: str) -> bytes | None:
+def bytes_of_resource(response: dict[str, Any], uri: str) -> bytes | None:
     """Return the content of a resource, `None` unless a response has exactly one of that URI."""
-    contents = response.get("contents")
-    matching = [
-        item
-        for item in (contents if isinstance(contents, list) else ())
-        if isinstance(item, dict) and item.get("uri") == uri
-    ]
-    if len(matching) != 1:
-        return None
-    text, blob = matching[0].get("text"), matching[0].get("blob")
     try:
-        if isinstance(text, str):
-            return text.encode()
-        if isinstance(blob, str):
-            return b64decode(blob, validate=True)
-    except ValueError:
-        pass
-    return None
+        blocks = resource_result(response).content
+    except ToolError:
+        return None
+    contents = [it.content for it in blocks if isinstance(it, Resource) and it.uri == uri]
+    if len(contents) != 1:
+        return None
+    (content,) = contents
+    return content.encode() if isinstance(content, str) else content
 
 
 class ServerFiles:

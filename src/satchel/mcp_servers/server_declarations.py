@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import chain, count
 from typing import Any
 
@@ -12,7 +12,7 @@ from satchel.configuration.env_file import env_variables
 from satchel.errors import DefinitionError, SatchelError
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.server_placeholders import PlaceholderFiller, plugin_filler
-from satchel.formats.server_table import OAuthTable, OptionsTable, ServerTable
+from satchel.formats.server_table import OAuthTable, ServerTable
 from satchel.formats.table_model import read_table
 from satchel.mcp_servers.oauth_client import OAuthClient
 from satchel.mcp_servers.pin_store import ServerOrigin
@@ -127,7 +127,7 @@ def _remote(declared: ServerTable, filler: PlaceholderFiller) -> RemoteServer:
 
 def _options(declared: ServerTable, filler: PlaceholderFiller, base: str) -> ServerOptions:
     """Return the options of a table; its roots are relative to the folder `base`."""
-    values = declared.model_dump(include={*OptionsTable.model_fields})
+    values = declared.model_dump(include={item.name for item in fields(ServerOptions)})
     roots = map(os.path.expanduser, filler.all_filled(declared.roots))
     return ServerOptions(**values | {"roots": tuple(os.path.join(base, root) for root in roots)})
 

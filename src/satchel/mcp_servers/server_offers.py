@@ -372,7 +372,7 @@ class RemoteResource(RemoteOffer, McpResource):
             offered,
             [PromptArgument(_URI, required=True)],
             send=send,
-            decode=_resource_result,
+            decode=resource_result,
             timeout=source.timeout,
         )
         self.variables = ()
@@ -460,28 +460,22 @@ def _as_text(messages: list[dict[str, Any]]) -> str:
     return "\n\n".join(texts)
 
 
-def _resource_result(response: dict[str, Any]) -> ToolResult:
-    contents = response.get("contents")
-    if not isinstance(contents, list) or not all(isinstance(item, dict) for item in contents):
-        raise ToolError("the server returned an invalid resource")
+def resource_result(response: dict[str, Any]) -> ToolResult:
+    """Return the contents of a resource. Raises `ToolError`."""
     from mcp_types import ReadResourceResult
 
-    used = ("contents", "ttlMs", "cacheScope", "resultType")
-    fields = fields_beside(ReadResourceResult, {**response, "contents": []}, used=used)
-    return ToolResult(content=tuple(map(_content, contents)), metadata=result_metadata(fields))
-
-
-def _content(item: Mapping[str, Any]) -> Block:
-    text, blob, kind = item.get("text"), item.get("blob"), item.get("mimeType")
-    uri, kind = str(item.get("uri", "")), kind if isinstance(kind, str) else None
     try:
-        content = b64decode(blob, validate=True) if isinstance(blob, str) else text
-    except ValueError:
-        content = None
-    if not isinstance(content, str | bytes):
-        raise ToolError("the server returned an invalid resource")
-    import mcp_types as types
+        result = ReadResourceResult.model_validate(response, by_name=False)
+        content = tuple(map(_content, result.contents))
+    except ValueError:  # pydantic's ValidationError, or of base64
+        raise ToolError("the server returned an invalid resource") from None
+    fields = fields_of(result, exclude={"contents", "ttl_ms", "cache_scope", "result_type"})
+    return ToolResult(content=content, metadata=result_metadata(fields))
 
-    model = types.TextResourceContents if isinstance(content, str) else types.BlobResourceContents
-    fields = fields_beside(model, item, used=("uri", "mimeType", "text", "blob"))
-    return Resource(uri, content, kind, mcp_fields={"resource": fields} if fields else NOTHING)
+
+def _content(item: Any) -> Block:
+    text = getattr(item, "text", None)
+    content = b64decode(item.blob, validate=True) if text is None else text
+    fields = fields_of(item, exclude={"uri", "mime_type", "text", "blob"})
+    further = {"resource": fields} if fields else NOTHING
+    return Resource(str(item.uri), content, item.mime_type, mcp_fields=further)

@@ -59,11 +59,11 @@ class ServerOptions:
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         # lazy: pydantic is needed only with an MCP server
-        from satchel.formats.server_table import OptionsTable
+        from satchel.formats.server_table import ServerTable
         from satchel.formats.table_model import read_table
 
         values = {item.name.replace("_", "-"): getattr(self, item.name) for item in fields(self)}
-        read_table(OptionsTable, to_plain(values))
+        read_table(ServerTable, to_plain(values))
         for header in self.forward_headers:
             lowered = header.lower()
             is_own = lowered in _OWN_HEADERS or lowered.startswith(("mcp-", "proxy-"))
@@ -74,6 +74,18 @@ class ServerOptions:
     def name_of(self, tool: str) -> str:
         """Return the name that a tool should have here."""
         return self.rename.get(tool) or self.prefix + tool
+
+    def forwarded(self, headers: Any) -> dict[str, str]:
+        """Return the headers of a caller's request that are sent on to the server."""
+        if not isinstance(headers, Mapping):
+            return {}
+        received = {str(name).lower(): value for name, value in headers.items()}
+        values = ((name, received.get(name.lower())) for name in self.forward_headers)
+        return {
+            name: value
+            for name, value in values
+            if isinstance(value, str) and value.isascii() and is_header(name, value)
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,16 +129,3 @@ class ServerConfig:
         """Return whether the tool of a name is enabled and was not removed."""
         enables = tool_filter(self.enable, self.disable)
         return lambda tool: enables(tool) and tool not in self.removed
-
-
-def forwarded(options: ServerOptions, headers: Any) -> dict[str, str]:
-    """Return the headers of a caller's request that are sent on to the server."""
-    if not options.forward_headers or not isinstance(headers, Mapping):
-        return {}
-    received = {str(name).lower(): value for name, value in headers.items()}
-    values = ((name, received.get(name.lower())) for name in options.forward_headers)
-    return {
-        name: value
-        for name, value in values
-        if isinstance(value, str) and value.isascii() and is_header(name, value)
-    }

@@ -155,8 +155,11 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
     return CodeUnit(name, files, problem)
 
 
-def skill_unit(finding: SkillFinding, base: str) -> CodeUnit | None:
-    """Return the scripts of a skill with what they may use, `None` if it has none."""
+def skill_unit(finding: SkillFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
+    """Return the scripts of a skill with what they may use, `None` if it has none.
+
+    With texts, the files are read now.
+    """
     if not any(is_skill_code(file.name) for file in finding.files):
         return None
     files = {
@@ -164,20 +167,12 @@ def skill_unit(finding: SkillFinding, base: str) -> CodeUnit | None:
         for file in finding.files
         if is_skill_code(file.name) or (may_be_run(file.name) and file.size <= _LARGEST_OTHER_FILE)
     }
+    if with_text:
+        root = finding.bounds.root()
+        for name, file in files.items():
+            path = os.path.join(finding.path, *name.split("/"))
+            files[name] = _read_code_file(path, root) or file
     return CodeUnit(os.path.relpath(finding.path, base), files)
-
-
-def skill_unit_with_text(finding: SkillFinding, base: str) -> CodeUnit | None:
-    """Return the scripts of a skill with their texts, which are read now."""
-    unit = skill_unit(finding, base)
-    if unit is None:
-        return None
-    root = finding.bounds.root()
-    files = {
-        name: _read_code_file(os.path.join(finding.path, *name.split("/")), root) or file
-        for name, file in unit.files.items()
-    }
-    return CodeUnit(unit.key, files)
 
 
 def incomparable(unit: CodeUnit, base: str) -> Diagnostic:

@@ -35,7 +35,7 @@ from satchel.trust.code_units import (
     requested_variables,
     server_variables,
     settings_unit,
-    skill_unit_with_text,
+    skill_unit,
 )
 from satchel.trust.trust_record import TrustRecord, new_record
 
@@ -122,7 +122,7 @@ def read_inventory(project: Project) -> ProjectInventory:
         *(plugin_unit(plugin, base, with_text=True) for plugin in plugins),
         *(settings_unit(file, base, with_text=True) for file in files),
         *(
-            skill_unit_with_text(finding, base)
+            skill_unit(finding, base, with_text=True)
             for finding in skills
             # The scripts of a plugin's skills are part of the plugin.
             if finding.root.scope is Precedence.PROJECT
