@@ -36,7 +36,7 @@ def test_servers_are_started_only_with_run(run, a_config_folder_of_its_own):
     a_config_folder_of_its_own.mkdir()
     (a_config_folder_of_its_own / "satchel.toml").write_text(table)
     result = run("doctor")
-    assert "MCP server 'gone' was not started; --run starts it" in result.stderr
+    assert "MCP servers that only --run starts: gone" in result.stderr
     assert "mcp-server-down" not in result.stdout
     result = run("doctor", "--run")
     assert "not started" not in result.stderr

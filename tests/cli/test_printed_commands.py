@@ -88,7 +88,7 @@ def test_errors_and_summaries_name_commands_that_can_be_pasted(run, maps):
     assert "satchel config set --plugins 'my plugins' maps api_key" in done.stderr
     done = run("list", "--plugins", maps, "--entry-points", "none")
     options = "--plugins 'my plugins' --entry-points none"
-    assert f"run 'satchel doctor {options} --run' for details" in done.stderr
+    assert f"run 'satchel doctor {options}' for details" in done.stderr
 
 
 def test_without_options_a_command_stays_as_it_is(run, write_plugin, here):

@@ -20,9 +20,9 @@ def test_a_missing_folder_of_the_settings_is_exit_code_two(
     assert run(command).exit_code == 0
 
 
-def test_a_kind_that_does_not_exist_is_refused_with_near_misses(run):
+def test_a_kind_that_does_not_exist_is_refused_with_those_that_do(run):
     result = run("list", "skil")
-    assert (result.exit_code, "Did you mean skills?" in result.stderr) == (2, True)
+    assert (result.exit_code, "'skills', 'tools'" in result.stderr) == (2, True)
 
 
 def servers(*answers, names=("slow", "up")):

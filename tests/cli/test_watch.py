@@ -179,7 +179,8 @@ def test_what_one_cause_did_to_another_plugin_is_one_line_too(armed, here, write
     stale = watch.until("stale plugin aa")
     parts = stale.partition("with ")[2]
     assert parts == (
-        "group aa, tool one, tool six, tool two; so bb changed: tool one, six, two (held)"
+        "group aa, tool one, tool six, tool two; "
+        "so bb changed: tool one (held), tool six (held), tool two (held)"
     )
     assert watch.until("and 2 more warnings .tool-name-held. of this place", "stderr")
     watch.process.send_signal(signal.SIGTERM)

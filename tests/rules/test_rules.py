@@ -47,7 +47,8 @@ IMMUTABLE_CALLS = {
     *("BeforeValidator", "ConfigDict", "Expected", "Field"),  # of models, whose defaults are copied
     *("FormatPolicy", "LoopRunner", "SkillAccess", "ThreadRunner", "urlsplit"),
     *("pluggy.HookspecMarker", "pluggy.HookimplMarker"),
-    *("click.option", "repeatable", "click.make_pass_decorator", "EmptyMapping", "ToolContext"),
+    *("click.argument", "click.option", "repeatable", "click.make_pass_decorator"),
+    *("EmptyMapping", "ToolContext"),
 }
 """Calls whose results never change."""
 
@@ -500,7 +501,6 @@ POSIX_USES = {
     "mcp/worker_main.py: resource": "no limit where it cannot be imported",
     "mcp/worker_main.py: setrlimit": "no limit where it cannot be imported",
     "files/process_group.py: killpg": "not on Windows",
-    "setup/install_lock.py: fcntl": "not on Windows",
     "files/atomic_write.py: fchmod": "only where it exists",
     "files/atomic_write.py: fcntl": "no lock where it cannot be imported",
     "files/compiled_cache.py: getuid": "only where it exists",

@@ -48,22 +48,32 @@ def test_nothing_but_the_new_one_is_left(home, source):
     seen = []
     assert change(home, source, lambda: seen.extend(names(home))) == []
     assert (names(home), names(home / "demo")) == (["demo"], ["new"])
-    assert ".demo.lock" in seen
+    assert "demo" in seen
 
 
-def test_one_plugin_is_changed_by_one_at_a_time(home, source):
+def test_plugins_are_changed_one_at_a_time(home, source):
     def another():
-        with (
-            pytest.raises(SatchelError, match="is being installed or removed by another process"),
-            exclusive_change(str(home / "demo"), pytest.fail),
-        ):
-            pytest.fail("it was let in")
-        with exclusive_change(str(home / "other"), pytest.fail):
-            pass
+        for name in ("demo", "other"):
+            with (
+                pytest.raises(SatchelError, match="another process installs or removes"),
+                exclusive_change(str(home / name), pytest.fail),
+            ):
+                pytest.fail("it was let in")
 
     change(home, source, another)
     change(home, source, lambda: None)
     assert names(home) == ["demo"]
+
+
+def test_a_link_is_locked_where_it_is(home, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (home / "link").symlink_to(tmp_path / "elsewhere")
+    with (
+        exclusive_change(str(home / "link"), pytest.fail),
+        pytest.raises(SatchelError, match="another process installs or removes"),
+        exclusive_change(str(home / "demo"), pytest.fail),
+    ):
+        pytest.fail("it was let in")
 
 
 def test_the_lock_counts_between_processes(home, source):
@@ -79,14 +89,14 @@ def test_the_lock_counts_between_processes(home, source):
 
     change(home, source, another)
     another()
-    assert "by another process" in done[0].stderr
+    assert "another process installs or removes" in done[0].stderr
     assert (done[1].returncode, done[1].stderr) == (0, "")
 
 
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "home").write_text("a file")
     with (
-        pytest.raises(SatchelError, match="cannot change"),
+        pytest.raises(SatchelError, match="cannot be written"),
         exclusive_change(str(tmp_path / "home/demo"), pytest.fail),
     ):
         pytest.fail("it was let in")

@@ -170,26 +170,18 @@ class Sources:
         roots += [root.source for file in self._files() for root in file.roots]
         return (*roots, *self.enabled_entry_points)
 
-    def as_options(self, *, is_absolute: bool = False) -> list[str]:
+    def values(self, *left_out: str) -> dict[str, Any]:
+        """Return the values of the options by their names."""
+        names = (item.name for item in fields(Sources) if item.name not in left_out)
+        return {name: getattr(self, name) for name in names}
+
+    def as_options(self) -> list[str]:
         """Return the options that select these sources in another command."""
-
-        def folders(paths: tuple[str, ...]) -> Iterable[str]:
-            return map(os.path.abspath, paths) if is_absolute else paths
-
-        values = {
-            "--skills": folders(self.skills),
-            "--plugins": folders(self.plugins),
-            "--entry-points": self.entry_points,
-            "--trust": [self.trust] if self.trust else [],
-            "--variable": self.variables,
-            "--find-folders": [] if self.find_folders is None else [str(self.find_folders)],
-        }
-        return as_options(values, {"--project": self.project, "--claude": self.claude})
+        return as_arguments(_source_options(), self.values("no_cache", "locked", "frozen"))
 
     def remember(self) -> None:
         """Let the commands in messages of the running command read these sources, too."""
-        locking = {"--locked": self.locked, "--frozen": self.frozen}
-        remember_options([*self.as_options(), *as_options({}, locking)])
+        remember_options(as_arguments(_source_options(), self.values("no_cache")))
 
     def require_folders(self) -> None:
         """Raise `click.BadParameter` for a folder of an option that does not exist.
@@ -224,10 +216,17 @@ class Sources:
         return read_selection(selection_path()).files
 
 
-def as_options(values: Mapping[str, Iterable[str]], flags: Mapping[str, bool]) -> list[str]:
-    """Return the arguments of options with values, and of flags that are on."""
-    named = [part for option, texts in values.items() for text in texts for part in (option, text)]
-    return [*named, *(flag for flag, is_on in flags.items() if is_on)]
+def as_arguments(options: Iterable[click.Parameter], values: Mapping[str, Any]) -> list[str]:
+    """Return the arguments that give these values, by their names, to options."""
+    arguments: list[str] = []
+    for option in options:
+        value = values.get(option.name or "")
+        if value is True:
+            arguments.append(option.opts[0])
+        elif value not in {None, False}:
+            items = value if isinstance(value, tuple) else (value,)
+            arguments += [part for item in items for part in (option.opts[0], str(item))]
+    return arguments
 
 
 def is_said_once(item: "satchel.Diagnostic") -> bool:
@@ -300,21 +299,6 @@ def _is_home() -> bool:
     return os.path.realpath(".") == os.path.realpath(os.path.expanduser("~"))
 
 
-class NearChoice(click.Choice):  # type: ignore[type-arg]
-    """A choice whose error names the near misses."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the choice. Raises `click.BadParameter`."""
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter as problem:
-            from satchel.names import near_misses  # lazy: needed only by an error
-
-            near = near_misses(str(value), map(str, self.choices))
-            hint = f" Did you mean {', '.join(near)}?" if near else ""
-            self.fail(f"{problem.message}{hint}", param, ctx)
-
-
 class Command(click.Command):
     """A command whose function takes a `console` and returns an exit code or `None` for 0.
 
@@ -353,55 +337,49 @@ class Command(click.Command):
                 ctx.close()
 
 
+def _source_options() -> list[click.Option]:
+    """Return the options that select sources, in the order of `Sources`."""
+
+    def folders(name: str) -> click.Option:
+        text = f"Read the {name} in this folder. Repeatable."
+        return click.Option([f"--{name}"], multiple=True, metavar="DIR", help=text)
+
+    def flag(name: str, text: str) -> click.Option:
+        return click.Option([f"--{name}"], is_flag=True, help=text)
+
+    return [
+        folders("skills"),
+        folders("plugins"),
+        click.Option(
+            ["--entry-points"], multiple=True, metavar="NAME|all|none",
+            help="Enable an installed plugin. Repeatable; none is the default.",
+        ),
+        flag("project", "Also read the current folder, as far as 'satchel trust' allows it."),
+        click.Option(
+            ["--trust"], type=click.Choice(["data", "code"]),
+            help="Read the current folder, and trust its data, or its data and code.",
+        ),
+        click.Option(
+            ["--variable", "variables"], multiple=True, metavar="NAME",
+            help="Let its files use this environment variable. Repeatable.",
+        ),
+        flag("claude", "Count .claude/skills as a conventional folder."),
+        click.Option(
+            ["--find-folders"], type=click.IntRange(1), metavar="N",
+            help="Search at most N folders in each folder of skills; default 50,000.",
+        ),
+        flag("no-cache", "Read every skill again, and keep nothing for the next start."),
+        flag("locked", "Fail if anything differs from satchel.lock."),
+        flag("frozen", "Serve only what is in satchel.lock; fail if something is missing."),
+    ]  # fmt: skip
+
+
 class SourcesCommand(Command):
     """A command with the options that select sources; its function takes `sources`."""
 
     def options(self) -> list[click.Option]:
         """Return the options that select sources."""
-        return [
-            click.Option(
-                ["--skills"], multiple=True, metavar="DIR",
-                help="Read the skills in this folder. Repeatable.",
-            ),
-            click.Option(
-                ["--plugins"], multiple=True, metavar="DIR",
-                help="Read the plugins in this folder. Repeatable.",
-            ),
-            click.Option(
-                ["--entry-points"], multiple=True, metavar="NAME|all|none",
-                help="Enable an installed plugin. Repeatable; none is the default.",
-            ),
-            click.Option(
-                ["--project"], is_flag=True,
-                help="Also read the current folder, as far as 'satchel trust' allows it.",
-            ),
-            click.Option(
-                ["--trust"], type=click.Choice(["data", "code"]),
-                help="Read the current folder, and trust its data, or its data and code.",
-            ),
-            click.Option(
-                ["--variable", "variables"], multiple=True, metavar="NAME",
-                help="Let its files use this environment variable. Repeatable.",
-            ),
-            click.Option(
-                ["--claude"], is_flag=True, help="Count .claude/skills as a conventional folder."
-            ),
-            click.Option(
-                ["--find-folders"], type=click.IntRange(1), metavar="N",
-                help="Search at most N folders in each folder of skills; default 50,000.",
-            ),
-            click.Option(
-                ["--no-cache"], is_flag=True,
-                help="Read every skill again, and keep nothing for the next start.",
-            ),
-            click.Option(
-                ["--locked"], is_flag=True, help="Fail if anything differs from satchel.lock."
-            ),
-            click.Option(
-                ["--frozen"], is_flag=True,
-                help="Serve only what is in satchel.lock; fail if something is missing.",
-            ),
-        ]  # fmt: skip
+        return _source_options()
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command."""
@@ -437,11 +415,10 @@ def repeatable(
 
 
 activates_groups = repeatable("--group", "groups", "NAME", "Activate a group.")
-
-
-def plugin_argument(function: Body) -> Body:
-    """Add the argument PLUGIN, which is passed as `name`."""
-    return click.argument("name", metavar="PLUGIN")(function)
+variable_option = repeatable(
+    "--variable", "variables", "NAME", "Let its files use this environment variable."
+)
+plugin_argument = click.argument("name", metavar="PLUGIN")
 
 
 def force_option(text: str) -> Callable[[Body], Body]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from email.parser import HeaderParser
 from typing import TYPE_CHECKING, Any
 
-from satchel.cli.agreement import require_agreement
 from satchel.cli.trust_report import shown_text
 from satchel.errors import SatchelError
 from satchel.files.file_reader import UnreadableFileError, is_inside, read_regular
@@ -86,7 +85,7 @@ def require_consent(lines: Sequence[str], terminal: Terminal, *, agrees: bool) -
     terminal.say(f"{count(len(lines), 'thing')} to trust:")
     for line in lines:
         terminal.say(f"  {shown_text(line)}", as_is=True)
-    require_agreement(terminal, "Install and run this?", yes=agrees)
+    terminal.require_agreement("Install and run this?", yes=agrees)
 
 
 def require_unchanged(unit: CodeUnit | None, folder: str) -> None:

@@ -4,7 +4,7 @@ import os
 import platform
 import tempfile
 import threading
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from shlex import quote
 
 from satchel.configuration.configuration import configuration_path
@@ -32,7 +32,7 @@ def environment() -> list[MachineCheck]:
     """Return the results of all checks."""
     checks = [
         MachineCheck(name="python", message=platform.python_version()),
-        MachineCheck(name="satchel", message=_version()),
+        MachineCheck(name="satchel", message=version("satchel")),
         _watching(),
         _sandbox(),
     ]
@@ -76,13 +76,6 @@ def _readable_value_files() -> list[MachineCheck]:
         for path in paths
         if path.endswith(".env") and is_readable_by_others(path)
     ]
-
-
-def _version() -> str:
-    try:
-        return version("satchel")
-    except PackageNotFoundError:
-        return "not installed as a package"
 
 
 def _watching() -> MachineCheck:

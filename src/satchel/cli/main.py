@@ -121,21 +121,11 @@ class LazyGroup(click.Group):
         return name, command, args[1:]
 
 
-def _version(ctx: click.Context, _option: click.Parameter, is_given: Any) -> None:
-    if is_given and not ctx.resilient_parsing:
-        # Lazy: it parses the metadata of an installed package.
-        from importlib.metadata import version
-
-        click.echo(f"satchel {version('satchel')}")
-        ctx.exit()
-
-
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
-    help="Print the version and exit.",
-)  # fmt: skip
+@click.version_option(
+    package_name="satchel", message="satchel %(version)s", help="Print the version and exit."
+)
 def cli(debug: bool) -> None:
     """Manage an agent's skills and tools.
 

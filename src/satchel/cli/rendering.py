@@ -138,32 +138,19 @@ def _shrunk(widths: list[int], least: list[int], available: int) -> list[int]:
     return fitting
 
 
-_MISSING_TOOL_CODES = frozenset({"tool-state-missing", "tool-unfit", "contract-unfit"})
-"""Why a tool is missing: shown at once, because the user may look for that tool."""
-
-_NAMED_CODES = _MISSING_TOOL_CODES | {"plugin-not-installed"}
-
-_RUN_CODES = _MISSING_TOOL_CODES | {
-    *("plugin-import-failed", "plugin-import-timeout", "plugin-hook-failed", "plugin-meddled"),
-    *("plugin-startup-failed", "plugin-tool-invalid", "plugin-install-failed"),
-    *("plugin-worker-down", "plugin-not-isolated", "tool-replaces-own"),
-    *("mcp-server-down", "mcp-login-needed", "mcp-too-many-tools", "mcp-too-many-skills"),
-}
-"""Diagnostics that only exist after code ran or servers answered, so the doctor needs `--run`."""
+_NAMED_CODES = frozenset(
+    {"tool-state-missing", "tool-unfit", "contract-unfit", "plugin-not-installed"}
+)
+"""Why a tool or plugin is missing: shown at once, because the user may look for it."""
 
 
-_RUN_KINDS = ("contract-", "prompt-variable-", "provider-", "mcp-tool-", "mcp-skill")
-"""The beginnings of more codes of such diagnostics."""
-
-
-def _needs_run(item: Diagnostic) -> bool:
-    return item.code in _RUN_CODES or item.code.startswith(_RUN_KINDS)
-
-
-def summary(catalog: "Catalog", console: Console, *, names_missing: bool = True) -> None:
+def summary(
+    catalog: "Catalog", console: Console, *, ran_code: bool = True, names_missing: bool = True
+) -> None:
     """Write to stderr how many errors and warnings there are, and the command for details.
 
-    What the user named and is missing is written in full, unless the caller has done that.
+    If code was run, that runs it, too. What the user named and is missing is written in full,
+    unless the caller has done that.
     """
     counts = Counter(item.severity for item in catalog.diagnostics)
     parts = [
@@ -175,6 +162,5 @@ def summary(catalog: "Catalog", console: Console, *, names_missing: bool = True)
         if names_missing and item.code in _NAMED_CODES:
             console.say(visible(str(item)))
     if parts:
-        needs_run = any(map(_needs_run, catalog.diagnostics))
-        doctor = "satchel doctor --run" if needs_run else "satchel doctor"
+        doctor = "satchel doctor --run" if ran_code else "satchel doctor"
         console.say(f"{' and '.join(parts)}; run '{doctor}' for details")

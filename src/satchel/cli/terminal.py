@@ -13,6 +13,14 @@ from satchel.settings import MIB
 from satchel.text import one_line, visible
 
 _REDRAW_SECONDS = 0.1
+NOT_AGREED = 3
+"""The exit code if the user did not agree."""
+
+
+class NotAgreedError(click.ClickException):
+    """The user did not agree, or could not be asked."""
+
+    exit_code = NOT_AGREED
 
 
 class Terminal:
@@ -38,6 +46,20 @@ class Terminal:
         """Ask a question and return the answer. Raises `KeyboardInterrupt` on Ctrl-C."""
         answer: str = self._prompt(question, default="", show_default=False, hide_input=secret)
         return answer
+
+    def require_agreement(self, question: str, *, yes: bool) -> None:
+        """Ask the user whether to continue, unless `yes`, the option `--yes`, says it.
+
+        Raises `NotAgreedError`; without a terminal the answer is no.
+        """
+        if yes:
+            return
+        if not self.is_there:
+            message = f"{question} Nothing was changed: there is no terminal to ask on"
+            raise NotAgreedError(f"{one_line(message)} (read the above, then give --yes)")
+        answer = self.answer(f"{question} [y/N]", secret=False)
+        if answer.strip().lower() not in {"y", "yes"}:
+            raise NotAgreedError("nothing was changed")
 
     def choice(self, question: str, options: Sequence[str]) -> int:
         """Ask which option, by its number or what stands before its `:`, and return its index.

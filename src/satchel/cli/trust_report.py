@@ -50,8 +50,8 @@ def print_inventory(
     """Print everything that a project asks for."""
     console.out(f"project {shown_text(short_path(inventory.project.folder))}")
     base = inventory.project.folder
-    _section(console, "skill", [_skill_line(item, base) for item in inventory.skills])
-    _section(console, "plugin", [_plugin_line(item, base) for item in inventory.plugins])
+    _section(console, "skill", [_finding_line(item, base) for item in inventory.skills])
+    _section(console, "plugin", [_finding_line(item, base) for item in inventory.plugins])
     _section(console, "source", _source_lines(base))
     _section(console, "code file", _digest_lines(inventory.units))
     servers = [f"{item.name} ({item.owner}): {item.text}" for item in inventory.servers]
@@ -103,18 +103,11 @@ def _section(
         console.out(f"  {shown(line)}")
 
 
-def _skill_line(finding: Any, base: str) -> str:
-    place = os.path.relpath(finding.path, base)
-    if finding.manifest is None:
+def _finding_line(finding: Any, base: str) -> str:
+    place, manifest = os.path.relpath(finding.path, base), finding.manifest
+    if manifest is None:
         return f"{place}: cannot be read"
-    return f"{finding.manifest.name} ({place}): {finding.manifest.description}"
-
-
-def _plugin_line(finding: Any, base: str) -> str:
-    place = os.path.relpath(finding.path, base)
-    if finding.manifest is None:
-        return f"{finding.folder_name} ({place})"
-    return f"{finding.manifest.name} ({place}): {finding.manifest.description}"
+    return f"{manifest.name} ({place}): {manifest.description}"
 
 
 def _digest_lines(units: Mapping[str, CodeUnit]) -> list[str]:

@@ -59,23 +59,28 @@ def change_env(path: str, changes: Mapping[str, str | None]) -> bool:
     Comments, order and other lines stay as they are. A missing file is created; only its owner
     can read it. Raises `SatchelError`, also for a value that could not be read back.
     """
-    changes = {key.lower(): value for key, value in changes.items()}
     if not os.path.exists(path) and not any(value is not None for value in changes.values()):
         return False
     with file_lock(path, private=True):
         before = _text(path) if os.path.exists(path) else ""
-        old_values, old_diagnostics = parse_env(before, path)
-        if all(old_values.get(key) == value for key, value in changes.items()):
-            return False
-        after = _edited(before, changes)
-        merged = {**old_values, **changes}
-        expected = {key: value for key, value in merged.items() if value is not None}
-        values, diagnostics = parse_env(after, path)
-        if values != expected or len(diagnostics) > len(old_diagnostics):
-            fault = "cannot be edited by a program; edit it by hand"
-            raise SatchelError(fault, where=path)
-        write_env(path, after)
-        return True
+        after = changed_env(before, changes, path)
+        if after != before:
+            write_env(path, after)
+        return after != before
+
+
+def changed_env(text: str, changes: Mapping[str, str | None], path: str) -> str:
+    """Return a text with changed values, as `change_env` writes it. Raises `SatchelError`."""
+    changes = {key.lower(): value for key, value in changes.items()}
+    before, old_diagnostics = parse_env(text, path)
+    if all(before.get(key) == value for key, value in changes.items()):
+        return text
+    after = _edited(text, changes)
+    expected = {key: value for key, value in {**before, **changes}.items() if value is not None}
+    values, diagnostics = parse_env(after, path)
+    if values != expected or len(diagnostics) > len(old_diagnostics):
+        raise SatchelError("cannot be edited by a program; edit it by hand", where=path)
+    return after
 
 
 def replace_env(path: str, before: str, text: str) -> bool:

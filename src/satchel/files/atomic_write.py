@@ -10,27 +10,33 @@ _PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
 
 
 @contextmanager
-def file_lock(path: str, *, private: bool = False) -> Iterator[None]:
+def file_lock(path: str, *, private: bool = False, busy: str = "") -> Iterator[None]:
     """Hold the lock of a file; not reentrant. Raises `SatchelError`.
 
-    The folder is locked, so no lock file is left behind. A missing folder is created.
+    The folder is locked, so no lock file is left behind. A missing folder is created. If another
+    process has the lock, wait, or raise the error `busy`.
     """
     folder = os.path.dirname(os.path.realpath(path))
     try:
         _make_folder(folder, private=private)
     except OSError as error:
-        raise _unwritten(path, error) from None
+        raise _unwritten(folder, error) from None
     try:
         # Lazy: some systems have no `fcntl`.
-        from fcntl import LOCK_EX, flock
+        from fcntl import LOCK_EX, LOCK_NB, flock
 
         descriptor = os.open(folder, os.O_RDONLY)
     except (ImportError, OSError):
         yield
         return
     try:
-        with suppress(OSError):  # a file system without locks
-            flock(descriptor, LOCK_EX)
+        try:
+            flock(descriptor, LOCK_EX | LOCK_NB if busy else LOCK_EX)
+        except BlockingIOError:
+            fix = "wait until it ends, then try again"
+            raise SatchelError(busy, where=folder, fix=fix) from None
+        except OSError:
+            pass  # a file system without locks
         yield
     finally:
         os.close(descriptor)

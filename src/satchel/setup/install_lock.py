@@ -1,31 +1,28 @@
-"""Lock the folder of a plugin while it is installed or removed."""
+"""Lock the folder of installed plugins or skills while one of them is changed."""
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
-from satchel.errors import SatchelError
-from satchel.files.file_reader import reason_of
+from satchel.files.atomic_write import file_lock
 from satchel.setup.folder_placement import repair_placement
 
-if sys.platform != "win32":
-    import fcntl
-
-_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+_BUSY = "another process installs or removes something here"
 
 
 @contextmanager
 def exclusive_change(target: str, report: Callable[[str], object]) -> Iterator[None]:
-    """Hold the lock of the plugin at `target`. Raises `SatchelError` if another process has it.
+    """Hold the lock of the folder around `target`. Raises `SatchelError` if it is taken.
 
     Repairs what a killed process left, and passes a message about it to `report`. SIGTERM and
     SIGHUP interrupt the block.
     """
-    with ending_in_order(), _locked(target):
+    # Not `target`: that may be a link to somewhere else.
+    in_folder = os.path.join(os.path.dirname(target), "any")
+    with ending_in_order(), file_lock(in_folder, busy=_BUSY):
         for line in repair_placement(target):
             report(line)
         yield
@@ -58,44 +55,3 @@ def ending_in_order() -> Iterator[None]:
     finally:
         for number in default:
             signal.signal(number, signal.SIG_DFL)
-
-
-@contextmanager
-def _locked(target: str) -> Iterator[None]:
-    if sys.platform == "win32":
-        yield
-        return
-    folder, name = os.path.split(target)
-    path = os.path.join(folder, f".{name}.lock")
-    try:
-        os.makedirs(folder, exist_ok=True)
-        descriptor = _lock(path)
-    except BlockingIOError:
-        message = "is being installed or removed by another process"
-        fix = "wait until it ends, then try again"
-        raise SatchelError(message, where=target, fix=fix) from None
-    except OSError as problem:
-        raise SatchelError(f"cannot change: {reason_of(problem)}", where=target) from None
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            os.unlink(path)
-        os.close(descriptor)
-
-
-def _lock(path: str) -> int:
-    """Return a descriptor that holds the lock. Raises `BlockingIOError` if it is taken."""
-    while True:
-        descriptor = os.open(path, _FLAGS, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise
-        except OSError:
-            return descriptor  # the file system does not support locks
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
-                return descriptor
-        os.close(descriptor)  # the former owner deleted the file in between

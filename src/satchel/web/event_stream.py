@@ -25,8 +25,6 @@ class EventStream:
         self._changed = asyncio.Event()
         self._message: tuple[int, bytes] = (-1, b"")
         self._is_closed = False
-        self.readers = 0
-        """How many pages are open."""
 
     def publish(self) -> None:
         """Send the state to every page; call it on the event loop."""
@@ -45,12 +43,10 @@ class EventStream:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         writing = asyncio.create_task(self._write(send))
         leaving = asyncio.create_task(_until_gone(receive))
-        self.readers += 1
         self._on_reader()
         try:
             await asyncio.wait((writing, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self.readers -= 1
             for task in (writing, leaving):
                 task.cancel()
                 with suppress(asyncio.CancelledError, OSError):

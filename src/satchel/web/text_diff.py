@@ -9,10 +9,9 @@ _KINDS = {"+": "added", "-": "removed", "@": "place"}
 _HEADER_LINES = 2
 
 
-def diff_lines(before: str, now: str, context: int = 3) -> list[dict[str, Any]]:
+def diff_lines(before: str, now: str) -> list[dict[str, Any]]:
     """Return each line of a unified diff with its kind; nothing for equal texts."""
-    lines = unified_lines(before, now, ("before", "now"), context=context)
-    return _with_kinds([*lines][_HEADER_LINES:])
+    return _with_kinds([*unified_lines(before, now, ("before", "now"))][_HEADER_LINES:])
 
 
 def lines_of_diff(diff: str) -> list[dict[str, Any]]:

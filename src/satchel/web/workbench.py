@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from satchel.search.search_documents import documents_of
 from satchel.search.search_index import SearchHit, SearchIndex
 from satchel.session.session import Session
 from satchel.text import shorten
+from satchel.watch_thread import calling_on_catalog
 from satchel.web.call_records import CallRecords
 from satchel.web.conversation import Conversation
 from satchel.web.event_stream import EventStream
@@ -26,8 +27,6 @@ from satchel.web.timeline import Timeline
 
 T = TypeVar("T")
 
-# A catalog without a changed entry, such as for a missing folder, sends no change: look for it.
-_POLL_SECONDS = 0.4
 _SETTLE_SECONDS = 0.02
 _MOST_CONVERSATIONS = 20
 _MOST_PROMPTS = 50
@@ -57,7 +56,7 @@ class Workbench:
         self.prompts = deque([_prompt_of(app)], maxlen=_MOST_PROMPTS)
         """Prompts of new sessions, each after the generation that made it differ."""
         self.calls = CallRecords()
-        self.stream = EventStream(self._state, on_reader=self._look)
+        self.stream = EventStream(self._state, on_reader=lambda: self._soon(self._begin_index))
         self.timeline = Timeline(self.wake)
         self.logins = ServerLogins(self.wake)
         self.conversations: dict[int, Conversation] = {}
@@ -68,7 +67,7 @@ class Workbench:
         self._wants_index = False
         self._indexing: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._woken, self._has_news = asyncio.Event(), False
+        self._woken = asyncio.Event()
         self._last = app.catalog
         self._errors: tuple[Diagnostic, ...] = ()
         self._newest_error: Diagnostic | None = None
@@ -106,14 +105,14 @@ class Workbench:
         return self._index.search(words, kind, limit)
 
     def search_now(self, words: str, limit: int = 10) -> list[SearchHit] | None:
-        """Find as `search` does; `None` while the first index is made, which `follow` does.
+        """Find as `search` does; `None` while the first index is made.
 
         The pages are notified when it is there.
         """
         if self._loop is None or self._indexed is not None:
             return self.search(words, limit=limit)
         self._wants_index = True
-        self._look()
+        self._soon(self._begin_index)
         return None
 
     def conversation(self, number: int) -> Conversation:
@@ -136,14 +135,12 @@ class Workbench:
 
     def wake(self) -> None:
         """Notify the pages soon that something changed; any thread may call this."""
-        self._has_news = True
-        self._look()
+        self._soon(self._woken.set)
 
-    def _look(self) -> None:
-        """Look soon for something to do; any thread may call this."""
+    def _soon(self, function: Callable[[], object]) -> None:
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._woken.set)
+                self._loop.call_soon_threadsafe(function)
 
     async def follow(self) -> None:
         """Watch the sources, and notify the pages of each change, until it is cancelled."""
@@ -151,10 +148,15 @@ class Workbench:
         undo_record = self.app.register_middleware(self.timeline.record)
         undo_listener = self.app.subscribe(self.timeline.add_change)
         try:
-            async with self.app.watch():
-                async for _ in self._news():
-                    await asyncio.to_thread(self._take)
-                    self.stream.publish()
+            with calling_on_catalog(self.app.subscribe_catalogs, self._woken.set):
+                async with self.app.watch():
+                    while True:
+                        await self._woken.wait()
+                        # The changes of one catalog come one by one.
+                        await asyncio.sleep(_SETTLE_SECONDS)
+                        self._woken.clear()
+                        await asyncio.to_thread(self._take)
+                        self.stream.publish()
         finally:
             undo_listener()
             undo_record()
@@ -163,26 +165,14 @@ class Workbench:
             self.logins.close()
             self.stream.close()
 
-    async def _news(self) -> AsyncIterator[None]:
-        """Yield whenever something changed; without an open page nothing is polled."""
-        while True:
-            # After the first page is shown, and before the first search.
-            if (self.stream.readers or self._wants_index) and self._indexing is None:
-                self._indexing = asyncio.create_task(self._make_index())
-            seconds = _POLL_SECONDS if self.stream.readers else None
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._woken.wait()
-            self._woken.clear()
-            if self._has_news or self.catalog is not self._last:
-                # The changes of one catalog come one by one.
-                await asyncio.sleep(_SETTLE_SECONDS)
-                self._has_news = False
-                yield
+    def _begin_index(self) -> None:
+        """Make the search index in the background, unless that has begun."""
+        if self._indexing is None:
+            self._indexing = asyncio.create_task(self._make_index())
 
     async def _make_index(self) -> None:
         await asyncio.to_thread(self.search, "a")
-        if self._wants_index:  # somebody searched meanwhile
+        if self._wants_index:  # a page shows that its search waits for it
             self.wake()
 
     def _take(self) -> None:

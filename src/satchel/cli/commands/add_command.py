@@ -6,7 +6,6 @@ from functools import partial
 
 import click
 
-from satchel.cli.agreement import require_agreement
 from satchel.cli.base_command import Command, repeatable
 from satchel.cli.console import Console
 from satchel.cli.signer_options import signer_options
@@ -112,7 +111,7 @@ class _Adder:
         kinds = [unit.kind for unit in units]
         parts = [count(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
         question = f"Add {' and '.join(parts)} to {self.folder.shown}?"
-        require_agreement(self.terminal, question, yes=yes)
+        self.terminal.require_agreement(question, yes=yes)
         placer = UnitPlacer(console=self.console, folder=self.folder)
         problems: list[SatchelError] = []
         for unit in units:

@@ -1,7 +1,7 @@
 """`satchel completion`: completion of commands and options in the shell."""
 
 import os
-from shlex import quote
+from contextlib import suppress
 
 import click
 from click.shell_completion import get_completion_class
@@ -16,12 +16,6 @@ _LINE = (
     "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }; "
     'eval "$(satchel completion show zsh)"'
 )
-_BASH_COMPLETION = tuple(
-    f"{prefix}/{name}"
-    for prefix in ("/usr", "/usr/local", "/opt/homebrew", "/opt/local")
-    for name in ("share/bash-completion/bash_completion", "etc/profile.d/bash_completion.sh")
-)
-"""Where the package is that reads the files of bash."""
 
 
 @click.group("completion")
@@ -46,15 +40,11 @@ def install(console: Console, shell: str | None) -> None:
     shell = shell or _current_shell()
     path = _path(shell)
     with file_lock(path):
-        text = _with_line(_read(path)) if shell == "zsh" else _script(shell)
+        text = _with_line(path) if shell == "zsh" else _script(shell)
         write_atomic(path, text.encode("utf-8", "surrogateescape"))
     console.out(path)
-    if shell == "bash" and not any(map(os.path.exists, _BASH_COMPLETION)):
-        console.say(
-            "the package bash-completion, which reads this file, was not found: install it, or add "
-            f"to ~/.bashrc: source {quote(path)}"
-        )
-    console.say(f"open a new {shell} to use it")
+    needed = " (the package bash-completion reads this file)" if shell == "bash" else ""
+    console.say(f"open a new {shell} to use it{needed}")
 
 
 def _script(shell: str) -> str:
@@ -81,15 +71,10 @@ def _path(shell: str) -> str:
     return f"{os.environ.get('ZDOTDIR') or home}/.zshrc"
 
 
-def _with_line(text: str) -> str:
+def _with_line(path: str) -> str:
+    text = ""
+    with suppress(FileNotFoundError), open(path, encoding="utf-8", errors="surrogateescape") as it:
+        text = it.read()
     if _LINE in text.splitlines():
         return text
     return f"{text.rstrip(chr(10))}\n{_LINE}\n".lstrip("\n")
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""

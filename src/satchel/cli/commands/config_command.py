@@ -1,7 +1,6 @@
 """`satchel config`: show and change the configuration of a plugin."""
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -16,11 +15,18 @@ from satchel.cli.base_command import (
     plugin_argument,
 )
 from satchel.cli.console import Console
-from satchel.cli.key_value_pairs import parse_pairs, require_distinct, with_stdin
+from satchel.cli.key_value_pairs import parse_pairs, with_stdin
 from satchel.cli.plugin_config import PluginConfigView, as_texts, ask_for, open_plugin
 from satchel.cli.rendering import diagnostic_line, table
 from satchel.configuration.configuration import configuration_path
-from satchel.configuration.env_file import change_env, env_text, parse_env, replace_env, write_env
+from satchel.configuration.env_file import (
+    change_env,
+    changed_env,
+    env_text,
+    parse_env,
+    replace_env,
+    write_env,
+)
 from satchel.diagnostics import has_error
 from satchel.errors import SatchelError
 from satchel.formats.config_fields import FIELD_NAME
@@ -128,18 +134,11 @@ def edit(console: Console, name: str, sources: Sources) -> None:
     plugin.warn_if_unknown(console)
     path = plugin.config.path
     before = env_text(path)
-    # A private folder: the copy may hold secrets.
-    folder = tempfile.mkdtemp(prefix="satchel-")
-    copy, has_conflict = os.path.join(folder, f"{name}.env"), False
-    try:
-        write_env(copy, before)
-        _edit(console, plugin, copy)
-        text = env_text(copy)
-        has_conflict = text != before and not replace_env(path, before, text)
-    finally:
-        if not has_conflict:
-            shutil.rmtree(folder, ignore_errors=True)
-    if has_conflict:
+    text = _edited(console, plugin, before)
+    if text != before and not replace_env(path, before, text):
+        # A private folder: the copy may hold secrets.
+        copy = os.path.join(tempfile.mkdtemp(prefix="satchel-"), f"{name}.env")
+        write_env(copy, text)
         message = "was changed by another program; your changes were not saved"
         raise SatchelError(message, where=path, fix=f"your version is in {copy}")
     verb = "unchanged" if text == before else "written"
@@ -176,9 +175,7 @@ def _parse_values(pairs: tuple[str, ...]) -> Mapping[str, str | None]:
             return {key: None}
         case (key, value) if "=" not in key:
             return {key: value}
-    values = parse_pairs(pairs)
-    require_distinct(values)
-    return values
+    return parse_pairs(pairs, ignore_case=True)
 
 
 def _require_key(key: str) -> None:
@@ -187,16 +184,17 @@ def _require_key(key: str) -> None:
         raise click.BadParameter(fault, param_hint="KEY")
 
 
-def _edit(console: Console, plugin: PluginConfigView, copy: str) -> None:
-    """Let the user edit a copy until it is valid. Raises `SatchelError` if they give up."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+def _edited(console: Console, plugin: PluginConfigView, text: str) -> str:
+    """Let the user edit a text until it is valid. Raises `SatchelError` if they give up."""
+    path, editor = plugin.config.path, os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
-        raise SatchelError("neither VISUAL nor EDITOR is set", fix=f"edit {plugin.config.path}")
+        raise SatchelError("neither VISUAL nor EDITOR is set", fix=f"edit {path}")
     while True:
-        click.edit(filename=copy, editor=editor)
-        if not os.path.lexists(copy):
-            raise SatchelError("the editor deleted the file; nothing was changed")
-        values, diagnostics = parse_env(env_text(copy), plugin.config.path)
+        try:
+            text = click.edit(text, editor, require_save=False, extension=".env") or ""
+        except (OSError, ValueError):
+            raise SatchelError("the editor left no text file; nothing was changed") from None
+        values, diagnostics = parse_env(text, path)
         for item in diagnostics:
             console.say(diagnostic_line(item))
         try:
@@ -205,7 +203,6 @@ def _edit(console: Console, plugin: PluginConfigView, copy: str) -> None:
             console.say(one_line(str(problem)))
         else:
             if not diagnostics:
-                change_env(copy, texts)
-                return
+                return changed_env(text, texts, path)
         if not (sys.stdin.isatty() and click.confirm("Edit it again?", err=True)):
-            raise SatchelError("nothing was changed", where=plugin.config.path)
+            raise SatchelError("nothing was changed", where=path)

@@ -91,9 +91,8 @@ def command(
     errors, warnings = severities.count(Severity.ERROR), severities.count(Severity.WARNING)
     if not run and (number := sum(map(has_code_not_run, app.catalog.plugins.values()))):
         console.say(f"the code of {count(number, 'plugin')} was not run; --run runs it")
-    if not run:
-        for name in app.declared_mcp_servers:
-            console.say(f"MCP server {name!r} was not started; --run starts it")
+    if not run and (servers := app.declared_mcp_servers):
+        console.say(one_line(f"MCP servers that only --run starts: {', '.join(servers)}"))
     console.say(f"{count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if errors or warnings else 0
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import CatalogCommand, NearChoice, Sources, run_code
+from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED, contract_lines, contract_size
 from satchel.cli.rendering import summary, table
@@ -29,14 +29,13 @@ if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import Entry
 
 _CONTRACTS = "contracts"
+_SECTIONS = ("skills", "tools", "groups", "plugins", _CONTRACTS)
 _LONG_SOURCE = 16
 _PLUGIN_PARTS = ("tool", "group", "skill", "server", "command", "field")
 
 
 @click.command("list", cls=CatalogCommand)
-@click.argument(
-    "section", required=False, type=NearChoice([*(f"{kind}s" for kind in KINDS), _CONTRACTS])
-)
+@click.argument("section", required=False, type=click.Choice(_SECTIONS))
 @click.option("--long", is_flag=True, help="Also show the state, version, path and contents.")
 @run_code
 def command(
@@ -71,7 +70,7 @@ def command(
                 f"not run: list reads the code of {count(number, 'plugin')} but does not run it; "
                 "add --run to run it"
             )
-    summary(catalog, console)
+    summary(catalog, console, ran_code=run)
 
 
 def _size(kind: str, entries: "Sequence[Entry]") -> str:

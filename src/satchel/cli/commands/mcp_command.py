@@ -9,7 +9,6 @@ import click
 
 import satchel
 from satchel.catalog.catalog_entries import SkillEntry, ToolEntry
-from satchel.cli.agreement import require_agreement
 from satchel.cli.base_command import CatalogCommand, Sources, is_said_once
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
 from satchel.cli.console import Console
@@ -150,7 +149,7 @@ def approve(
         digests = _show_changes(console, app, name, names)
         if digests:
             question = f"Approve {count(len(digests), 'tool')}?"
-            require_agreement(Terminal(console, no_input=False), question, yes=yes)
+            Terminal(console, no_input=False).require_agreement(question, yes=yes)
         only = tuple(digests) if names else ()
         approved = app.approve_mcp_tools(name, *only, digests=digests)
     if as_json:

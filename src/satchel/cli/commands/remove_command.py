@@ -4,7 +4,6 @@ import os
 
 import click
 
-from satchel.cli.agreement import require_agreement
 from satchel.cli.base_command import Command
 from satchel.cli.commands.add_command import project_option, yes_option
 from satchel.cli.console import Console
@@ -39,7 +38,7 @@ def command(console: Console, *, name: str, project: bool, yes: bool) -> None:
         target = folder.target(record.kind, record.name)
         if os.path.isdir(target) and folder_digest(target) != record.digest:
             question = f"{record.kind} {record.name} was changed since it was added. Remove it?"
-            require_agreement(Terminal(console, no_input=False), question, yes=yes)
+            Terminal(console, no_input=False).require_agreement(question, yes=yes)
         with exclusive_change(target, console.say):
             removed(target)
         if record.kind == "plugin" and not project:

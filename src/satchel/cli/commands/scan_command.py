@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import click
 
-from satchel.cli.base_command import Command
+from satchel.cli.base_command import Command, repeatable
 from satchel.cli.console import Console
 from satchel.cli.rendering import workflow_command
 from satchel.names import near_misses
@@ -26,7 +26,7 @@ _FORMATS = ("text", "json", "sarif", "github")
     help="How to print: text, json, sarif for code scanning, or github for a workflow.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("--ignore", multiple=True, metavar="RULE", help="Leave a rule out. Repeatable.")
+@repeatable("--ignore", "ignore", "RULE", "Leave a rule out.")
 def command(
     console: Console, *, paths: tuple[str, ...], form: str, as_json: bool, ignore: tuple[str, ...]
 ) -> int:

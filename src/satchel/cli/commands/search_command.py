@@ -60,7 +60,7 @@ def command(
         table([_row(*result) for result in results], console)
     if not hits:
         console.say(f"no {kind or 'tool or skill'} matches; 'satchel list' shows everything")
-    summary(catalog, console)
+    summary(catalog, console, ran_code=False)
     return 0 if hits else 1
 
 

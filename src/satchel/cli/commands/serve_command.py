@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import re
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -11,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satchel.claimed_streams import claim_stdin
-from satchel.cli.base_command import Sources, SourcesCommand, as_options, repeatable
+from satchel.cli.base_command import Sources, SourcesCommand, as_arguments, repeatable
 from satchel.cli.console import Console
-from satchel.cli.late_news import LateNews
 from satchel.cli.mcp_client_config import (
     CLIENTS,
     TOKEN_VARIABLE,
@@ -22,6 +22,7 @@ from satchel.cli.mcp_client_config import (
     to_connect,
     to_start,
 )
+from satchel.cli.new_problems import LateProblems
 from satchel.cli.rendering import summary
 from satchel.cli.sdk_log import SdkLog
 from satchel.cli.served_report import served_report
@@ -48,12 +49,6 @@ _SERVERS = "mcp"
 _DEFAULT_RATE, _MAX_RATE = 100, 1_000_000
 
 Texts = tuple[str, ...]
-
-
-def _check_rate(_context: click.Context, _option: click.Parameter, rate: Any) -> Any:
-    if rate is not None and not rate >= 0:  # click's bounds accept NaN
-        raise click.BadParameter("it is not a number")
-    return rate
 
 
 def _check_hosts(_context: click.Context, _option: click.Parameter, hosts: Texts) -> Texts:
@@ -104,7 +99,6 @@ _HTTP_OPTIONS = {
 @click.option(
     "--rate",
     type=click.FloatRange(min=0, max=_MAX_RATE),
-    callback=_check_rate,
     metavar="N",
     help=f"Requests per second and token or address; {_DEFAULT_RATE} by default, 0 for no limit.",
 )
@@ -149,7 +143,7 @@ def command(
     if client is not None and http is not None:
         _print_http_config(mcp_client(client), http, web["hosts"], web["token_file"], console)
     elif client is not None:
-        _print_stdio_config(mcp_client(client), selection, start, console)
+        _print_stdio_config(mcp_client(client), sources, console)
     elif http is not None:
         _serve_http(http, selection, start, console, **web)
     else:
@@ -214,27 +208,16 @@ def _print_http_config(
     console.say(f"add this to {client.remote_file or client.file}")
 
 
-def _print_stdio_config(
-    client: McpClient, selection: ServedSelection, start: _Start, console: Console
-) -> None:
+def _print_stdio_config(client: McpClient, sources: Sources, console: Console) -> None:
     """Print the configuration to start this server; print its file's name to stderr."""
-    sources, limit = start.sources, start.import_limit
-    values = {
-        "--group": (*sorted(selection.groups), *([_ALL] if selection.every_group else [])),
-        "--enable-tool": selection.enable,
-        "--disable-tool": selection.disable,
-        "--plugin-import": [] if limit is None else [f"{limit:g}"],
-    }
-    flags = {
-        "--no-cache": sources.no_cache,
-        "--locked": sources.locked,
-        "--frozen": sources.frozen,
-        "--no-skill-tools": not selection.skill_tools,
-        "--strict": start.is_strict,
-        "--verbose": start.verbose,
-    }
+    context = click.get_current_context()
     # The client runs it in another folder.
-    arguments = [*sources.as_options(is_absolute=True), *as_options(values, flags)]
+    folders = {
+        "skills": tuple(map(os.path.abspath, sources.skills)),
+        "plugins": tuple(map(os.path.abspath, sources.plugins)),
+    }
+    values = {**context.params, "client": None, **sources.values(), **folders}
+    arguments = as_arguments(context.command.params, values)
     console.out(to_start(client, _NAME, ["serve", *arguments]))
     if sources.project or sources.trust:
         console.say("--project reads the folder in which the client starts the server")
@@ -255,8 +238,8 @@ def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) ->
     stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
     wait = StartWait.from_now()
     server = partial(SatchelServer, app, selection, single=True, start_wait=wait)
-    news = LateNews(app, reported, console, selection)
-    _run(app, lambda: serve_stdio(server(), stdin, stdout), news)
+    problems = LateProblems(app, reported, console, selection)
+    _run(app, lambda: serve_stdio(server(), stdin, stdout), problems)
 
 
 def _serve_http(
@@ -300,7 +283,7 @@ def _serve_http(
                 ready=lambda: console.say(f"serving at {address.url}, press Ctrl-C to stop"),
             )
 
-        _run(app, serve, LateNews(app, reported, console, selection))
+        _run(app, serve, LateProblems(app, reported, console, selection))
 
 
 def _parse_address(where: str, token_file: str | None) -> Address:
@@ -316,13 +299,13 @@ def _parse_address(where: str, token_file: str | None) -> Address:
 
 
 def _run(
-    app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]], news: LateNews
+    app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]], problems: LateProblems
 ) -> None:
     """Serve and watch until the client disconnects, or until SIGINT or SIGTERM."""
 
     async def serve_and_watch() -> None:
         async with app.watch():
-            following = asyncio.create_task(news.follow())
+            following = asyncio.create_task(problems.follow())
             try:
                 await serve()
             finally:

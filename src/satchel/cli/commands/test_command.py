@@ -5,8 +5,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,21 +69,21 @@ class SkippedTool:
     fix: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PluginTestResult:
-    """The result of testing one plugin."""
+    """The result of testing one plugin, so far."""
 
     plugin: "PluginEntry"
-    attempts: tuple[ExampleRun, ...] = ()
-    left_out: tuple[SkippedTool, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
+    left_out: list[SkippedTool]
+    diagnostics: list[Diagnostic]
     """The diagnostics of the plugin, except for missing values."""
+    attempts: list[ExampleRun]
     is_interrupted: bool = False
 
     @property
-    def failures(self) -> tuple[ExampleRun, ...]:
+    def failures(self) -> list[ExampleRun]:
         """Return the calls that failed."""
-        return tuple(item for item in self.attempts if item.result.is_error)
+        return [item for item in self.attempts if item.result.is_error]
 
     @property
     def has_called_nothing(self) -> bool:
@@ -97,9 +96,8 @@ class PluginTestResult:
 
         A plugin without tools passes if it loaded.
         """
-        has_failed = has_error(self.diagnostics) or self.failures or self.is_interrupted
-        has_failed = has_failed or self.has_called_nothing
-        return self.plugin.is_served and not has_failed
+        has_failed = self.failures or self.has_called_nothing or self.is_interrupted
+        return self.plugin.is_served and not (has_failed or has_error(self.diagnostics))
 
 
 @click.command("test", cls=CatalogCommand)
@@ -199,13 +197,6 @@ def _test(
 ) -> PluginTestResult:
     """Load the plugin alone and call each tool with each example, printing each result."""
     is_package = selected.scope is Precedence.PLUGIN
-    attempts: list[ExampleRun] = []
-
-    def report(attempt: ExampleRun) -> None:
-        attempts.append(attempt)
-        if console:
-            _print_attempt(attempt, console)
-
     with satchel.Satchel(
         plugins=() if is_package else [selected.path],
         entry_points=[selected.name] if is_package else (),
@@ -216,13 +207,13 @@ def _test(
             for item in outcome.diagnostics:
                 console.wrapped(diagnostic_line(item))
         try:
-            run_to_end(_call_examples(app, tools, outcome.plugin.path, report))
+            run_to_end(_call_examples(app, tools, outcome, console))
         except click.Abort:
-            outcome = replace(outcome, is_interrupted=True)
+            outcome.is_interrupted = True
     if console:
         for tool in outcome.left_out:
             console.out("-       " + one_line(f"{tool.tool}: {tool.reason} -> {tool.fix}"))
-    return replace(outcome, attempts=tuple(attempts))
+    return outcome
 
 
 def _plan(
@@ -246,13 +237,13 @@ def _plan(
             tools.append(tool)
     if plugin.is_served and not (skipped or examples or tools):
         skipped += map(_not_loaded, declared)
-    diagnostics = tuple(
-        item
-        for item in plugin.diagnostics
-        if item.code not in _SKIP_CODES and not _is_missing_value(item)
+    others = [item for item in plugin.diagnostics if item.code not in _SKIP_CODES]
+    diagnostics = [item for item in others if not _is_missing_value(item)]
+    left_out = [*skipped, *examples]
+    outcome = PluginTestResult(
+        plugin=plugin, left_out=left_out, diagnostics=diagnostics, attempts=[]
     )
-    left_out = (*skipped, *examples)
-    return PluginTestResult(plugin=plugin, left_out=left_out, diagnostics=diagnostics), tools
+    return outcome, tools
 
 
 def _not_loaded(tool: "ToolContribution") -> SkippedTool:
@@ -281,8 +272,8 @@ def _without_value(plugin: "PluginEntry") -> Iterator[SkippedTool]:
 async def _call_examples(
     app: satchel.Satchel,
     tools: Iterable["ToolEntry"],
-    folder: str,
-    report: Callable[[ExampleRun], None],
+    outcome: PluginTestResult,
+    console: Console | None,
 ) -> None:
     for entry in tools:
         for example in validate_examples(entry.tool.examples if entry.tool else (), entry.path):
@@ -295,15 +286,16 @@ async def _call_examples(
                 result = await run_and_print(session, entry.name, arguments, None)
             seconds = time.perf_counter() - begin
             has_raised = result.error_code == "tool_failed" and bool(tracebacks)
-            report(
-                ExampleRun(
-                    tool=entry.name,
-                    arguments=arguments,
-                    result=result,
-                    seconds=seconds,
-                    location=_location(tracebacks[-1], folder) if has_raised else "",
-                )
+            attempt = ExampleRun(
+                tool=entry.name,
+                arguments=arguments,
+                result=result,
+                seconds=seconds,
+                location=_location(tracebacks[-1], outcome.plugin.path) if has_raised else "",
             )
+            outcome.attempts.append(attempt)
+            if console:
+                _print_attempt(attempt, console)
 
 
 @contextlib.contextmanager

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 
 import click
 
-from satchel.cli.agreement import NOT_AGREED
-from satchel.cli.base_command import Command, as_json
+from satchel.cli.base_command import Command, as_json, variable_option
 from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line, table
-from satchel.cli.terminal import Terminal
+from satchel.cli.terminal import NOT_AGREED, Terminal
 from satchel.cli.trust_report import diff_lines, print_inventory, shown_text
 from satchel.configuration.projects import Project, TrustLevel
 from satchel.diagnostics import Diagnostic
@@ -29,10 +28,7 @@ _NO = "no: nothing of it is used"
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(file_okay=False))
 @click.option("--data", "level", flag_value="data", help="Trust its data, without a question.")
 @click.option("--code", "level", flag_value="code", help="Trust its data and code, likewise.")
-@click.option(
-    "--variable", "variables", multiple=True, metavar="NAME",
-    help="Let its files use this environment variable. Repeatable.",
-)  # fmt: skip
+@variable_option
 @click.option("--claude", is_flag=True, help="Count .claude/skills as a conventional folder.")
 @click.option("--full", is_flag=True, help="Print all of its code as well, before the question.")
 @click.option("--diff", "mode", flag_value="diff", help="Print how its code changed since then.")

@@ -6,12 +6,11 @@ from functools import partial
 
 import click
 
-from satchel.cli.agreement import NOT_AGREED, NotAgreedError, require_agreement
 from satchel.cli.base_command import Command
 from satchel.cli.commands.add_command import project_option, yes_option
 from satchel.cli.commands.remove_command import chosen_records
 from satchel.cli.console import Console
-from satchel.cli.terminal import Terminal
+from satchel.cli.terminal import NOT_AGREED, NotAgreedError, Terminal
 from satchel.cli.unit_placement import UnitPlacer, as_placed, require_valid
 from satchel.cli.unit_report import LureScan, diff_lines, source_line, unit_lines
 from satchel.errors import SatchelError
@@ -97,7 +96,7 @@ class _Updater:
                     )
                 for line in diff_lines(target, new):
                     self.console.say(line, as_is=True)
-            require_agreement(self.terminal, f"Replace {title}?", yes=self.agrees and not is_other)
+            self.terminal.require_agreement(f"Replace {title}?", yes=self.agrees and not is_other)
             UnitPlacer(console=self.console, folder=self.folder).place(unit, source)
         except NotAgreedError as refusal:
             self.console.say(refusal.format_message())

@@ -10,7 +10,7 @@ import click
 
 from satchel.cli.base_command import Sources, SourcesCommand, repeatable
 from satchel.cli.console import Console
-from satchel.cli.late_news import LateNews
+from satchel.cli.new_problems import LateProblems
 from satchel.cli.rendering import problem_lines, summary
 from satchel.cli.served_report import LEFT_OUT, problems_in
 from satchel.cli.signal_handling import run_until_stopped
@@ -54,7 +54,7 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
     for line in problem_lines(problems_in(catalog), LEFT_OUT):
         console.say(line)
     summary(catalog, console, names_missing=False)
-    news = LateNews(app, catalog, console)
+    problems = LateProblems(app, catalog, console)
     logging.getLogger("docket").setLevel(logging.ERROR)  # it repeats that redis is away
     worker = ToolWorker(
         app,
@@ -68,7 +68,7 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
     )
 
     async def run() -> None:
-        tasks = [asyncio.create_task(announce()), asyncio.create_task(news.follow())]
+        tasks = [asyncio.create_task(announce()), asyncio.create_task(problems.follow())]
         try:
             await worker.run()
         finally:

@@ -50,7 +50,7 @@ def _identity(item: "Diagnostic") -> tuple[str, ...]:
     return item.code, item.where.path, item.message
 
 
-class LateNews:
+class LateProblems:
     """Writes the problems since a catalog to stderr, each once while it stays.
 
     With a selection, also what is served since, and the groups that are not served.
@@ -70,16 +70,16 @@ class LateNews:
         self._served = self._served_by_source()
 
     async def follow(self) -> None:
-        """Write the news of each catalog, until it is cancelled."""
-        has_news = asyncio.Event()
-        with calling_on_catalog(self._app.subscribe_catalogs, has_news.set):
+        """Write what is new in each catalog, until it is cancelled."""
+        is_new = asyncio.Event()
+        with calling_on_catalog(self._app.subscribe_catalogs, is_new.set):
             while True:
                 await asyncio.to_thread(self.write)
-                await has_news.wait()
-                has_news.clear()
+                await is_new.wait()
+                is_new.clear()
 
     def write(self) -> None:
-        """Write the news of the newest catalog."""
+        """Write what is new in the newest catalog."""
         catalog = self._app.catalog
         if catalog is self._catalog:
             return
