@@ -182,7 +182,7 @@ class Workbench:
 
     async def _make_index(self) -> None:
         await asyncio.to_thread(self.search, "a")
-        if self._wants_index:  # somebody searched meanwhile
+        if self._wants_index:  # a search came meanwhile
             self.wake()
 
     def _take(self) -> None:
