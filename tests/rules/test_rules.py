@@ -164,22 +164,14 @@ LATE_IMPORTS = {
     "loader/builtin_providers.py: satchel.sources.skill_findings.SkillScan": (
         "needed only with skill folders"
     ),
-    "loader/trust_gate.py: satchel.trust.code_units.plugin_programs_unchanged": (
-        "needed only with projects"
-    ),
-    "loader/trust_gate.py: satchel.trust.code_units.settings_programs_unchanged": (
+    "loader/trust_gate.py: satchel.trust.code_units.program_digests": "needed only with projects",
+    "loader/trust_gate.py: satchel.trust.code_units.programs_unchanged": (
         "needed only with projects"
     ),
     "loader/trust_gate.py: satchel.trust.code_units.plugin_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.settings_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.skill_unit": "needed only with projects",
-    "loader/trust_gate.py: satchel.trust.code_units.plugin_program_digests": (
-        "needed only with projects"
-    ),
     "loader/trust_gate.py: satchel.trust.code_units.current_plugin_digests": (
-        "needed only with projects"
-    ),
-    "loader/trust_gate.py: satchel.trust.code_units.settings_program_digests": (
         "needed only with projects"
     ),
     "loader/trust_gate.py: satchel.trust.code_units.current_settings_digests": (
