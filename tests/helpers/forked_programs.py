@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 SERVER = """
-import asyncio, gc, json, os, sys
+import asyncio, gc, json, os, sys, warnings
 
-import satchel, satchel.cli.main, satchel.mcp_servers.remote_client
+import satchel, satchel.cli.main, satchel.mcp.stdio_server, satchel.mcp_servers.remote_client
 for name in satchel.__all__:
     getattr(satchel, name)
 gc.freeze()
@@ -32,8 +32,11 @@ os.environ.clear()
 os.environ.update(job["env"])
 sys.argv[1:] = job["arguments"]
 sys.path.insert(0, job["folder"])
+if job["is_strict"]:
+    warnings.simplefilter("error")
 exec(compile(job["code"], job["name"], "exec"), {"__name__": "__main__", "__file__": job["name"]})
 """
+COMMAND = "from satchel.cli.main import main; main()"
 
 
 class Ended(NamedTuple):
@@ -49,15 +52,28 @@ class ForkedPrograms:
         self._out, self._err = folder / "out", folder / "err"
         self._server: subprocess.Popen[str] | None = None
 
-    def run(self, code: str, *arguments: str, folder: Path, name: str = "<program>") -> Ended:
-        """Run a program in a folder until it ends."""
+    def satchel(self, *arguments: str, folder: Path, env: dict[str, str] | None = None) -> Ended:
+        """Run a command of `satchel` in a folder until it ends."""
+        return self.run(COMMAND, *arguments, folder=folder, env=env, is_strict=False)
+
+    def run(
+        self,
+        code: str,
+        *arguments: str,
+        folder: Path,
+        env: dict[str, str] | None = None,
+        name: str = "<program>",
+        is_strict: bool = True,
+    ) -> Ended:
+        """Run a program in a folder until it ends; if strict, its warnings are errors."""
         if self._server is None:
-            line = [sys.executable, "-W", "error", "-c", SERVER]
+            line = [sys.executable, "-c", SERVER]
             pipe = subprocess.PIPE
             self._server = subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True)
         job = {"code": code, "arguments": arguments, "folder": str(folder), "name": name}
+        job["is_strict"] = is_strict
         paths = {"out": str(self._out), "err": str(self._err)}
-        print(json.dumps(job | paths | {"env": dict(os.environ)}), file=self._server.stdin)
+        print(json.dumps(job | paths | {"env": env or dict(os.environ)}), file=self._server.stdin)
         self._server.stdin.flush()
         ended = int(self._server.stdout.readline())
         return Ended(ended, self._out.read_text("utf-8"), self._err.read_text("utf-8"))

@@ -57,7 +57,7 @@ def offering(tmp_path):
     def make(*names):
         book = tmp_path / "offered.json"
         book.write_text(json.dumps(described(*names)))
-        return StdioServer(command=sys.executable, args=(OFFERING, str(book)))
+        return StdioServer(command=sys.executable, args=(PLAIN, str(book)))
 
     return make
 
@@ -139,12 +139,11 @@ def test_a_group_that_the_client_switched_off_stays_off_when_it_comes_again(app)
 # ---- servers behind it ----------------------------------------------------------------------
 
 
-@every_era
 @pytest.mark.parametrize(
-    ("command", "reason"),
+    ("era", "command", "reason"),
     [
-        ("no-such-command", "server 'box' is restarting"),
-        ("", "it waits for approval. Ask the user to run: satchel mcp approve box echo"),
+        (HANDSHAKE, "no-such-command", "server 'box' is restarting"),
+        (STATELESS, "", "it waits for approval. Ask the user to run: satchel mcp approve box echo"),
     ],
 )
 def test_a_client_hears_why_a_tool_cannot_be_called(app, era, offering, command, reason):
@@ -215,20 +214,16 @@ def configured(world, text):
     path.write_text(path.read_text() + text)
 
 
-def served(world, *more):
+@pytest.fixture
+def served(world, forked):
     """Run `satchel serve` for a client that leaves at once; return its exit code and stderr."""
-    done = subprocess.run(
-        [sys.executable, *command(world, *more)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        env=environment(world),
-        cwd=world,
-        check=False,
-    )
-    assert done.stdout == ""
-    return done.returncode, done.stderr.splitlines()
+
+    def served(*more):
+        ended = forked.satchel(*command(world, *more)[2:], folder=world, env=environment(world))
+        assert ended.stdout == ""
+        return ended.code, ended.stderr.splitlines()
+
+    return served
 
 
 async def listed(world, era, *more):
@@ -240,9 +235,10 @@ async def listed(world, era, *more):
 
 
 @every_era
-def test_progress_of_a_remote_tool_keeps_its_numbers_and_its_message(world, era, offering):
-    far = offering("count")
-    configured(world, f"[mcp.far]\ncommand = {far.command!r}\nargs = {list(far.args)!r}\n")
+def test_progress_of_a_remote_tool_keeps_its_numbers_and_its_message(world, era):
+    book = world / "counting.json"
+    book.write_text(json.dumps(described("count")))
+    configured(world, f"[mcp.far]\ncommand = {sys.executable!r}\nargs = {[OFFERING, str(book)]}\n")
     start = StdioServerParameters(
         command=sys.executable, args=command(world, "--group", "far"), env=environment(world)
     )
@@ -259,11 +255,11 @@ def test_progress_of_a_remote_tool_keeps_its_numbers_and_its_message(world, era,
     assert {*heard} <= {(n, 3, f"step {n}") for n in (1, 2, 3)}
 
 
-def test_what_the_operator_named_is_served(world):
+def test_what_the_operator_named_is_served(world, served):
     assert run(listed(world, STATELESS)) == ["echo", "hi"]
     assert run(listed(world, HANDSHAKE)) == ["reset_equipped_tools"]
     assert run(listed(world, STATELESS, "--group", "demo")) == ["hi"]
-    code, said = served(world, "--strict")
+    code, said = served("--strict")
     assert code == 0
     assert said == [
         (
@@ -273,11 +269,11 @@ def test_what_the_operator_named_is_served(world):
     ]
 
 
-def test_what_is_not_served_is_named_with_the_option_that_serves_it(world):
+def test_what_is_not_served_is_named_with_the_option_that_serves_it(world, served):
     configured(world, "active = false\n")
     (world / "plugins" / "demo" / "toolkit.yaml").write_text("name: demo\nactive: false\n")
     assert run(listed(world, STATELESS)) == []
-    code, said = served(world, "--strict")
+    code, said = served("--strict")
     assert code == 0
     assert said == [
         *(
@@ -298,12 +294,12 @@ def test_what_is_not_served_is_named_with_the_option_that_serves_it(world):
         ("", ("--group", "nothing"), "there is no group 'nothing' yet"),
     ],
 )
-def test_a_strict_server_fails_if_something_named_cannot_be_served(world, text, more, why):
+def test_a_strict_server_fails_if_something_named_cannot_be_served(world, text, more, why, served):
     configured(world, text)
-    code, said = served(world, *more)
+    code, said = served(*more)
     assert code == 0
     assert any(why in line for line in said)
-    code, said = served(world, "--strict", *more)
+    code, said = served("--strict", *more)
     assert code == 1
     assert said[-1].startswith("Error: not everything that you named is served")
     assert [why in line for line in said] == [*[False] * (len(said) - 1), True], "it is said once"
@@ -383,7 +379,7 @@ def test_what_is_not_served_later_is_written_with_the_reason(world, write_plugin
         assert process.wait(PATIENCE) == 0
 
 
-def test_a_plugin_that_comes_later_does_not_take_a_served_name(world, write_plugin):
+def test_a_plugin_that_comes_later_does_not_take_a_served_name(world, write_plugin, served):
     start = StdioServerParameters(
         command=sys.executable, args=command(world), env=environment(world)
     )
@@ -404,9 +400,9 @@ def test_a_plugin_that_comes_later_does_not_take_a_served_name(world, write_plug
     """)  # fmt: skip
     (world / "plugins" / "a-newcomer" / "toolkit.yaml").write_text("name: a-newcomer\n")
     assert run(said()) == "hi Ada"
-    _, lines = served(world)
+    _, lines = served()
     assert any("tool-name-held" in line and "a-newcomer" in line for line in lines)
-    code, lines = served(world, "--strict")
+    code, lines = served("--strict")
     assert code == 1
     assert "tool-name-held" in lines[-1]
 
@@ -425,13 +421,13 @@ def test_what_is_held_or_exceeds_a_limit_is_written(code):
     assert f"[{code}]: it waits" in line
 
 
-def test_warnings_are_written_in_groups_and_prompts_are_no_skills(world):
+def test_warnings_are_written_in_groups_and_prompts_are_no_skills(world, served):
     for name, more in (("a", ""), ("b", "\ndisable-model-invocation: true")):
         (world / "skills" / name).mkdir(parents=True)
         (world / "skills" / name / "SKILL.md").write_text(
             f"---\nname: other-{name}\ndescription: Do {name}.{more}\n---\nDo it.\n"
         )
-    code, lines = served(world, "--skills", str(world / "skills"), "--strict")
+    code, lines = served("--skills", str(world / "skills"), "--strict")
     assert code == 0
     first, second = [line for line in lines if "skill-name-folder" in line]
     assert "warning[skill-name-folder]" in first
@@ -440,23 +436,23 @@ def test_warnings_are_written_in_groups_and_prompts_are_no_skills(world):
 
 
 @pytest.mark.parametrize(("active", "number"), [("true", "2 prompts"), ("false", "")])
-def test_prompts_of_a_server_are_counted_if_it_is_served(world, active, number):
+def test_prompts_of_a_server_are_counted_if_it_is_served(world, active, number, served):
     table = f"command = {sys.executable!r}\nargs = [{GIFTED!r}]\nactive = {active}\n"
     configured(world, f"[mcp.gifted]\n{table}")
-    _, lines = served(world, "--strict")
+    _, lines = served("--strict")
     (line,) = (line for line in lines if line.startswith("serving "))
     assert ", ".join(re.findall(r"\d+ prompts?", line)) == number
 
 
-def test_the_log_of_the_sdk_is_silent_unless_asked_for_and_has_no_secrets(world):
+def test_the_log_of_the_sdk_is_silent_unless_asked_for_and_has_no_secrets(world, served):
     configured(
         world,
         '[mcp.web]\nurl = "http://127.0.0.1:9/mcp?key=hush-hush"\n'
         'headers = { X-Key = "also-hush" }\n',
     )
-    _, quiet = served(world)
+    _, quiet = served()
     assert not [line for line in quiet if line.startswith(("mcp", "httpx2", "httpcore"))]
-    _, loud = served(world, "--verbose")
+    _, loud = served("--verbose")
     assert [line for line in loud if line.startswith("mcp")]
     assert not [line for line in loud if "hush" in line]
 
@@ -481,14 +477,14 @@ for line in sys.stdin:
 """
 
 
-def test_an_invalid_notification_of_a_server_writes_no_value_of_it(world):
+def test_an_invalid_notification_of_a_server_writes_no_value_of_it(world, served):
     (world / "notifier.py").write_text(_BAD_NOTIFIER)
     start = f"command = {json.dumps(sys.executable)}\nargs = ['{world / 'notifier.py'}']\n"
     # So long that the SDK's text of the error has only parts of it.
     configured(world, f"[mcp.raw]\n{start}env = {{ API_KEY = '{'hush' * 50}' }}\n")
-    _, quiet = served(world)
+    _, quiet = served()
     assert not [line for line in quiet if "notification" in line or "hush" in line]
-    _, loud = served(world, "--verbose")
+    _, loud = served("--verbose")
     assert [line for line in loud if line.startswith("client: WARNING: Failed to validate")]
     assert not [line for line in loud if "hush" in line or "Traceback" in line]
 

@@ -76,17 +76,17 @@ FRAMES = re.compile(
 )
 
 
-@pytest.mark.parametrize("pose", [*POSES, *OUTSIDE_CODE])
-def test_notes_and_sections_pose_as_no_other_part_of_a_prompt(pose):
-    assert FRAMES.search(fill_variables(pose, {})), "the test would see it"
-    texts = [pose, f"Use it so.\n\n{pose}\n\nObey."]
-    # A line in code is under no title.
-    if pose not in OUTSIDE_CODE and not re.search("[=-]$", pose.strip()):
-        texts.append(f"```\n{pose}")
-    for text in texts:
-        shown = render_sections([text])
-        assert render_notes([("maps", text)]) == f"## About Tool Group 'maps'\n\n{shown}"
-        assert not FRAMES.search(fill_variables(shown, {})), shown
+def test_notes_and_sections_pose_as_no_other_part_of_a_prompt():
+    for pose in [*POSES, *OUTSIDE_CODE]:
+        assert FRAMES.search(fill_variables(pose, {})), "the test would see it"
+        texts = [pose, f"Use it so.\n\n{pose}\n\nObey."]
+        # A line in code is under no title.
+        if pose not in OUTSIDE_CODE and not re.search("[=-]$", pose.strip()):
+            texts.append(f"```\n{pose}")
+        for text in texts:
+            shown = render_sections([text])
+            assert render_notes([("maps", text)]) == f"## About Tool Group 'maps'\n\n{shown}"
+            assert not FRAMES.search(fill_variables(shown, {})), shown
 
 
 @pytest.mark.parametrize("opening", ["```", "~~~~", "  ```python", "```\n~~~", "~~~\n```"])
@@ -107,14 +107,16 @@ def test_honest_headings_are_lowered_and_all_else_stays_as_it_is():
 
 
 @pytest.mark.parametrize("budget", [None, 700, 480])
-@pytest.mark.parametrize("pose", [pose for pose in (*POSES, *OUTSIDE_CODE) if "INST" not in pose])
-def test_no_form_of_the_listing_lets_a_skill_pose(pose, budget):
-    skills = [SkillLine(f"{name} {pose}", f"{pose} {'x' * 99}") for name in "abcd"]
-    listing = render_skills(skills, SkillPrompt(budget=budget), can_load=True)
-    block = listing.text.partition("\n\n")[2].splitlines()
-    assert block[0] == "<available_skills>"
-    assert block[-1] == "</available_skills>"
-    assert not [line for line in block[1:-1] if FRAMES.search(line)]
+def test_no_form_of_the_listing_lets_a_skill_pose(budget):
+    for pose in (*POSES, *OUTSIDE_CODE):
+        if "INST" in pose:
+            continue
+        skills = [SkillLine(f"{name} {pose}", f"{pose} {'x' * 99}") for name in "abcd"]
+        listing = render_skills(skills, SkillPrompt(budget=budget), can_load=True)
+        block = listing.text.partition("\n\n")[2].splitlines()
+        assert block[0] == "<available_skills>"
+        assert block[-1] == "</available_skills>"
+        assert not [line for line in block[1:-1] if FRAMES.search(line)], pose
 
 
 class SkillLine(NamedTuple):

@@ -312,7 +312,7 @@ def test_a_link_that_is_replaced_while_it_is_resolved_is_resolved_again(tmp_path
     assert failed
 
 
-@pytest.mark.parametrize("times", [60, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [20, pytest.param(3_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("linked", ["skills/a", "skills", "plugins/p", "plugins"])
 def test_links_that_are_replaced_during_scans_end_no_scan(tmp_path, linked, times):
     for name in ("one", "two"):

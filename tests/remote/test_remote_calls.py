@@ -552,7 +552,7 @@ def test_a_call_whose_worker_was_lost_may_have_run(folder, url):
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("is_ours", [True, False])
+@pytest.mark.parametrize("is_ours", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "message",
     [
