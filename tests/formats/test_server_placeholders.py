@@ -88,7 +88,7 @@ def test_9_1_root_and_data_are_set_last_whatever_was_there():
 
 
 def test_7_2_1_without_a_working_directory_it_is_the_plugin_root():
-    assert fill(stdio()).cwd == f"{ROOT}/"
+    assert fill(stdio()).cwd == ROOT
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 import tempfile
+from functools import cache
 
 import pytest
 
@@ -317,6 +318,7 @@ def test_a_sandbox_that_could_not_be_tried_is_tried_again(tmp_path, monkeypatch)
     bwrap.chmod(0o755)
     monkeypatch.setattr(program_runner, "find_program", lambda _: str(bwrap))
     monkeypatch.setattr(program_runner, "_can_bound", lambda _: False)
+    monkeypatch.setattr(program_runner, "_probed", cache(program_runner._probed.__wrapped__))
     assert program_runner.find_sandbox()[1].startswith("bubblewrap does not work here")
     bwrap.write_text("#!/bin/sh\n")
     assert program_runner.find_sandbox() == (str(bwrap), "")

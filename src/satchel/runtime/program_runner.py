@@ -157,20 +157,20 @@ def find_sandbox() -> tuple[str, str]:
 
     if sys.platform != "linux":
         return "", "bubblewrap, the sandbox that is used, is for Linux"
-    path = find_program("bwrap")
-    if path is None:
-        return "", "bubblewrap is not installed"
     try:
-        return _probed(path)
+        return _probed()
     except (OSError, SubprocessError) as problem:
         # Not remembered: a machine that is busy, or lacks handles, can have it later.
         return "", f"bubblewrap does not work here: {problem}"
 
 
 @cache
-def _probed(path: str) -> tuple[str, str]:
+def _probed() -> tuple[str, str]:
     import subprocess
 
+    path = find_program("bwrap")
+    if path is None:
+        return "", "bubblewrap is not installed"
     probe = Program(command=("true",), folder="/", seconds=_PROBE_SECONDS, kind="probe")
     done = subprocess.run(  # noqa: S603 - a fixed command
         [*sandbox_command(path, probe), "true"],
