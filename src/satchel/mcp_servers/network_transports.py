@@ -187,10 +187,11 @@ def _client(
         is_post = request.method == "POST" and OF_LOGIN not in request.extensions
         if is_post and status == _NOT_FOUND and _SESSION in request.headers:
             # So the protocol says it; a proxy that finds no server sends the same.
-            rewrite = _as_expired
+            rewrite = partial(_or_error, message=SESSION_EXPIRED, is_kept=_is_other_error)
             response.headers["content-type"] = "application/json"
         elif is_post and has_failed:
-            rewrite = partial(_with_reason, reason=_reason_of(response))
+            # The SDK does not say which status it was.
+            rewrite = partial(_or_error, message=_reason_of(response), is_kept=_is_of_protocol)
             response.headers["content-type"] = "application/json"
         response.stream = Rewritten(response.stream, rewrite)
 
@@ -223,18 +224,17 @@ def _reason_of(response: "httpx2.Response") -> str:
     return reason
 
 
-async def _with_reason(
-    parts: AsyncIterator[bytes], longest: int, reason: str
+async def _or_error(
+    parts: AsyncIterator[bytes], longest: int, message: str, is_kept: Callable[[bytes], bool]
 ) -> AsyncIterator[bytes]:
-    """Yield a JSON-RPC error, or one that says which status it was: the SDK does not say it."""
+    """Yield a response with an error status if it is kept, else an error with the message."""
     body = b"".join([part async for part in _readable_body(parts, longest)])
-    yield body if b'"jsonrpc"' in body else _error(reason)
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": message}}
+    yield body if is_kept(body) else json.dumps(error).encode()
 
 
-async def _as_expired(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:
-    """Yield our error for an unknown session, unless the server answers with another error."""
-    body = b"".join([part async for part in _readable_body(parts, longest)])
-    yield body if _is_other_error(body) else _error(SESSION_EXPIRED)
+def _is_of_protocol(body: bytes) -> bool:
+    return b'"jsonrpc"' in body
 
 
 def _is_other_error(body: bytes) -> bool:
@@ -245,11 +245,6 @@ def _is_other_error(body: bytes) -> bool:
         return has_id and "session" not in str(response["error"]["message"]).lower()
     except (ValueError, TypeError, LookupError, RecursionError):
         return False
-
-
-def _error(message: str) -> bytes:
-    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": message}}
-    return json.dumps(error).encode()
 
 
 async def _readable_lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:

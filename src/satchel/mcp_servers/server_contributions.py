@@ -19,6 +19,7 @@ from satchel.mcp_servers.server_offers import OfferSource, RemotePrompt, RemoteR
 from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.server_pool import ServerHandle
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
+from satchel.mcp_servers.tool_lister import invalid_tool
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
 from satchel.names import near_misses, reads_like_session_tool
 from satchel.sources.search_roots import Precedence
@@ -185,24 +186,16 @@ def _contribution(
 ) -> PluginContribution:
     config, snapshot = item.config, item.snapshot
     tools: list[ToolContribution] = []
-    # Named in each: several servers are often started by one command, such as npx.
-    diagnostics = [
-        replace(item, message=f"MCP server {config.name!r}: {item.message}")
-        for item in snapshot.diagnostics
-    ]
+    where, problems = Where(str(config.server)), [*snapshot.diagnostics]
     for definition in item.wanted if snapshot.is_up else ():
         try:
             tools.append(_tool(item, definition, naming.names[definition.name]))
         except DefinitionError as problem:
-            diagnostics.append(
-                make_diagnostic(
-                    "mcp-tool-invalid",
-                    Where(str(config.server)),
-                    f"tool {shorten(one_line(definition.name), 100)!r} of MCP server "
-                    f"{config.name!r} is left out: {shorten(one_line(problem.message), 300)}",
-                    "report it to the maintainer of the server",
-                )
-            )
+            problems.append(invalid_tool(where, definition.name, problem.message))
+    # Named in each: several servers are often started by one command, such as npx.
+    diagnostics = [
+        replace(item, message=f"MCP server {config.name!r}: {item.message}") for item in problems
+    ]
     if snapshot.is_up:
         diagnostics += _renamed_diagnostics(item, naming)
         diagnostics += _unknown_choices(item)
@@ -211,7 +204,6 @@ def _contribution(
     notes, drift = notes_of(config.name, snapshot), item.verdict.drift.get(INSTRUCTIONS)
     if drift is not None:
         is_held = config.pin == "hold"
-        where = str(config.server)
         diagnostics.append(changed_instructions(config.name, where, drift, is_held=is_held))
         notes = "" if is_held else notes
     if snapshot.outage is not None:

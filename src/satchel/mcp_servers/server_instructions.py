@@ -37,13 +37,15 @@ def notes_of(server: str, snapshot: ServerSnapshot) -> str:
     return f"The MCP server {server!r} says:\n\n{quoted}"
 
 
-def changed_instructions(server: str, where: str, drift: ToolDrift, *, is_held: bool) -> Diagnostic:
+def changed_instructions(
+    server: str, where: Where, drift: ToolDrift, *, is_held: bool
+) -> Diagnostic:
     """Return the diagnostic for instructions that differ from what was approved."""
     held = "; they are not in the prompt until they are approved" if is_held else ""
     why = drift.why.replace("is ", "are ", 1) if drift.why.startswith("is ") else drift.why
     return make_diagnostic(
         "mcp-instructions-changed",
-        Where(where),
+        where,
         f"the instructions of MCP server {server!r}: they {why}{held}",
         f"satchel mcp approve {server} {INSTRUCTIONS} --digest {drift.digest}",
     )

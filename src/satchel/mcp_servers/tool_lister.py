@@ -92,13 +92,7 @@ class ToolLister:
     def _diagnostics(self, pages: "_Pages") -> list[Diagnostic]:
         where = Where(str(self._server))
         diagnostics = [
-            make_diagnostic(
-                "mcp-tool-invalid",
-                where,
-                f"tool {shorten(one_line(name), 100)!r} is left out: {shorten(one_line(why), 300)}",
-                _REPORT,
-            )
-            for name, why in pages.invalid[:_MAX_DIAGNOSTICS]
+            invalid_tool(where, name, why) for name, why in pages.invalid[:_MAX_DIAGNOSTICS]
         ]
         if further := len(pages.invalid) - len(diagnostics):
             message = f"{further:,} more of its tools are left out"
@@ -113,6 +107,12 @@ class ToolLister:
                 )
             )
         return diagnostics
+
+
+def invalid_tool(where: Where, name: str, why: str) -> Diagnostic:
+    """Return the diagnostic for a tool that cannot be used."""
+    message = f"tool {shorten(one_line(name), 100)!r} is left out: {shorten(one_line(why), 300)}"
+    return make_diagnostic("mcp-tool-invalid", where, message, _REPORT)
 
 
 class _Pages:
