@@ -143,7 +143,7 @@ def _commands(unit: SourceUnit) -> Iterable[str]:
 
 def _servers(unit: SourceUnit) -> Iterator[str]:
     for server in servers_of_plugin(unit.plugin) if unit.plugin else ():
-        verb = "starts" if server.declared["command"] else "connects to"
+        verb = "starts" if server.declared.get("command") else "connects to"
         text = shorten(one_line(declaration_text(server.declared)), 500)
         yield f"  server {one_line(server.name)} {verb}: {text}"
 
