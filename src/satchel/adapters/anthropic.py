@@ -13,6 +13,8 @@ from satchel.provider_messages.message_parts import plain
 from satchel.session.recording import Recording
 from satchel.session.session import Session
 
+MAX_TOKENS = 4096
+
 
 async def run_anthropic(
     client: Any,
@@ -21,7 +23,7 @@ async def run_anthropic(
     *,
     model: str,
     system: str | list[Message] | None = None,
-    max_tokens: int = 4096,
+    max_tokens: int = MAX_TOKENS,
     record: Recording | None = None,
     **options: Any,
 ) -> str:
@@ -31,49 +33,31 @@ async def run_anthropic(
     of the session. `record` writes the conversation down. The run ends with `SatchelError` after
     `max_requests` requests, by default 100. Other `options` go to `messages.create`.
     """
-    options |= {"model": model, "max_tokens": max_tokens}
-    loop = AnthropicLoop(client, session, messages, system=system, record=record, **options)
-    return await loop.run()
+    options |= {"model": model, "max_tokens": max_tokens, "system": system, "record": record}
+    return await AnthropicLoop(client, session, messages, **options).run()
 
 
 def run_anthropic_sync(
-    client: Any,
-    session: Session,
-    messages: list[Message],
-    *,
-    model: str,
-    system: str | list[Message] | None = None,
-    max_tokens: int = 4096,
-    record: Recording | None = None,
-    **options: Any,
+    client: Any, session: Session, messages: list[Message], *, model: str, **options: Any
 ) -> str:
     """Do the same with an `Anthropic` client, without an event loop."""
-    options |= {"model": model, "max_tokens": max_tokens}
-    loop = AnthropicLoop(client, session, messages, system=system, record=record, **options)
-    return loop.run_sync()
+    return AnthropicLoop(client, session, messages, model=model, **options).run_sync()
 
 
 def stream_anthropic(
-    client: Any,
-    session: Session,
-    messages: list[Message],
-    *,
-    model: str,
-    system: str | list[Message] | None = None,
-    max_tokens: int = 4096,
-    record: Recording | None = None,
-    **options: Any,
+    client: Any, session: Session, messages: list[Message], *, model: str, **options: Any
 ) -> AsyncIterator[Event]:
     """Do the same as `run_anthropic`; yield the model's text, tools' chunks and their results."""
-    options |= {"model": model, "max_tokens": max_tokens}
-    loop = AnthropicLoop(client, session, messages, system=system, record=record, **options)
-    return loop.stream()
+    return AnthropicLoop(client, session, messages, model=model, **options).stream()
 
 
 class AnthropicLoop(ProviderLoop):
     """A conversation in the Messages API."""
 
     dialect = "anthropic"
+
+    def __init__(self, *conversation: Any, max_tokens: int = MAX_TOKENS, **options: Any) -> None:
+        super().__init__(*conversation, max_tokens=max_tokens, **options)
 
     def _send(self, arguments: dict[str, Any]) -> Any:
         return self._client.messages.create(**arguments)

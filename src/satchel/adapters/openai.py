@@ -32,41 +32,22 @@ async def run_openai(
     `SatchelError` after `max_requests` requests, by default 100. Other `options` go to
     `chat.completions.create`.
     """
-    options |= {"model": model}
-    loop = OpenAILoop(client, session, messages, system=system, record=record, **options)
-    return await loop.run()
+    options |= {"model": model, "system": system, "record": record}
+    return await OpenAILoop(client, session, messages, **options).run()
 
 
 def run_openai_sync(
-    client: Any,
-    session: Session,
-    messages: list[Message],
-    *,
-    model: str,
-    system: str | None = None,
-    record: Recording | None = None,
-    **options: Any,
+    client: Any, session: Session, messages: list[Message], *, model: str, **options: Any
 ) -> str:
     """Do the same with an `OpenAI` client, without an event loop."""
-    options |= {"model": model}
-    loop = OpenAILoop(client, session, messages, system=system, record=record, **options)
-    return loop.run_sync()
+    return OpenAILoop(client, session, messages, model=model, **options).run_sync()
 
 
 def stream_openai(
-    client: Any,
-    session: Session,
-    messages: list[Message],
-    *,
-    model: str,
-    system: str | None = None,
-    record: Recording | None = None,
-    **options: Any,
+    client: Any, session: Session, messages: list[Message], *, model: str, **options: Any
 ) -> AsyncIterator[Event]:
     """Do the same as `run_openai`; yield the model's text, the tools' chunks and their results."""
-    options |= {"model": model}
-    loop = OpenAILoop(client, session, messages, system=system, record=record, **options)
-    return loop.stream()
+    return OpenAILoop(client, session, messages, model=model, **options).stream()
 
 
 class OpenAILoop(ProviderLoop):

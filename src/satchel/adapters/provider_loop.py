@@ -63,8 +63,8 @@ class ProviderLoop(ABC):
         session: Session,
         messages: list[Message],
         *,
-        system: Any,
-        record: Recording | None,
+        system: Any = None,
+        record: Recording | None = None,
         max_requests: int = MAX_REQUESTS,
         **options: Any,
     ) -> None:

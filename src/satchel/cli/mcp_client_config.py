@@ -46,11 +46,6 @@ CLIENTS: Mapping[str, Mapping[str, Any]] = {
 """The fields of `McpClient` for each known client."""
 
 
-def mcp_client(name: str) -> McpClient:
-    """Return a known client."""
-    return McpClient(**CLIENTS[name])
-
-
 def to_start(client: McpClient, name: str, arguments: Iterable[str]) -> str:
     """Return the block with which a client starts `satchel` with these arguments."""
     kind = {"type": client.local} if client.local else {}

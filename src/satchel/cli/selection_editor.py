@@ -43,7 +43,7 @@ class SelectableEntry:
     kind: str
     names: tuple[str, ...]
     """Its name, its addresses and its source."""
-    entry: "Entry | None" = None
+    entry: "Entry"
     is_optional: bool = False
     """Whether it is an installed plugin, which is disabled by default."""
 
@@ -59,11 +59,8 @@ class SelectableEntry:
 
     def is_held_by(self, name: str) -> bool:
         """Return whether the entry waits for the user to enable it by this whole address."""
-        return (
-            self.entry is not None
-            and any(item.code in _NAME_HELD for item in self.entry.diagnostics)
-            and name in {self.entry.address, f"{self.kind}:{self.entry.address}"}
-        )
+        is_held = any(item.code in _NAME_HELD for item in self.entry.diagnostics)
+        return is_held and name in {self.entry.address, f"{self.kind}:{self.entry.address}"}
 
 
 _NAME_HELD = {"tool-name-held", "plugin-name-held"}
@@ -82,12 +79,15 @@ def disable_name(
 def enable_name(
     file: SelectionFile, others: Selection, name: str, entries: Sequence[SelectableEntry]
 ) -> SelectionFile:
-    """Remove a name from `disable`; add it to `enable` if it would still be disabled or held."""
+    """Remove a name from `disable`; add it to `enable` if it would still be disabled or held.
+
+    A name that nothing has is added if it was not in `disable`.
+    """
     changed = replace(file, disable=_without(file.disable, name))
-    if any(entry.is_held_by(name) for entry in entries):
-        return replace(changed, enable=_with(file.enable, name))
     selection = Selection((changed, *others.files))
-    if any(entry.is_disabled(selection) for entry in entries or _hypothetical_entries(name)):
+    if any(entry.is_held_by(name) or entry.is_disabled(selection) for entry in entries) or (
+        not entries and changed == file
+    ):
         return replace(changed, enable=_with(file.enable, name))
     return changed
 
@@ -238,14 +238,6 @@ def _selectable(kind: str, entry: "Entry", sources: Sources) -> SelectableEntry:
     return SelectableEntry(kind=kind, names=names, entry=entry, is_optional=is_optional)
 
 
-def _hypothetical_entries(name: str) -> list[SelectableEntry]:
-    """Return the entries of each kind that an unknown name may get later."""
-    kind, _, rest = name.partition(":")
-    if kind in KINDS:
-        return [SelectableEntry(kind=kind, names=(rest,))]
-    return [SelectableEntry(kind=kind, names=(name,)) for kind in KINDS]
-
-
 def _is_mentioned(name: str, path: str) -> bool:
     """Return whether a file has the name already, so that it can be removed from there."""
     file = read_selection(path).files[0]
@@ -275,7 +267,7 @@ def _report_exceptions(
     """Print to stderr which entries did not change, because another pattern has precedence."""
     for item in _read_entries(sources):
         entry = item.entry
-        if entry is None or not any(item.matches(name) for name in names):
+        if not any(item.matches(name) for name in names):
             continue
         if enables and entry.state == "disabled":
             for diagnostic in entry.diagnostics:

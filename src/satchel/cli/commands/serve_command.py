@@ -18,7 +18,6 @@ from satchel.cli.mcp_client_config import (
     CLIENTS,
     TOKEN_VARIABLE,
     McpClient,
-    mcp_client,
     to_connect,
     to_start,
 )
@@ -141,9 +140,11 @@ def command(
     if http is None and unused:
         raise click.UsageError(f"{', '.join(unused)}: only with --http")
     if client is not None and http is not None:
-        _print_http_config(mcp_client(client), http, web["hosts"], web["token_file"], console)
+        _print_http_config(
+            McpClient(**CLIENTS[client]), http, web["hosts"], web["token_file"], console
+        )
     elif client is not None:
-        _print_stdio_config(mcp_client(client), sources, console)
+        _print_stdio_config(McpClient(**CLIENTS[client]), sources, console)
     elif http is not None:
         _serve_http(http, selection, start, console, **web)
     else:
