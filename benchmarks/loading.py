@@ -188,7 +188,7 @@ def show_edits(app: Satchel, root: Path, count: int) -> None:
     with app.watching():
         time.sleep(2)
         walls, spent = edits_to_catalog(app, root, count)
-        time.sleep(3)
+        time.sleep(IDLE)  # the scan after the last change is over then
         start = time.process_time(), time.perf_counter()
         time.sleep(IDLE)
         idle = (time.process_time() - start[0]) / (time.perf_counter() - start[1])

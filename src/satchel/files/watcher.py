@@ -28,8 +28,9 @@ _BACKEND_ERRORS = (OSError, RuntimeError, ValueError)
 # After this many failures within this time (in seconds), polling replaces the events.
 _MAX_FAILURES, _FAILURES_WITHIN = 5, 10.0
 
-# Safety scans take at most this share of a core, so they are rarer in a large catalog.
-_SAFETY_SCAN_SHARE = 0.01
+# Safety scans take at most these shares of a core, so they are rarer in a large catalog: the one
+# after a change, and those while nothing changes. So a watch that waits stays below 1 %.
+_ACTIVE_SHARE, _IDLE_SHARE = 0.01, 0.003
 
 # With more changes of links than this, all watches are set again.
 _MOST_OF_LINKS = 4
@@ -253,8 +254,13 @@ class _Watch:
         self._scan_seconds = time.thread_time() - started
 
     def _safety_scan_is_due(self, last_scan: float, *, active: bool) -> bool:
-        pause = self._pace.safety_scan_active if active else self._pace.safety_scan_idle
-        return time.monotonic() - last_scan >= max(pause, self._scan_seconds / _SAFETY_SCAN_SHARE)
+        pace = self._pace
+        pause, share = (
+            (pace.safety_scan_active, _ACTIVE_SHARE)
+            if active
+            else (pace.safety_scan_idle, _IDLE_SHARE)
+        )
+        return time.monotonic() - last_scan >= max(pause, self._scan_seconds / share)
 
     def _installed_changed(self, now: WatchTargets) -> bool:
         stamps = stamped(folder for folder, _ in now.installed)
