@@ -155,7 +155,7 @@ def test_scripts_of_the_skills_of_a_plugin_are_named(asking, here, write_plugin,
     scripts.mkdir()
     (scripts / "go.sh").write_text("echo\n")
     told = asking("install", "./texts").stderr
-    assert "  script of a skill: skills/kindness/scripts/go.sh\n" in told
+    assert "  script: skills/kindness/scripts/go.sh\n" in told
 
 
 def test_a_plugin_of_texts_needs_no_consent(asking, here, write_plugin, write_skill, home):

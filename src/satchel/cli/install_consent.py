@@ -52,9 +52,11 @@ def lines_of_folder(
     if unit is None:
         return []
     manifest = plugin.manifest
-    lines = [f"code: {name}" for name in sorted(unit.files) if name.endswith(".py")]
-    lines += [f"script of a skill: {name}" for name in sorted(filter(is_skill_code, unit.files))]
-    others = sum(not name.endswith(".py") for name in unit.files)
+    scripts = sorted(filter(is_skill_code, unit.files))
+    rest = sorted(unit.files.keys() - {*scripts})
+    lines = [f"code: {name}" for name in rest if name.endswith(".py")]
+    lines += [f"script: {name}" for name in scripts]
+    others = sum(not name.endswith(".py") for name in rest)
     if plugin.servers or not lines:
         lines.append(f"other files that may run: {others}")
     hooks = {match.decode() for text in plugin.sources.values() for match in _HOOK.findall(text)}

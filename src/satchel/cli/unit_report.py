@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from satchel.cli.terminal import Terminal
 from satchel.cli.trust_report import shown_text
 from satchel.files.file_reader import UnreadableFileError, read_regular
-from satchel.reports.short_texts import count
 from satchel.runtime.skill_scripts import scripts_of
 from satchel.scan.file_scanner import ScanFinding, scan_path
 from satchel.scan.scan_rules import SCAN_RULES
@@ -20,8 +19,6 @@ from satchel.text import one_line, spell_hidden
 from satchel.trust.project_inventory import servers_of_plugin
 from satchel.trust.tree_digest import read_digests
 from satchel.unified_diff import unified_lines
-
-_MOST_FINDINGS = 30
 
 
 def source_line(source: FetchedSource) -> str:
@@ -55,7 +52,6 @@ class LureScan:
 
 def unit_lines(unit: SourceUnit, top: str, scan: LureScan) -> Iterator[str]:
     """Yield what a unit contains: its text in short, its code, its commands and its lures."""
-    findings = scan.of(unit)
     version = unit.plugin.manifest.version if unit.plugin and unit.plugin.manifest else ""
     title = " ".join(part for part in (unit.kind, unit.name, version) if part)
     yield shown_text(f"{title}: {unit.description}")
@@ -72,12 +68,10 @@ def unit_lines(unit: SourceUnit, top: str, scan: LureScan) -> Iterator[str]:
         if names:
             yield f"  {label}: {shown_text(', '.join(names))}"
     yield from _servers(unit)
-    for item in findings[:_MOST_FINDINGS]:
+    for item in scan.of(unit):
         path = os.path.relpath(item.path, unit.folder)
         meaning = SCAN_RULES[item.rule].meaning
         yield f"  {one_line(path)}:{item.line}: {item.rule}: {one_line(item.text)} ({meaning})"
-    if len(findings) > _MOST_FINDINGS:
-        yield f"  {count(len(findings) - _MOST_FINDINGS, 'more finding')}; see 'satchel scan'"
 
 
 def diff_lines(before: str, after: str) -> Iterator[str]:
