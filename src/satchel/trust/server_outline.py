@@ -1,7 +1,8 @@
 """Outline how an MCP server is reached, for lists, messages and files that are shared.
 
-An outline has only what is no secret: the name of the command, the package or image that a known
-runner starts, names of options and variables, and the scheme, host and port of an address.
+An outline has only what is no secret: the name of the command, scripts, the package or image that a
+known runner starts, names of options and variables, and the scheme, host and port of an address,
+with a path of short words.
 """
 
 import json
@@ -18,9 +19,10 @@ _RUNNERS: Mapping[str, frozenset[str]] = MappingProxyType(
         "bun": frozenset(("x",)),
         "npm": frozenset(("exec",)),
         "uv": frozenset(("tool", "run")),
+        **dict.fromkeys(("python", "python3"), frozenset(("-m",))),
     }
 )
-"""Programs that start a package or image by its name -> the words in front of it."""
+"""Programs that start a package, image or module by its name -> the words in front of it."""
 _FLAGS = frozenset(
     (
         *("-y", "--yes", "-q", "--quiet", "--isolated", "--offline", "--refresh", "--no-cache"),
@@ -43,12 +45,16 @@ _PACKAGE = re.compile(
 )  # @acme/server@1.0, tool[extra]==2.0, ghcr.io/acme/server:latest
 _SHOWN = re.compile(r"(-[a-z]|--[a-z][a-z-]*)(?:(=).*)?|(\$\{\w+\})", re.IGNORECASE | re.DOTALL)
 """An option, also one with a value behind `=`; or a variable."""
+_SCRIPT = re.compile(r"[\w./~-]*\.(?:py|js|mjs|cjs|ts|sh|rb|jar)")
 _ADDRESS = re.compile(
     r"([a-z][a-z0-9+.-]*://)(?:[^/?#\\\s]*@)?"
-    r"((?:(?:[\w.-]|\$\{\w+\})+|\[[0-9a-f:.]+\])(?::\d+)?)(?:/?|[/?#][^@]+)",
+    r"((?:(?:[\w.-]|\$\{\w+\})+|\[[0-9a-f:.]+\])(?::\d+)?)(/?|[/?#][^@]+)",
     re.IGNORECASE,
 )
 """An address; no `@` stands behind its host, as it does behind a password with a slash."""
+
+_PLAIN_PATH = re.compile(r"(?:/(?:[a-z]{1,12}|v\d))*/?")
+"""A path of short words, such as `/mcp` or `/api/v1/mcp`, which is no secret."""
 
 
 def server_outline(reached: str) -> str:
@@ -69,11 +75,13 @@ def address_outline(url: str) -> str:
     """Return the scheme, host and port of an address; `***` stands for the rest."""
     if not (match := _ADDRESS.fullmatch(url)):
         return MASK
-    place = f"{match[1]}{match[2]}"
-    return place if url in {place, f"{place}/"} else f"{place}/{MASK}"
+    place, path = f"{match[1]}{match[2]}", match[3]
+    return f"{place}{path if _PLAIN_PATH.fullmatch(path) else f'/{MASK}'}"
 
 
 def _word(word: str) -> str:
+    if _SCRIPT.fullmatch(word):
+        return word
     if not (match := _SHOWN.fullmatch(word)):
         return address_outline(word)
     return f"{match[1]}={MASK}" if match[2] else match[0]
