@@ -170,7 +170,7 @@ class CatalogCache(Memo):
 class SharedView:
     """The view of one catalog that all sessions with the same active groups and tools share."""
 
-    __slots__ = ("_active", "cache", "prepared", "view")
+    __slots__ = ("__weakref__", "_active", "cache", "prepared", "view")
 
     def __init__(
         self, cache: CatalogCache, active: Hashable, view: View, prepared: dict[str, PreparedTool]

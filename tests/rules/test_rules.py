@@ -35,6 +35,8 @@ PROCESS_WIDE = {
     ("sources/skill_cache.py", "_version"): "the process has one version of Satchel",
     ("runtime/program_runner.py", "_can_bound"): "an installed bubblewrap keeps its options",
     ("session/search_tools.py", "search_tool"): "one tool for each kind of search",
+    ("session/skill_tools.py", "skill_tool"): "one tool for each name",
+    ("runtime/background_tasks.py", "task_tool"): "one tool for each name",
 }
 """Module-level values that may change, each with the reason."""
 
@@ -259,27 +261,13 @@ LATE_IMPORTS = {
     "session/own_tools.py: satchel.runtime.skill_scripts.scripts_of": (
         "a prompt needs only the names of the tools"
     ),
-    "session/own_tools.py: satchel.runtime.background_tasks.task_tools": (
-        "a prompt needs only the names of the tools"
-    ),
-    "session/own_tools.py: satchel.session.group_tool.GroupTool": (
-        "a prompt needs only the names of the tools"
-    ),
-    "session/own_tools.py: satchel.session.search_tools.search_tool": (
-        "a prompt needs only the names of the tools"
-    ),
+    "session/own_tools.py: satchel.runtime.background_tasks.task_tool": "a prompt needs the name",
+    "session/own_tools.py: satchel.session.group_tool.GroupTool": "a prompt needs the name",
+    "session/own_tools.py: satchel.session.search_tools.search_tool": "a prompt needs the name",
     "session/own_tools.py: satchel.session.tool_activation.activation_tool": (
-        "a prompt needs only the name"
+        "a prompt needs the name"
     ),
-    "session/own_tools.py: satchel.session.skill_tools.loader_tool": (
-        "a prompt needs only the names of the tools"
-    ),
-    "session/own_tools.py: satchel.session.skill_tools.reader_tool": (
-        "a prompt needs only the names of the tools"
-    ),
-    "session/own_tools.py: satchel.session.skill_tools.script_tool": (
-        "a prompt needs only the names of the tools"
-    ),
+    "session/own_tools.py: satchel.session.skill_tools.skill_tool": "a prompt needs the name",
     "session/rendered_step.py: satchel.tools.dialects.DIALECTS": "a prompt needs no schemas",
     "session/rendered_step.py: satchel.tools.dialects.with_deferred": "a prompt needs no schemas",
     "reconciler.py: satchel.mcp_servers.client_callbacks.ClientCallbacks": (

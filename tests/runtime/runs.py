@@ -71,7 +71,7 @@ async def each_item(run):
             yield item
         yield item
     finally:
-        await run.close()
+        await run.aclose()
 
 
 async def _watched(main):

@@ -166,7 +166,7 @@ def test_a_stream_that_is_left_early_is_not_kept():
         answers, tool = AnswerMemory(), a_tool(fn, idempotent=True)
         run = a_run(tool, answers=answers)
         await run.next()
-        await run.close()
+        await run.aclose()
         assert [item.text async for item in each_item(a_run(tool, answers=answers))][-1] == "ab"
 
     play(main())

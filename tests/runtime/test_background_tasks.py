@@ -5,7 +5,7 @@ from runs import a_run, a_tool, begun, forever, ignoring, now, play, play_for_re
 
 from satchel.errors import ToolError
 from satchel.runtime import background_tasks as module
-from satchel.runtime.background_tasks import BackgroundTasks, task_tools
+from satchel.runtime.background_tasks import BackgroundTasks, task_tool
 
 
 async def slowly(seconds: float = 5, fails: bool = False):
@@ -28,8 +28,8 @@ class Desk:
 
     def __init__(self):
         self.registry = BackgroundTasks()
-        bound = (tool.with_injected({"tasks": self.registry}) for tool in task_tools())
-        self.tools = {tool.name: tool for tool in bound}
+        names = ("view_task", "wait_task", "cancel_task")
+        self.tools = {it: task_tool(it).with_injected({"tasks": self.registry}) for it in names}
 
     async def start(self, fn=slowly, arguments=None, **options):
         tool = a_tool(fn, background=True)

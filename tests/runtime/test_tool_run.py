@@ -375,7 +375,7 @@ def test_an_awaitable_stream_of_a_class_is_a_stream():
 
     async def main():
         await run.next()
-        await run.close()
+        await run.aclose()
 
     play(main())
 
@@ -432,7 +432,7 @@ async def by_aclose(run):
 
 async def by_close(run):
     await run.next()
-    await run.close()
+    await run.aclose()
 
 
 async def by_cancelling_between(run):
@@ -587,7 +587,7 @@ def test_who_is_cancelled_while_a_stream_is_closed_is_cancelled():
     async def main():
         run = a_run(slow_to_close)
         await run.next()
-        task = await begun(run.close())
+        task = await begun(run.aclose())
         task.cancel()
         await asyncio.wait([task])
         assert task.cancelled()
@@ -601,7 +601,7 @@ def test_the_chunks_until_now_can_be_seen():
         assert run.partial_result == ToolResult()
         await run.next()
         assert run.partial_result == ToolResult(content=(Text("one "),), call_id="call-1")
-        await run.close()
+        await run.aclose()
 
     play(main())
 

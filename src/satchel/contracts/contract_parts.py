@@ -20,8 +20,6 @@ Merge = Literal["replace", "append", "merge_dict"]
 
 _MERGES: tuple[Merge, ...] = ("replace", "append", "merge_dict")
 
-"""The form of a prompt variable's name."""
-
 STATE_CONFIG = "config"
 """The key of the state under which a session keeps its configuration."""
 

@@ -11,8 +11,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Any
 
@@ -99,9 +99,6 @@ class LimitedCallback:
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Call the function; interrupt it after the limit."""
-        if not hasattr(signal, "setitimer") or not _is_main():
-            self._function(*args, **kwargs)
-            return
         left = iter(range(_MOST_INTERRUPTIONS))
 
         def stop(*_: object) -> None:
@@ -111,15 +108,27 @@ class LimitedCallback:
                 os._exit(1)
             raise TimeoutError(f"took longer than {_CALLBACK:g} s at exit")
 
-        before = signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, _CALLBACK, _INSISTENCE)
-        try:
-            self._function(*args, **kwargs)
-        except TimeoutError as problem:
-            _say(f"{_name(self._function)} {problem}")
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+        with alarm(stop, _CALLBACK, _INSISTENCE):
+            try:
+                self._function(*args, **kwargs)
+            except TimeoutError as problem:
+                _say(f"{_name(self._function)} {problem}")
+
+
+@contextmanager
+def alarm(stop: Callable[..., None], seconds: float, again: float = 0.0) -> Iterator[None]:
+    """Call `stop` after some seconds, where this is the main thread and the system has timers."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, again)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
 
 
 def _end_threads() -> None:
@@ -137,10 +146,6 @@ def _end_threads() -> None:
         thread.join(max(deadline - time.monotonic(), 0))
     if late := [thread.name for thread in threads if thread.is_alive()]:
         _say(f"threads of plugins did not end and are left behind: {', '.join(late)[:200]}")
-
-
-def _is_main() -> bool:
-    return threading.get_ident() == threading.main_thread().ident
 
 
 def _name(function: Any) -> str:

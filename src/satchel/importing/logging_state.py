@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from satchel.lazy_dataclass import dataclass
@@ -24,11 +25,10 @@ class LoggerState:
     """One logger at one moment."""
 
     logger: logging.Logger
-    level: int
+    values: tuple[Any, ...]
+    """Its level, `propagate` and `disabled`."""
     handlers: tuple[Any, ...]
     filters: tuple[Any, ...]
-    propagate: bool
-    disabled: bool
 
     @classmethod
     def of(cls, logger: logging.Logger) -> LoggerState:
@@ -36,31 +36,23 @@ class LoggerState:
         from logging import NullHandler
 
         handlers = (handler for handler in logger.handlers if type(handler) is not NullHandler)
+        values = logger.level, logger.propagate, logger.disabled
         return cls(
-            logger=logger,
-            level=logger.level,
-            handlers=tuple(handlers),
-            filters=tuple(logger.filters),
-            propagate=logger.propagate,
-            disabled=logger.disabled,
+            logger=logger, values=values, handlers=tuple(handlers), filters=tuple(logger.filters)
         )
 
     @property
     def has_changed(self) -> bool:
         """Whether the logger is configured in another way now."""
         now = LoggerState.of(self.logger)
-        return (
-            (now.level, now.propagate, now.disabled) != (self.level, self.propagate, self.disabled)
-            or list(map(id, now.handlers)) != list(map(id, self.handlers))
-            or list(map(id, now.filters)) != list(map(id, self.filters))
-        )
+        objects, before = (*now.handlers, None, *now.filters), (*self.handlers, None, *self.filters)
+        return now.values != self.values or [*map(id, objects)] != [*map(id, before)]
 
     def put_back(self) -> None:
         """Restore the logger."""
-        self.logger.setLevel(self.level)
-        self.logger.handlers = list(self.handlers)
-        self.logger.filters = list(self.filters)
-        self.logger.propagate, self.logger.disabled = self.propagate, self.disabled
+        level, self.logger.propagate, self.logger.disabled = self.values
+        self.logger.setLevel(level)
+        self.logger.handlers, self.logger.filters = list(self.handlers), list(self.filters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,41 +61,37 @@ class LoggingState:
 
     loggers: tuple[LoggerState, ...]
     values: tuple[Any, ...]
-    disabled: int
+    """Settings of the module, and the level up to which it is disabled."""
 
     @classmethod
     def now(cls) -> LoggingState:
         """Capture the current configuration."""
-        import logging
-
-        return cls(
-            tuple(map(LoggerState.of, _loggers())),
-            tuple(getattr(logging, name, None) for name in _GLOBALS),
-            logging.root.manager.disable,
-        )
+        return cls(tuple(map(LoggerState.of, _loggers())), _settings())
 
     @property
     def has_changed(self) -> bool:
         """Whether anything is configured in another way now."""
-        import logging
-
-        values = (getattr(logging, name, None) for name in _GLOBALS)
-        return (
-            logging.root.manager.disable != self.disabled
-            or any(map(lambda now, before: now is not before, values, self.values))
-            or any(state.has_changed for state in self.loggers)
-        )
+        is_same = all(map(is_, _settings(), self.values))
+        return not is_same or any(state.has_changed for state in self.loggers)
 
     def put_back(self) -> None:
         """Restore the configuration."""
         import logging
 
-        for name, value in zip(_GLOBALS, self.values, strict=True):
+        *values, level = self.values
+        for name, value in zip(_GLOBALS, values, strict=True):
             setattr(logging, name, value)
         for state in self.loggers:
             if state.has_changed:
                 state.put_back()
-        logging.disable(self.disabled)
+        logging.disable(level)
+
+
+def _settings() -> tuple[Any, ...]:
+    import logging
+
+    values = (getattr(logging, name, None) for name in _GLOBALS)
+    return (*values, logging.root.manager.disable)
 
 
 def _loggers() -> Iterator[logging.Logger]:

@@ -157,7 +157,7 @@ class WorkerService:
                 if not self._is_too_long(chunk := encode_chunk(item)):
                     await ctx.session.report_progress(done, None, chunk)
         finally:
-            await run.close()
+            await run.aclose()
         failed = item.error_code == "tool_failed"  # and did not refuse by itself
         if failed and (taken := _used_memory()) > self._limits.worker_memory * _FULL:
             self._leave(taken)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import signal
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from satchel.importing.code_guard import (
     describe_error,
     guarded,
 )
+from satchel.importing.exit_guard import alarm
 from satchel.plugins.plugin_diagnostics import without_secrets
 from satchel.runtime.event_loop_thread import EventLoopThread
 
@@ -138,17 +138,8 @@ def _in_time(work: Callable[[], None], limit: float) -> None:
     def stop(*_: object) -> None:
         raise PluginTimeoutError(f"took longer than {limit:g} s (limit hook)")
 
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or not hasattr(signal, "setitimer"):
+    with alarm(stop, limit):
         work()
-        return
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, limit)
-    try:
-        work()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 async def _exception_of(awaitable: Any) -> BaseException | None:

@@ -330,7 +330,7 @@ class PluginService:
             _log.exception("a call of %s could not be run", call.name)
             return _failed(WORKER_FAILED, f"the worker of {call.name} failed")
         finally:
-            await run.close()
+            await run.aclose()
 
 
 async def _listen(queue: Docket) -> None:

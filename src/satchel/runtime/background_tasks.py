@@ -150,11 +150,10 @@ async def cancel_task(tasks: BackgroundTasks, task_id: str) -> ToolResult:
 
 
 @cache
-def task_tools() -> tuple[FunctionTool, ...]:
-    """Return the tools with which the model manages tasks; the session injects its `tasks`."""
+def task_tool(name: str) -> FunctionTool:
+    """Return a tool with which the model manages tasks; the session injects its `tasks`."""
     hidden: Any = {"tasks": None}
-    return (
-        FunctionTool(view_task, presets=hidden, annotations={"readOnlyHint": True}),
-        FunctionTool(wait_task, presets=hidden, timeout=LONGEST_WAIT + 10),
-        FunctionTool(cancel_task, presets=hidden, timeout=LONGEST_WAIT),
-    )
+    if name == "view_task":
+        return FunctionTool(view_task, presets=hidden, annotations={"readOnlyHint": True})
+    fn = wait_task if name == "wait_task" else cancel_task
+    return FunctionTool(fn, presets=hidden, timeout=LONGEST_WAIT + 10)

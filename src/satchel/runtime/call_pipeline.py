@@ -115,7 +115,10 @@ class MiddlewareRun:
 
     def _run_tool(self, call: ToolCall) -> AsyncIterator[Item]:
         """Run the tool that a call names, inside the middleware that belongs to that tool."""
-        call, prepared = self._redirected(call), self._owner.prepared
+        prepared, is_first = self._owner.prepared, call.tool is self._call.tool
+        if is_first and call.name == self._call.name and not prepared.has_inner:
+            return self._function(call)
+        call = self._redirected(call)
         if call.tool is None:
             return self._tool_not_found(call)
         inside: list[Middleware] = []
@@ -152,7 +155,8 @@ class MiddlewareRun:
         return self._tool_not_found(call) if call.tool is None else self._function(call)
 
     def _function(self, call: ToolCall) -> FunctionRun:
-        first, function = self._call, FunctionRun(self._owner, call)
+        assert call.tool is not None
+        first, function = self._call, FunctionRun(self._owner, call, call.tool)
         function.is_validated = call.arguments is first.arguments and call.tool is first.tool
         self._functions.append(function)
         return function

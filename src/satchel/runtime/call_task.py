@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.runtime.call_messages import EndReason
 from satchel.runtime.call_pipeline import CallScope, MiddlewareRun
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
-from satchel.runtime.droppable_coroutine import Abandoned, Droppable
-from satchel.runtime.endable_call import ABANDONED, CANCELLED, LEFT, OVER, EndableCall
+from satchel.runtime.endable_call import ABANDONED, CANCELLED, LEFT, OVER, Abandoned, EndableCall
 from satchel.runtime.error_results import ErrorText
 from satchel.runtime.middleware_chain import Middleware
 from satchel.runtime.prepared_tool import PreparedTool
@@ -67,7 +66,8 @@ class CallTask(EndableCall):
         context: ToolContext | None = None,
     ) -> None:
         """Prepare a call in a session, or without one; it gets `context`, or has its own."""
-        self.call, self.prepared, self.scope, self._context = call, prepared, scope, context
+        self.call, self.prepared, self.scope = call, prepared, scope
+        self.context = context or call.context
         self.call_id = call.id or None
         """The id of the call, or `None` if it has none."""
 
@@ -81,15 +81,18 @@ class CallTask(EndableCall):
 
     def start(self) -> ToolResult | None:
         """Start the task; return the result if the tool has already ended, else `None`."""
-        self._loop = loop = asyncio.get_running_loop()
+        self.loop = loop = asyncio.get_running_loop()
         if self.is_interrupted:
             self.finish(self.ended_early())
         else:
-            self._work = Droppable(self._main())
-            self._task = _new_task(self._work, loop=loop, name=self.call.name)
+            self._work = self._main()
+            self.send = self._work.send
+            task = _new_task(self, loop=loop, name=self.call.name)
             self.is_started = True
-            if self._run is not None:  # started eagerly, and not at its end
-                self._run.start_clock()
+            if self.phase < OVER:  # else it was started eagerly, and has ended
+                self._task = task
+                if self._run is not None:
+                    self._run.start_clock()
         return self._item if isinstance(self._item, ToolResult) else None
 
     def result(self) -> Coroutine[Any, Any, ToolResult]:
@@ -105,7 +108,7 @@ class CallTask(EndableCall):
         return self._next()
 
     async def _next(self) -> Item:
-        if self._loop is None:
+        if self.loop is None:
             self.start()
         elif self._reader_is_ready is not None and not self._reader_is_ready.done():
             self._reader_is_ready.set_result(None)
@@ -126,7 +129,7 @@ class CallTask(EndableCall):
             self._item = None
         return item
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End the call, and wait until it has ended."""
         if await self._leave():
             raise asyncio.CancelledError
@@ -162,8 +165,12 @@ class CallTask(EndableCall):
 
     async def _main(self) -> None:
         try:
-            kind = MiddlewareRun if self.prepared.has_middleware else FunctionRun
-            run = self._run = kind(self, self.validated_call())
+            run: FunctionRun | MiddlewareRun
+            if self.prepared.has_middleware:
+                run = MiddlewareRun(self, self.validated_call())
+            else:
+                run = FunctionRun(self, self.call, self.prepared.tool)
+            self._run = run
             while not isinstance(item := await run.__anext__(), ToolResult):
                 if self._reads_chunks:
                     await self._hand_over(item)
@@ -171,7 +178,7 @@ class CallTask(EndableCall):
             raise
         except BaseException as problem:
             # Not only Exception: a tool that exits or cancels itself must not end the host.
-            if self._loop is None or self._loop.is_closed():
+            if self.loop is None or self.loop.is_closed():
                 raise  # nothing can be awaited any more
             item = self._result_after(problem)
         if self.phase is CANCELLED:  # even if middleware returned another result
@@ -186,14 +193,14 @@ class CallTask(EndableCall):
         parts = {
             "tool": tool,
             "groups": self.prepared.groups,
-            "context": self._context or call.context,
+            "context": self.context,
             "arguments": checked_arguments(tool, call.arguments),
         }
         return changed_fast(call, parts)
 
     async def _hand_over(self, chunk: ToolChunk) -> None:
-        assert self._loop is not None
-        self._reader_is_ready = self._loop.create_future()
+        assert self.loop is not None
+        self._reader_is_ready = self.loop.create_future()
         self._item = chunk
         self._wake()
         await self._reader_is_ready
@@ -218,7 +225,7 @@ class CallTask(EndableCall):
         """Take the result of the call, unless it has one, and give it to the reader."""
         if self.phase < OVER:
             self.phase = OVER
-            self._run = None  # it holds this object
+            self._run = self._task = None  # they hold this object
             self.function_result = None  # it may have an exception
             if self._grace_timer is not None:
                 self.stop_grace()

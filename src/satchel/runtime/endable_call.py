@@ -9,16 +9,15 @@
 """
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from satchel.runtime.call_messages import EndReason
-from satchel.runtime.droppable_coroutine import Droppable
 from satchel.runtime.prepared_tool import PreparedTool
 from satchel.tools import ToolCall, ToolResult
 
@@ -42,17 +41,27 @@ class CallPhase(IntEnum):
 OPEN, INTERRUPTED, CANCELLED, LEFT, OVER, ABANDONED = CallPhase
 
 
-class EndableCall(ABC):
-    """The part of a call that ends it early; `CallTask` is the rest."""
+class Abandoned(BaseException):
+    """Thrown into a coroutine that ignored its cancellation; it takes no step after this."""
+
+
+class EndableCall(Coroutine[Any, Any, None]):
+    """The part of a call that ends it early; `CallTask` is the rest.
+
+    It is the coroutine of its task, and can be dropped: it then ends at its next step, whatever it
+    awaits. Otherwise the event loop would wait for the task when the loop closes.
+    """
 
     call: ToolCall
     prepared: PreparedTool
     phase: CallPhase = OPEN
     is_interrupted = False
     """Whether `interrupt()` was called, perhaps in another thread or before the start."""
-    _loop: asyncio.AbstractEventLoop | None = None
+    loop: asyncio.AbstractEventLoop | None = None
     _task: asyncio.Task[None] | None = None
-    _work: Droppable
+    _work: Coroutine[Any, Any, None]
+    send: Any = None
+    """The method of the coroutine itself, because every call takes some steps."""
     _run: "FunctionRun | MiddlewareRun | None" = None
     _grace_timer: asyncio.TimerHandle | None = None
 
@@ -69,7 +78,7 @@ class EndableCall(ABC):
         # Set this, then read the loop. `start` sets the loop, then reads this. So one of the two
         # sees the other, whichever thread is first.
         self.is_interrupted = True
-        if (loop := self._loop) is not None:
+        if (loop := self.loop) is not None:
             with suppress(RuntimeError):  # the loop is closed, so nothing runs
                 loop.call_soon_threadsafe(self._interrupt_in_loop)
 
@@ -97,10 +106,10 @@ class EndableCall(ABC):
     def start_grace(self, then: Callable[[], object]) -> None:
         """Call `then` if the call does not end within the grace time."""
         self.stop_grace()
-        assert self._loop is not None
+        assert self.loop is not None
         # Twice as long with middleware: the function inside may use up the first half.
         grace = self.prepared.limits.cancel_grace * (2 if self.prepared.has_middleware else 1)
-        self._grace_timer = self._loop.call_later(grace, then)
+        self._grace_timer = self.loop.call_later(grace, then)
 
     def stop_grace(self) -> None:
         """Stop the timer of the grace time."""
@@ -111,12 +120,36 @@ class EndableCall(ABC):
     def abandon(self, reason: EndReason = EndReason.INTERRUPTED) -> None:
         """Abandon a task that continues after its cancellation."""
         self.log_leak()
-        self._work.drop()
+        self.drop()
         if self._task is not None:
             self._task.cancel()
         result = self.ended_early(reason)
         self.finish(replace(result, metadata={**result.metadata, "leaked": True}))
         self.phase = ABANDONED
+
+    def drop(self) -> None:
+        """Let it take no further step."""
+        self.send = self._end
+
+    def throw(self, *problem: Any) -> Any:
+        """Raise an exception in the coroutine, as a task does that is cancelled."""
+        return self._end() if self.send == self._end else self._work.throw(*problem)
+
+    def close(self) -> None:
+        """Drop it at once: it was never started, or its loop is closed."""
+        self.drop()
+        self._discard()
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self._work.__await__()
+
+    def _end(self, *_: object) -> NoReturn:
+        self._discard()
+        raise asyncio.CancelledError
+
+    def _discard(self) -> None:
+        with suppress(BaseException):  # also StopIteration, if it returns
+            self._work.throw(Abandoned())
 
     def log_leak(self) -> None:
         """Log that the tool continues after its cancellation."""

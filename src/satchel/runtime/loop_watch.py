@@ -13,7 +13,7 @@ import weakref
 from types import FrameType
 from typing import Any
 
-from satchel.runtime.droppable_coroutine import Droppable
+from satchel.runtime.endable_call import EndableCall
 from satchel.text import one_line
 
 _ATTRIBUTE = "_satchel_watch"
@@ -81,7 +81,7 @@ class LoopWatch(threading.Thread):
         self._is_alive_sign.set()
         if not self.was_used:
             coroutines = (task.get_coro() for task in asyncio.all_tasks())
-            self._has_calls = any(isinstance(item, Droppable) for item in coroutines)
+            self._has_calls = any(isinstance(item, EndableCall) for item in coroutines)
 
     def _running(self) -> tuple[Any, str] | None:
         """Return the run of a tool on the stack of the loop, and the line that it is at."""

@@ -29,6 +29,8 @@ class PreparedTool:
     """Whether a runner of the host may run it."""
     extensions: object = None
     """The middleware and the runners of the host when it was prepared."""
+    has_inner: bool = field(init=False)
+    """Whether something of the tool itself is around the function."""
     has_middleware: bool = field(init=False)
     """Whether anything is around the function."""
     needs_context: bool = field(init=False)
@@ -36,9 +38,9 @@ class PreparedTool:
 
     def __post_init__(self) -> None:
         tool = self.tool
-        has_middleware = bool(
-            self.middleware or tool.postprocess or self.is_remembered or self.is_background
-        )
+        has_inner = bool(tool.postprocess or self.is_remembered or self.is_background)
+        has_middleware = has_inner or bool(self.middleware)
+        object.__setattr__(self, "has_inner", has_inner)
         object.__setattr__(self, "has_middleware", has_middleware)
         object.__setattr__(self, "needs_context", has_middleware or tool.wants_context)
 

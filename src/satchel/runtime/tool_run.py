@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from satchel.runtime.call_clock import CallClock, clock_of
 from satchel.runtime.call_messages import EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
-from satchel.runtime.droppable_coroutine import Abandoned
-from satchel.runtime.endable_call import LEFT
+from satchel.runtime.endable_call import LEFT, Abandoned
 from satchel.runtime.loop_watch import watch_loop
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
 from satchel.tools import Item, Tool, ToolCall, ToolResult, to_result
 from satchel.tools.argument_reading import checked_arguments
-from satchel.tools.runner import Runner, RunnerSignal, is_resolved, resolved
+from satchel.tools.runner import LOOP, Runner, RunnerSignal, is_resolved, on_loop, resolved
 from satchel.tools.tool_results import FinalResult, result_of_nothing
 
 if TYPE_CHECKING:
@@ -34,8 +33,8 @@ def validated(call: ToolCall, tool: Tool) -> ToolCall:
 class FunctionRun:
     """One run of one function by its runner, inside the task of a call."""
 
-    is_validated = True
-    """Whether the arguments were validated; those that middleware changed were not."""
+    is_validated = False
+    """Whether the arguments were validated, and middleware has not changed them."""
     is_over = False
     """Whether it has yielded its result, and what it opened is closed."""
     was_interrupted = False
@@ -50,10 +49,9 @@ class FunctionRun:
     _is_elsewhere = False  # it has started it
     _survives_cancel = False  # the function is in a thread, which cancelling does not end
 
-    def __init__(self, owner: "CallTask", call: ToolCall) -> None:
-        assert call.tool is not None
-        self._owner, self._call, self._tool = owner, call, call.tool
-        self._loop = asyncio.get_running_loop()
+    def __init__(self, owner: "CallTask", call: ToolCall, tool: Tool) -> None:
+        assert owner.loop is not None
+        self._owner, self._call, self._tool, self._loop = owner, call, tool, owner.loop
 
     @property
     def tool_name(self) -> str:
@@ -136,9 +134,16 @@ class FunctionRun:
 
     def _start(self) -> Awaitable[Any]:
         """Start the function, by the runner that the host chooses for it."""
-        call, runner, route = self._call, self._tool.runner, self._owner.route
-        if not self.is_validated:
-            call = validated(call, self._tool)
+        owner, call, tool = self._owner, self._call, self._tool
+        runner, route = tool.runner, owner.route
+        if call is owner.call:  # there is no middleware
+            if runner is LOOP and route is None:  # no copy of the call is needed
+                watch_loop(self._loop, owner.prepared.limits.loop_blocked)
+                arguments = checked_arguments(tool, call.arguments)
+                return on_loop(tool.bind(arguments, owner.context))
+            call = owner.validated_call()
+        elif not self.is_validated:
+            call = validated(call, tool)
         if route is not None:
             runner, call = route(call)
         return self._run_elsewhere(runner, call) if runner.waits else self._run_here(runner, call)

@@ -27,7 +27,7 @@ from satchel.session.tool_resolver import ToolResolver, contract_of
 from satchel.shared import SharedView
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.argument_errors import ArgumentError
-from satchel.tools.fast_construction import changed_fast, construct_fast
+from satchel.tools.fast_construction import Draft
 from satchel.tools.runner import Runner
 
 _log = logging.getLogger("satchel.session")
@@ -80,13 +80,13 @@ class CallDispatcher:
         name: str, arguments: Arguments, call_id: str, context: ToolContext | None
     ) -> ToolCall:
         """Return a `ToolCall` that has no tool and no groups yet."""
-        return construct_fast(
-            ToolCall,
-            name=name,
-            arguments={} if arguments is None else arguments,
-            id=call_id,
-            context=context or _EMPTY_CONTEXT,
-        )
+        draft: Any = Draft()
+        draft.name, draft.id = name, call_id
+        draft.arguments = {} if arguments is None else arguments
+        draft.context = context or _EMPTY_CONTEXT
+        draft.__class__ = ToolCall
+        call: ToolCall = draft
+        return call
 
     async def call(self, shared_view: SharedView, call: ToolCall) -> ToolResult:
         """Run a tool as a plan of one; every failure becomes a result."""
@@ -125,7 +125,7 @@ class CallDispatcher:
             yield item
         finally:
             self._running.discard(run)
-            await run.close()
+            await run.aclose()
 
     def needs_approval(self, shared_view: SharedView, call: ToolCall) -> bool:
         """Return whether middleware would ask for approval before a call of a validated plan."""
@@ -255,14 +255,15 @@ class CallDispatcher:
 
     def _full_context(self, call: ToolCall) -> ToolContext:
         """Return the context with the values of the session, for code that can read it."""
-        values = {
-            "state": self._session_state.state,
-            "preapproved": self._session_state.preapproved,
-            "programs": self._shared.programs,
-            "call_id": call.id,
-            "tool": call.name,
-        }
-        return changed_fast(call.context, values)
+        draft: Any = Draft()
+        if call.context is not _EMPTY_CONTEXT:
+            vars(draft).update(vars(call.context))
+        draft.state, draft.preapproved = self._session_state.state, self._session_state.preapproved
+        draft.programs = self._shared.programs
+        draft.call_id, draft.tool = call.id, call.name
+        draft.__class__ = ToolContext
+        context: ToolContext = draft
+        return context
 
     def _route(self, shared_view: SharedView, call: ToolCall) -> tuple[Runner, ToolCall]:
         """Return the runner of a call: the host's, if there is one for this tool of a plugin."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     OwnTool = GroupTool | FunctionTool
 
+_TASK_TOOLS = ("view_task", "wait_task", "cancel_task")
 _MIN_SEARCHABLE = 30
 """The number of tools or skills in groups from which on the model can search them."""
 
@@ -41,58 +42,60 @@ class OpenWork:
 class OwnTools(Mapping[str, "OwnTool"]):
     """The own tools by name. Each is made when it is first used: a prompt needs only the names."""
 
-    __slots__ = ("_made", "_makers")
+    __slots__ = ("_made", "_make", "_names")
 
-    def __init__(self, makers: Mapping[str, Callable[[], OwnTool]]) -> None:
-        self._makers = makers
+    def __init__(self, names: Sequence[str], make: Callable[[str], OwnTool]) -> None:
+        self._names, self._make = names, make
         self._made: dict[str, OwnTool] = {}
 
     def __getitem__(self, name: str) -> OwnTool:
+        if name not in self._names:
+            raise KeyError(name)
         if name not in self._made:
             # Two threads get the same one.
-            self._made.setdefault(name, self._makers[name]())
+            self._made.setdefault(name, self._make(name))
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._makers)
+        return len(self._names)
 
 
-def own_tool_makers(
+def own_tools_of(
     catalog: Catalog,
     view: View,
     options: SessionOptions,
     listing: PromptListing,
     open_work: OpenWork,
-) -> dict[str, Callable[[], OwnTool]]:
-    """Return what makes each of the session's own tools, by its name."""
-    makers: dict[str, Callable[[], OwnTool]] = {}
+) -> OwnTools:
+    """Return the own tools that a session needs."""
+    names: list[str] = []
     skills = view.model_skills
     if options.meta_tool and len(catalog.groups) > 1:
-        makers["reset_equipped_tools"] = lambda: _group_tool(catalog)
+        names.append("reset_equipped_tools")
     if options.skill_tools and skills:
-        makers["load_skill"] = _loader_tool
+        names.append("load_skill")
     most_files = max(map(len, map(attrgetter("files"), skills)), default=0)
     if options.skill_tools and (open_work.files or most_files > 1):
-        makers["read_skill_file"] = _reader_tool
+        names.append("read_skill_file")
     if options.scripts and (open_work.scripts or _has_scripts(view)):
-        makers["run_skill_script"] = _script_tool
+        names.append("run_skill_script")
     # Count what can be hidden, not what is: then activating a group does not change the tools.
     hideable_tools = sum(BASIC_GROUP not in entry.groups for entry in catalog.tools.values())
     if hideable_tools and _is_enabled(options.search, hideable_tools >= _MIN_SEARCHABLE):
-        makers["search_tools"] = lambda: _search_tool("tool")
+        names.append("search_tools")
         if options.meta_tool:
-            makers["activate_tools"] = _activation_tool
+            names.append("activate_tools")
     is_grouped = bool(catalog.groups_of_skills)
     hideable_skills = sum(map(_can_be_hidden, catalog.skills.values())) if is_grouped else 0
     is_large = listing.form is not ListingForm.FULL or hideable_skills >= _MIN_SEARCHABLE
     if (hideable_skills or skills) and _is_enabled(options.search, is_large):
-        makers["search_skills"] = lambda: _search_tool("skill")
+        names.append("search_skills")
     if open_work.tasks:
-        makers |= _task_tools()
-    return makers
+        names += _TASK_TOOLS
+    return OwnTools(names, partial(_own_tool, catalog))
 
 
 def _can_be_hidden(skill: SkillEntry) -> bool:
@@ -104,53 +107,28 @@ def _is_enabled(option: bool | None, default: bool) -> bool:
     return default if option is None else option
 
 
-# ---- each tool, with the modules that it needs ---------------------------------------------------
+def _own_tool(catalog: Catalog, name: str) -> OwnTool:
+    # All lazy: a prompt needs only the names.
+    match name:
+        case "reset_equipped_tools":
+            from satchel.session.group_tool import GroupTool
 
+            return GroupTool(catalog)
+        case "load_skill" | "read_skill_file" | "run_skill_script":
+            from satchel.session.skill_tools import skill_tool
 
-def _group_tool(catalog: Catalog) -> GroupTool:
-    from satchel.session.group_tool import GroupTool  # lazy: a prompt needs only the name
+            return skill_tool(name)
+        case "search_tools" | "search_skills":
+            from satchel.session.search_tools import search_tool
 
-    return GroupTool(catalog)
+            return search_tool(name)
+        case "activate_tools":
+            from satchel.session.tool_activation import activation_tool
 
+            return activation_tool()
+    from satchel.runtime.background_tasks import task_tool
 
-def _loader_tool() -> FunctionTool:
-    from satchel.session.skill_tools import loader_tool  # lazy: a prompt needs only the name
-
-    return loader_tool()
-
-
-def _reader_tool() -> FunctionTool:
-    from satchel.session.skill_tools import reader_tool  # lazy: a prompt needs only the name
-
-    return reader_tool()
-
-
-def _script_tool() -> FunctionTool:
-    from satchel.session.skill_tools import script_tool  # lazy: a prompt needs only the name
-
-    return script_tool()
-
-
-def _search_tool(kind: str) -> FunctionTool:
-    from satchel.session.search_tools import search_tool  # lazy: a prompt needs only the name
-
-    return search_tool(kind)
-
-
-def _activation_tool() -> FunctionTool:
-    from satchel.session.tool_activation import activation_tool  # lazy: a prompt needs the name
-
-    return activation_tool()
-
-
-def _task_tools() -> dict[str, Callable[[], OwnTool]]:
-    from satchel.runtime.background_tasks import task_tools  # lazy: needed only with tasks
-
-    return {tool.name: partial(_same, tool) for tool in task_tools()}
-
-
-def _same(tool: FunctionTool) -> FunctionTool:
-    return tool
+    return task_tool(name)
 
 
 def _has_scripts(view: View) -> bool:

@@ -15,7 +15,7 @@ from satchel.names import require_known
 from satchel.prompt.group_notes import render_notes
 from satchel.prompt.listing_words import ListingForm
 from satchel.prompt.skill_listing import SkillTexts, render_skills
-from satchel.session.own_tools import OpenWork, OwnTools, own_tool_makers
+from satchel.session.own_tools import OpenWork, OwnTools, own_tools_of
 from satchel.shared import PackedValue
 
 if TYPE_CHECKING:
@@ -142,8 +142,7 @@ def _listing_and_tools(
 
     def render() -> tuple[PromptListing, OwnTools]:
         listing = _listing(shared_view, options, style, likely, key)
-        makers = own_tool_makers(catalog, view, options, listing, open_work)
-        return listing, OwnTools(makers)
+        return listing, own_tools_of(catalog, view, options, listing, open_work)
 
     return shared_view.cache.get_or_make(key, render)
 

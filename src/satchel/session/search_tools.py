@@ -37,9 +37,9 @@ def search_skills(_context: BuiltinContext, words: str) -> str:
 
 
 @cache
-def search_tool(kind: str) -> FunctionTool:
-    """Return the tool that searches for entries of a kind, `tool` or `skill`."""
-    search = search_tools if kind == "tool" else search_skills
+def search_tool(name: str) -> FunctionTool:
+    """Return `search_tools` or `search_skills`."""
+    search = search_tools if name == "search_tools" else search_skills
     return FunctionTool(search, presets={HIDDEN: None}, annotations=SAME_CONVERSATION)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from satchel.catalog.catalog_entries import Status
 from satchel.contracts.variable_places import fill_variables, variables_in
@@ -50,6 +51,7 @@ class SessionState:
     """Activation, loaded skills, options and tool state of one session."""
 
     __slots__ = (
+        "_last_view",
         "activation",
         "loaded",
         "options",
@@ -59,19 +61,25 @@ class SessionState:
         "state",
     )
 
-    def __init__(
-        self, shared: SharedState, options: SessionOptions, plan_policy: PlanPolicy | None = None
-    ) -> None:
+    def __init__(self, shared: SharedState, options: SessionOptions) -> None:
         self.shared, self.options = shared, options
-        self.plan_policy = plan_policy
+        self.plan_policy: PlanPolicy | None = None
         self.skill_style: SkillPrompt = shared.skill_style
         self.activation = Activation(defers=options.defer_loading)
         self.loaded = LoadedSkills()
         self.state: dict[str, Any] = {}
+        self._last_view: tuple[Activation, ref[SharedView]] | None = None
 
     def shared_view(self) -> SharedView:
         """Return the view of the newest catalog."""
-        return self.shared.shared_view(self.activation, self.options.entries)
+        activation, last = self.activation, self._last_view
+        if last is not None and last[0] is activation:
+            view = last[1]()
+            if view is not None and view.cache is self.shared.newest:
+                return view
+        view = self.shared.shared_view(activation, self.options.entries)
+        self._last_view = activation, ref(view)  # a session keeps no catalog alive
+        return view
 
     def switch(
         self, groups: Iterable[str], change: Callable[[Activation, str], Activation]

@@ -148,22 +148,14 @@ def _page(text: str, offset: int, length: int) -> str:
 
 
 @cache
-def loader_tool() -> FunctionTool:
-    """Return `load_skill`; no skill changes its schema, so a provider's prompt cache is kept."""
-    return FunctionTool(load_skill, presets={HIDDEN: None}, annotations=SAME_CONVERSATION)
-
-
-@cache
-def reader_tool() -> FunctionTool:
-    """Return `read_skill_file`."""
-    return FunctionTool(read_skill_file, presets={HIDDEN: None}, annotations=SAME_CONVERSATION)
-
-
-@cache
-def script_tool() -> FunctionTool:
-    """Return `run_skill_script`."""
-    # run_script ends the script after the time limit of a call; this must take longer.
-    return FunctionTool(run_skill_script, presets={HIDDEN: None}, timeout=_LONGEST_RUN)
+def skill_tool(name: str) -> FunctionTool:
+    """Return one of these tools; no skill changes its schema, so a prompt cache is kept."""
+    hidden: Any = {HIDDEN: None}
+    if name == "run_skill_script":
+        # run_script ends the script after the time limit of a call; this must take longer.
+        return FunctionTool(run_skill_script, presets=hidden, timeout=_LONGEST_RUN)
+    fn = load_skill if name == "load_skill" else read_skill_file
+    return FunctionTool(fn, presets=hidden, annotations=SAME_CONVERSATION)
 
 
 def _find(context: BuiltinContext, name: str) -> SkillEntry:

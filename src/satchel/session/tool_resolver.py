@@ -30,23 +30,19 @@ _MOST_SERVERS = 3
 class ToolResolver:
     """Finds the tools of one session."""
 
-    __slots__ = ("_session_state", "_tasks")
+    __slots__ = ("_session_state", "tasks")
 
     def __init__(self, conversation: SessionState) -> None:
         self._session_state = conversation
-        self._tasks: BackgroundTasks | None = None
-
-    @property
-    def tasks(self) -> BackgroundTasks | None:
-        """Return the background tasks, or `None` before the first one."""
-        return self._tasks
+        self.tasks: BackgroundTasks | None = None
+        """The background tasks, or `None` before the first one."""
 
     @property
     def task_registry(self) -> BackgroundTasks:
         """Return the registry of background tasks; create it on first use."""
-        if self._tasks is None:
-            self._tasks = BackgroundTasks()
-        return self._tasks
+        if self.tasks is None:
+            self.tasks = BackgroundTasks()
+        return self.tasks
 
     def prepared(self, name: str, shared_view: SharedView) -> PreparedTool | None:
         """Return a tool that may be called, with all that surrounds its calls, or `None`."""
@@ -117,7 +113,7 @@ class ToolResolver:
         return tool.with_injected({"tasks": self.task_registry})
 
     def _rendered(self, shared_view: SharedView) -> RenderedStep:
-        return render_step(shared_view, self._session_state, self._tasks is not None)
+        return render_step(shared_view, self._session_state, self.tasks is not None)
 
     def _context(self, shared_view: SharedView) -> BuiltinContext:
         return BuiltinContext(self._session_state, shared_view)

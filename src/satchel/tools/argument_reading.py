@@ -1,6 +1,7 @@
 """Read the arguments that a model sent."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from satchel.tools.argument_errors import ArgumentError, ArgumentFault
@@ -18,6 +19,8 @@ def read_arguments(tool: str, arguments: Mapping[str, Any] | str | None) -> Mapp
     """
     if isinstance(arguments, str):
         arguments = _parse(tool, arguments)
+        if type(arguments) is dict:  # the parser refuses invalid characters
+            return arguments
     if arguments is None:
         return {}
     if not isinstance(arguments, dict):
@@ -42,11 +45,16 @@ def checked_arguments(tool: "Tool", arguments: Mapping[str, Any] | str | None) -
     return tool.check(read_arguments(tool.name, arguments))
 
 
-def _parse(tool: str, text: str) -> Any:
+@cache
+def _parser() -> Callable[..., Any]:
     from pydantic_core import from_json
 
+    return from_json
+
+
+def _parse(tool: str, text: str) -> Any:
     try:
-        return from_json(text.strip() or "{}", allow_inf_nan=False)
+        return _parser()(text.strip() or "{}", allow_inf_nan=False)
     except (ValueError, TypeError):  # TypeError: a lone surrogate
         raise ArgumentError(tool, [ArgumentFault("", "they are not valid JSON")]) from None
 

@@ -11,6 +11,13 @@ T = TypeVar("T")
 _new, _set = object.__new__, object.__setattr__
 
 
+class Draft:
+    """A value of a frozen dataclass while it is filled; then it gets its class by `__class__`.
+
+    This is the fastest way. Other fields keep the default of the class.
+    """
+
+
 def construct_fast(cls: type[T], **values: Any) -> T:
     """Return a value of a frozen dataclass; other fields keep the default of the class.
 
@@ -24,5 +31,7 @@ def construct_fast(cls: type[T], **values: Any) -> T:
 def changed_fast(value: T, parts: dict[str, Any]) -> T:
     """Return a copy of a value with other parts."""
     copy = _new(type(value))
-    _set(copy, "__dict__", value.__dict__ | parts)
+    fields = copy.__dict__
+    fields.update(value.__dict__)
+    fields.update(parts)
     return copy

@@ -5,7 +5,7 @@ A runner gets a call whose arguments were validated, after contracts, approval a
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from enum import Enum
 from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -63,13 +63,18 @@ async def resolved(value: Any) -> Any:
             return iterate_in_thread(value)
 
 
+def on_loop(fn: Callable[[], Any]) -> Awaitable[Any]:
+    """Call a function that does not block, and return what gives its value."""
+    value = fn()
+    return value if type(value) is CoroutineType else resolved(value)
+
+
 class LoopRunner(Runner):
     """Runs functions on the event loop."""
 
     def run(self, call: "ToolCall") -> Awaitable[Any]:
         """Call the function, and return its coroutine."""
-        value = call.bind()()
-        return value if type(value) is CoroutineType else resolved(value)
+        return on_loop(call.bind())
 
 
 class ThreadRunner(Runner):

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
+from math import inf
 from typing import Any
 
 from satchel.errors import DefinitionError
@@ -30,7 +31,8 @@ class SchemaValidator:
         """
         self._hidden = hidden
         try:
-            _require_finite(schema)
+            if exceeded_limit(schema, DEEPEST, _MOST_NODES):  # compiled code would not survive it
+                raise ValueError("it is nested too deeply, or has too many parts")  # noqa: TRY301 - as what it raises
             self.schema = _without(deepcopy(dict(schema)), hidden)
             # Without `properties`, the errors would not name unexpected arguments.
             self._compiled = _compile({"properties": {}, **self.schema}, self.most_tries)
@@ -44,7 +46,7 @@ class SchemaValidator:
 
     def faults(self, arguments: Mapping[str, Any]) -> list[ArgumentFault]:
         """Return what is invalid, without the values that were sent."""
-        if _is_deeper(arguments, DEEPEST):
+        if exceeded_limit(arguments, DEEPEST - 1):
             return [ArgumentFault("", "they are nested too deeply")]
         try:
             errors = list(self._compiled.iter_errors(dict(arguments)))
@@ -69,19 +71,20 @@ class SchemaValidator:
         return cleaned
 
 
-def _require_finite(schema: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for a schema that compiled code would not survive; it may be circular."""
-    todo: list[tuple[Any, int]] = [(schema, 0)]
-    nodes = 0
+def exceeded_limit(value: Any, levels: int, nodes: float = inf) -> str:
+    """Return `"levels"` or `"nodes"` if mappings and lists exceed that limit, else `""`.
+
+    The value may contain itself.
+    """
+    todo, count = [(value, levels)], 0
     while todo:
-        item, depth = todo.pop()
-        nodes += 1
-        if depth > DEEPEST or nodes > _MOST_NODES:
-            raise ValueError("it is nested too deeply, or has too many parts")
+        item, left = todo.pop()
+        count += 1
+        if left < 0 or count > nodes:
+            return "levels" if left < 0 else "nodes"
         inside = item.values() if isinstance(item, Mapping) else item
-        todo += [
-            (inner, depth + 1) for inner in inside if isinstance(inner, Mapping | list | tuple)
-        ]
+        todo += [(inner, left - 1) for inner in inside if isinstance(inner, Mapping | list | tuple)]
+    return ""
 
 
 def _without(schema: dict[str, Any], hidden: Collection[str]) -> dict[str, Any]:
@@ -93,17 +96,6 @@ def _without(schema: dict[str, Any], hidden: Collection[str]) -> dict[str, Any]:
         if not schema["required"]:
             del schema["required"]  # old drafts forbid an empty list
     return schema
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    todo = [(value, levels)]
-    while todo:
-        item, left = todo.pop()
-        if not left:
-            return True
-        inside = item.values() if isinstance(item, Mapping) else item
-        todo += [(inner, left - 1) for inner in inside if isinstance(inner, Mapping | list | tuple)]
-    return False
 
 
 def _compile(schema: dict[str, Any], most_tries: int) -> Any:

@@ -1,11 +1,11 @@
 """Bound the definition of a tool: a provider refuses a whole request because of one bad schema."""
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from satchel.errors import DefinitionError
 from satchel.settings import KIB, Limits
+from satchel.tools.schema_validator import exceeded_limit
 
 if TYPE_CHECKING:
     from satchel.tools.base_tool import Tool
@@ -16,8 +16,17 @@ def bounded_definition(tool: "Tool", limits: Limits) -> str:
 
     Raises `DefinitionError` if it is too large or too deep, or cannot be sent as JSON.
     """
-    for schema in (tool.parameters, tool.output):
-        _require_bounded(tool.name, schema, limits)
+    for schema in (tool.parameters, tool.output or {}):
+        # Before anything recursive reads it.
+        limit = exceeded_limit(schema, limits.tool_schema_depth, limits.tool_definition)
+        if limit == "levels":
+            raise DefinitionError(
+                f"a schema of tool {tool.name!r} is nested deeper than {limits.tool_schema_depth} "
+                "levels (limit tool_schema_depth)",
+                fix="make it flatter, or raise the limit",
+            )
+        if limit:
+            raise _too_large(tool.name, limits)
     if len(tool.description) > limits.tool_definition:
         raise _too_large(tool.name, limits)
     try:
@@ -29,26 +38,6 @@ def bounded_definition(tool: "Tool", limits: Limits) -> str:
     if max(len(text), len(sent)) > limits.tool_definition:
         raise _too_large(tool.name, limits)
     return text
-
-
-def _require_bounded(name: str, schema: Any, limits: Limits) -> None:
-    """Bound depth and size before anything recursive reads a schema, which may contain itself."""
-    todo, nodes = [(schema, 0)], 0
-    while todo:
-        item, depth = todo.pop()
-        nodes += 1
-        if depth > limits.tool_schema_depth:
-            raise DefinitionError(
-                f"a schema of tool {name!r} is nested deeper than {limits.tool_schema_depth} "
-                "levels (limit tool_schema_depth)",
-                fix="make it flatter, or raise the limit",
-            )
-        if nodes > limits.tool_definition:
-            raise _too_large(name, limits)
-        if isinstance(item, Mapping):
-            todo += [(child, depth + 1) for child in item.values()]
-        elif isinstance(item, list | tuple):
-            todo += [(child, depth + 1) for child in item]
 
 
 def _too_large(name: str, limits: Limits) -> DefinitionError:

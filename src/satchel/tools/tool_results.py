@@ -9,7 +9,7 @@ from satchel.errors import DefinitionError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.tools.content_blocks import BLOCKS, Block, Text, block_from_dict
 from satchel.tools.empty_mapping import NOTHING
-from satchel.tools.fast_construction import construct_fast
+from satchel.tools.fast_construction import Draft, construct_fast
 
 NO_VALUE = "Done. The tool returned no value."
 """What a model reads of `None`. An empty answer looks like a failure; some providers refuse it."""
@@ -114,7 +114,15 @@ def failure(code: str, text: str, call_id: str | None = None) -> ToolResult:
 
 def result_of_nothing(call_id: str | None = None) -> ToolResult:
     """Return the result of a tool that returned `None`: the model reads that it is done."""
-    return construct_fast(ToolResult, content=(Text(NO_VALUE),), call_id=call_id)
+    return _text_result(NO_VALUE, call_id)
+
+
+def _text_result(text: str, call_id: str | None) -> ToolResult:
+    draft: Any = Draft()
+    draft.content, draft.call_id = (Text(text),), call_id
+    draft.__class__ = ToolResult
+    result: ToolResult = draft
+    return result
 
 
 def to_result(value: Any, call_id: str | None = None) -> ToolResult:
@@ -126,7 +134,7 @@ def to_result(value: Any, call_id: str | None = None) -> ToolResult:
         if type(value) is str and value:
             if not value.isascii():
                 value.encode()  # raises on a broken character
-            return construct_fast(ToolResult, content=(Text(value),), call_id=call_id)
+            return _text_result(value, call_id)
         if isinstance(value, ToolResult):
             return _checked_result(value, call_id)
         if isinstance(value, ToolChunk):

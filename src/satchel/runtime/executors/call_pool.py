@@ -13,8 +13,7 @@ from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.call_messages import interruption
-from satchel.runtime.executors.attempt import attempt
-from satchel.runtime.executors.executor import Answer, CallGate, RunCall
+from satchel.runtime.executors.executor import Answer, CallGate, RunCall, attempt
 from satchel.tools import ToolCall, ToolResult
 
 if TYPE_CHECKING:

@@ -7,8 +7,14 @@ from time import monotonic
 
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.runtime.executors.attempt import attempt
-from satchel.runtime.executors.executor import Answer, CallGate, Executor, RunCall, through
+from satchel.runtime.executors.executor import (
+    Answer,
+    CallGate,
+    Executor,
+    RunCall,
+    attempt,
+    through,
+)
 from satchel.tools import ToolCall, ToolResult, failure
 
 FAULTS_OF_A_TOOL = ("tool_failed", "timeout")

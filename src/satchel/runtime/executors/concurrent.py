@@ -24,7 +24,7 @@ class Concurrent:
 
     def stream(self, calls: Sequence[ToolCall], run: RunCall) -> AnswerStream:
         """Run the calls, and yield each answer as it comes."""
-        return AnswerStream(calls, run, self.limit)
+        return self.stream_through(calls, run, ())
 
     def stream_through(
         self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[CallGate]

@@ -1,9 +1,11 @@
 """The protocol of executors, which order the calls of one step."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
-from satchel.tools import ToolCall, ToolResult
+from satchel.tools import ToolCall, ToolResult, failure
+
+Outcome = TypeVar("Outcome")
 
 RunCall = Callable[[ToolCall], Awaitable[ToolResult]]
 """Runs one call; every failure becomes a result."""
@@ -56,3 +58,17 @@ def through(
         return await run(call)
 
     return executor.stream(calls, wait_and_run)
+
+
+async def attempt(
+    run: Callable[[ToolCall], Awaitable[Outcome]], call: ToolCall
+) -> Outcome | ToolResult:
+    """Run a call; turn an exception, which `run` should not raise, into a result."""
+    try:
+        return await run(call)
+    except Exception:
+        # Any: one bad call must not end the other calls of its step.
+        import logging
+
+        logging.getLogger("satchel.runtime").exception("running %r failed", call.name)
+        return failure("tool_failed", "tool failed", call.id or None)
