@@ -74,6 +74,9 @@ def test_odd_names_of_real_skills_are_safe(name):
         ("git-c\u3007mmit", "alphabet"),
         ("g\u01c0t-commit", "alphabet"),
         ("git-c\u101dmmit", "alphabet"),
+        *((f"git{stroke}commit", "alphabet") for stroke in "\u2024\u3161\u1173\u4e00\u06d4"),
+        *((f"git{stroke}commit", "alphabet") for stroke in "\u31d0\u4e28\u3163\u3127\ua789"),
+        ("git\u4e00\u4e00commit2", "alphabet"),
         ("\uff0fetc", "look-alike"),
         ("..", "part"),
         (".hidden", "part"),
@@ -111,6 +114,7 @@ def test_a_name_of_letters_that_look_alike_is_unsafe_and_shown_with_escapes(name
     [
         *("git-коммит", "данные", "web-поиск", "excel-с-python", "git-Ελλάδα", "λ-calc", "µm-tool"),  # noqa: RUF001
         *("Файлы – поиск", "My Skill \u2013 v2", "данные\u2013поиск"),  # noqa: RUF001
+        *("pdf一键转换", "pdf转word", "go与rust", "第一go", "pdf-ㅋㅋ", "Foo・Bar"),
         *("データ分析", "pdf処理", "한국어-pdf", "نص-pdf", "हिन्दी", "ışık", "naïve", "Über"),  # noqa: RUF001
     ],
 )

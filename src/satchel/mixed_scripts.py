@@ -34,6 +34,17 @@ _ODD = frozenset({"Nd", "Nl", "No", "Pd"})
 """The categories of numbers and dashes."""
 _LONG_VOWEL = "\u30fc"
 """Of Japanese. In a Latin word it is read as a hyphen."""
+_BETWEEN_LATIN = re.compile(r"(?<=[A-Za-z0-9])[^\0-\x7f]+(?=[A-Za-z0-9])")
+_STROKES = frozenset(
+    "\u06d4\u2cba\u2500\u2501\ua7f7\u2796"  # as a hyphen
+    "\u2024\u0701\u0702\ua60e\ua4f8\U00010a50\u07fa"  # as a dot, and as an underscore
+    "\u1735\u2041\u2044\u2215\u2571\u27cb\u29f8\u3033\u2cc6\u30ce"  # as a slash
+    "\u0589\u0703\u0704\u16ec\u1803\u1809\u205a\u05c3\u02f8\ua789\u2236\u02d0\ua4fd"  # a colon
+    "\u4e00\u4e28\u4e36\u4e3f\u4e59\u4e85"  # the characters of a single stroke
+)
+"""What Unicode lists as confusable with a mark of ASCII ("confusables.txt"), but for dashes."""
+_PARTS = re.compile(r"HANGUL (?:LETTER|\w+SEONG)|CJK STROKE|KANGXI RADICAL|BOPOMOFO")
+"""Names of characters that are parts of others: between Latin letters they are mere strokes."""
 _MARKS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+|[\u0307\u0323]")
 """Accents and dots of a letter: a reader who knows the name without them may see none."""
 _SHORTEST = 3
@@ -46,6 +57,8 @@ def mixes_scripts(name: str) -> bool:
         return False
     if any(map(_is_out_of_place, _BESIDE_LATIN.findall(name))):
         return True
+    if any(all(map(_is_stroke, run)) for run in _BETWEEN_LATIN.findall(name)):
+        return True
     words = _WORD.findall(name)
     has_latin = "LATIN" in _scripts(name)
     return any(_is_mixed(word) or (has_latin and passes_for_latin(word)) for word in words)
@@ -55,6 +68,10 @@ def _is_out_of_place(letter: str) -> bool:
     """Return whether it is a number or dash of another script: a letter or hyphen to a reader."""
     is_styled = unstyled(letter).isascii()
     return letter == _LONG_VOWEL or (not is_styled and unicodedata.category(letter) in _ODD)
+
+
+def _is_stroke(letter: str) -> bool:
+    return letter in _STROKES or bool(_PARTS.match(unicodedata.name(letter, "")))
 
 
 def _is_mixed(word: str) -> bool:

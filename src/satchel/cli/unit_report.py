@@ -123,5 +123,5 @@ def _commands(unit: SourceUnit) -> Iterable[str]:
 
 def _servers(unit: SourceUnit) -> Iterator[str]:
     for server in servers_of_plugin(unit.plugin) if unit.plugin else ():
-        verb = "starts" if server.declared["command"] else "connects to"
+        verb = "starts" if server.declared.get("command") else "connects to"
         yield f"  {shown_text(f'server {server.name} {verb}: {server.text}')}"

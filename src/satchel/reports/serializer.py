@@ -239,13 +239,16 @@ def remote_tool_json(entry: "ToolEntry", name: str, digest: str | None) -> Json:
 
 
 def _declared_server(server: "McpServerManifest") -> Json:
-    record: Json = {"name": server.name, "type": server.transport}
-    if server.transport == "stdio":
-        command, *args = command_outline(server.command, server.args)
-        record |= {"command": command, "args": args, "env": dict.fromkeys(server.env, MASK)}
-        return record | {"cwd": server.cwd and MASK}
-    headers = dict.fromkeys(server.headers, MASK)
-    return record | {"url": address_outline(server.url), "headers": headers}
+    table = server.table
+    record: Json = {"name": server.name}
+    if not server.is_local:
+        record["type"] = table.get("transport", "streamable-http")
+        headers = dict.fromkeys(table.get("headers", ()), MASK)
+        return record | {"url": address_outline(table["url"]), "headers": headers}
+    command, *args = command_outline(table["command"], table.get("args", ()))
+    env = dict.fromkeys(table.get("env", ()), MASK)
+    cwd = MASK if table.get("cwd") else ""
+    return record | {"type": "stdio", "command": command, "args": args, "env": env, "cwd": cwd}
 
 
 def _pick(record: Any, *keys: str) -> Json:

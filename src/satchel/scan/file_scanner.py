@@ -32,6 +32,7 @@ _MEDIA = (
     *(b"SQLite format 3", b"\x1aE\xdf\xa3", b"II*\x00", b"MM\x00*", b"8BPS", b"\xd0\xcf\x11\xe0"),
 )
 """How pictures, sound, fonts, documents and databases begin. These may have bytes of any kind."""
+_PROSE = (".md", ".mdx", ".markdown", ".rst", ".txt", ".html")
 _LEFT_BY_EDITORS = re.compile("[\u00ad\u200b\u200e\u200f]")
 _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
 """The flag of a region, such as Scotland, is written with invisible characters."""
@@ -74,21 +75,25 @@ def scan_path(path: str | os.PathLike[str]) -> Iterator[ScanFinding]:
 
 
 def scan_text(text: str, path: str = "") -> Iterator[ScanFinding]:
-    """Yield what a text has that the rules describe, each rule once a line."""
+    """Yield what a text has that the rules describe, each rule once a line.
+
+    The ending of `path` says whether it is a script.
+    """
     for number, line in enumerate(text.split("\n"), 1):
         if not (line.isascii() and line.isprintable()):
             yield from _scan_letters(line, path, number, is_name=bool(_NAME_FIELD.match(line)))
     seen: set[tuple[str, int]] = set()
-    for rule, line_number, match in _matches(text):
+    is_script = bool(path) and not path.lower().endswith(_PROSE)
+    for rule, line_number, match in _matches(text, is_script=is_script):
         if (rule, line_number) not in seen:
             seen.add((rule, line_number))
             yield _finding(rule, path, line_number, match)
 
 
-def _matches(text: str) -> Iterator[tuple[str, int, str]]:
+def _matches(text: str, *, is_script: bool) -> Iterator[tuple[str, int, str]]:
     """Yield the rules that match a text, or what is hidden in it, with the line."""
     for readable in readable_texts(text):
-        for rule, start, end in lure_finder().find(readable.text):
+        for rule, start, end in lure_finder().find(readable.text, is_script=is_script):
             yield rule, readable.line_at(start), readable.text[start:end]
 
 

@@ -66,7 +66,8 @@ class Lexicon:
         code: dict[str, list[tuple[str, CodePattern]]] = defaultdict(list)
         for start in starts & self._by_start.keys():
             for kind, literal, pattern in self._by_start[start]:
-                code[kind].append((literal, pattern))
+                if tuple(literal[-_START:]) in starts:
+                    code[kind].append((literal, pattern))
         return KindSpans(self._word_spans(text), code, text, lower)
 
     def _word_spans(self, text: str) -> dict[str, list[Span]]:
@@ -110,11 +111,13 @@ class KindSpans(dict[str, list[Span]]):
         self._code, self._text, self._lower = code, text, lower
         self._around: dict[str, list[Span]] = {}
         """The lines around each literal."""
+        self.possible = {*words, *code}
+        """The kinds that are in the text, and those of which it has a literal."""
 
     def __missing__(self, kind: str) -> list[Span]:
         self[kind] = sorted(
             {
-                _span_of(match)
+                stripped(self._text, *match.span())
                 for literal, pattern in self._code.get(kind, ())
                 for start, end in self._lines_around(literal)
                 for match in pattern.compiled.finditer(self._text, start, end)
@@ -135,9 +138,9 @@ class KindSpans(dict[str, list[Span]]):
         return spans
 
 
-def _span_of(match: re.Match[str]) -> Span:
-    """Return where a match stands, without the space or the mark before it."""
-    return match.end() - len(match[0].lstrip(" \t\n;&|")), match.end()
+def stripped(text: str, start: int, end: int) -> Span:
+    """Return where a part of a text stands, without the space or the mark before it."""
+    return end - len(text[start:end].lstrip(" \t\n;&|")), end
 
 
 class _TrieNode:

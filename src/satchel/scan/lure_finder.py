@@ -1,8 +1,10 @@
 """Find lures in a text: words of several kinds that stand together, and data that flows in code.
 
 The rules are in `lure_rules.yaml`. A *sign* names kinds that must meet in one sentence
-(`send secret`), follow closely (`not>tell>user`), or be missing (`!example`). One that begins with
-`flow:` is about code: `flow:run ^fetch` is a statement that runs what an earlier one has fetched.
+(`send secret`), follow closely (`not>tell>user`), be missing there (`!example`) or in the text
+(`!!by_user`). One that begins with `flow:` is about code: `flow:run ^fetch` is a statement that
+runs what an earlier one has fetched. One that begins with `anywhere:` has its kinds in one script,
+however far apart.
 """
 
 import re
@@ -12,7 +14,7 @@ from typing import NamedTuple
 
 from satchel.lazy_dataclass import dataclass
 from satchel.scan.data_flow import DataFlow, FlowSign, read_flow_sign
-from satchel.scan.lexicon import KindSpans, Lexicon, Span
+from satchel.scan.lexicon import KindSpans, Lexicon, Span, stripped
 
 _CLOSE, _VERY_CLOSE = 60, 20
 """Characters between the parts of `a>b` and of `a>>b`."""
@@ -32,13 +34,16 @@ class _Link(NamedTuple):
     gap: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sign:
     """Kinds that make a finding if they are in one sentence."""
 
     chains: tuple[tuple[_Link, ...], ...]
     """Each is a kind, or several that follow one another closely."""
     absent: tuple[str, ...] = ()
+    absent_anywhere: tuple[str, ...] = ()
+    is_anywhere: bool = False
+    """Whether the kinds may be anywhere in a script."""
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -55,10 +60,12 @@ def read_sign(text: str) -> Sign | FlowSign:
     """Return the sign that a line of `lure_rules.yaml` describes."""
     if text.startswith("flow:"):
         return read_flow_sign(text.removeprefix("flow:"))
-    parts = text.split()
+    parts = text.removeprefix("anywhere:").split()
     return Sign(
-        tuple(_read_chain(part) for part in parts if not part.startswith("!")),
-        tuple(part[1:] for part in parts if part.startswith("!")),
+        chains=tuple(_read_chain(part) for part in parts if not part.startswith("!")),
+        absent=tuple(part[1:] for part in parts if re.match("![^!]", part)),
+        absent_anywhere=tuple(part[2:] for part in parts if part.startswith("!!")),
+        is_anywhere=text.startswith("anywhere:"),
     )
 
 
@@ -79,25 +86,39 @@ class LureFinder:
         signs: Mapping[str, Iterable[Sign | FlowSign]],
         harmless: re.Pattern[str],
     ) -> None:
-        """`harmless` matches URLs that are never part of a finding."""
+        """`harmless` matches addresses and commands that are never part of a finding."""
         self.lexicon, self._data_flow, self._harmless = lexicon, data_flow, harmless
         self._signs = [
-            (sorted(sign.kinds, key=lexicon.cost), rule, sign)
+            (sign.kinds, sorted(sign.kinds, key=lexicon.cost), rule, sign)
             for rule, rule_signs in signs.items()
             for sign in rule_signs
         ]
 
-    def find(self, text: str) -> Iterator[tuple[str, int, int]]:
-        """Yield the rule, the start and the end of each match."""
+    def find(self, text: str, *, is_script: bool = False) -> Iterator[tuple[str, int, int]]:
+        """Yield the rule, the start and the end of each match that the text does not cite."""
         text = self._harmless.sub(lambda match: " " * len(match[0]), text)
         spans = self.lexicon.spans_in(text)
+        cited = spans["cited"] if spans["threat"] else []
+        for rule, start, end in self._matches(text, spans, is_script=is_script):
+            at, _ = stripped(text, start, end)
+            if not any(first <= at < last for first, last in cited):
+                yield rule, start, end
+
+    def _matches(
+        self, text: str, spans: KindSpans, *, is_script: bool
+    ) -> Iterator[tuple[str, int, int]]:
         ends = _sentence_ends(text)
         flow_signs: list[tuple[str, FlowSign]] = []
-        for kinds, rule, sign in self._signs:
-            if not all(spans[kind] for kind in kinds):
+        possible = spans.possible
+        for kinds, ordered, rule, sign in self._signs:
+            if not (kinds <= possible and all(spans[kind] for kind in ordered)):
                 continue
             if isinstance(sign, FlowSign):
                 flow_signs.append((rule, sign))
+            elif any(spans[kind] for kind in sign.absent_anywhere):
+                continue
+            elif sign.is_anywhere:
+                yield from ((rule, *spans[ordered[0]][0]) for _ in range(is_script))
             else:
                 yield from ((rule, *span) for span in _meetings(sign, spans, ends))
         if flow_signs:

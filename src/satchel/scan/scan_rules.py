@@ -60,13 +60,15 @@ SCAN_RULES: Mapping[str, ScanRule] = MappingProxyType(_rules())
 def lure_finder() -> LureFinder:
     """Return what finds the signs of all rules.
 
-    Addresses of installers that their makers document are no signs.
+    Addresses of installers that their makers document, and uses of a key, are no signs.
     """
     data = _data()
+    addresses = "|".join(data["known_addresses"])
+    harmless = map(_bounded, data["harmless"])
     code = {kind: tuple(map(_bounded, patterns)) for kind, patterns in data["code"].items()}
     return LureFinder(
         Lexicon(data["words"], code),
         DataFlow(data["definitions"].values(), data["flowing"]),
         {name: tuple(map(read_sign, rule.signs)) for name, rule in SCAN_RULES.items()},
-        re.compile(rf"https?://(?:{'|'.join(data['known_addresses'])})\S{{0,200}}"),
+        re.compile("|".join((rf"https?://(?:{addresses})\S{{0,200}}", *harmless))),
     )
