@@ -876,7 +876,7 @@ def test_show_lists_the_servers(write, plugins):
             "type": "stdio",
             "command": "server",
             "args": [],
-            "env": {"A": "1"},
+            "env": {"A": "***"},
             "cwd": "",
         },
         {"name": "b", "type": "sse", "url": "https://x", "headers": {}},

@@ -34,6 +34,7 @@ PROCESS_WIDE = {
     ("trust/code_units.py", "_cached_digest"): "equal stamps of a file mean an equal digest",
     ("sources/skill_cache.py", "_version"): "the process has one version of Satchel",
     ("runtime/program_runner.py", "_can_bound"): "an installed bubblewrap keeps its options",
+    ("runtime/program_runner.py", "_probed"): "whether an installed bubblewrap works stays so",
     ("session/search_tools.py", "search_tool"): "one tool for each kind of search",
     ("session/skill_tools.py", "skill_tool"): "one tool for each name",
     ("runtime/background_tasks.py", "task_tool"): "one tool for each name",

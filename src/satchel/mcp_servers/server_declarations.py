@@ -56,8 +56,7 @@ def user_server(
 ) -> ServerConfig:
     """Return a server from a user's file, with `${NAME}` filled in from the environment.
 
-    A command starts in the folder of the file, and not in the current one, which may be a clone
-    with programs of the same names. Raises `DefinitionError`.
+    A relative path in it is relative to the folder of the file. Raises `DefinitionError`.
     """
     if fault := plugin_name_fault(name):
         raise DefinitionError(f"its name {fault}")
@@ -69,7 +68,10 @@ def user_server(
 def _config(
     name: str, table: Mapping[str, Any], filler: PlaceholderFiller, base: str
 ) -> ServerConfig:
-    """Return a declared server, which starts in `base`; its files are relative to this folder."""
+    """Return a declared server; it starts in the folder `base`, and paths are relative to it.
+
+    Not in the current one: a command such as `npx` would take programs of a clone.
+    """
     declared = read_table(ServerTable, table)
     if ("command" in table) == ("url" in table):
         raise DefinitionError("it needs either a command or a url")

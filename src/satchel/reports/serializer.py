@@ -241,16 +241,14 @@ def remote_tool_json(entry: "ToolEntry", name: str, digest: str | None) -> Json:
 def _declared_server(server: "McpServerManifest") -> Json:
     table = server.table
     record: Json = {"name": server.name}
-    if server.is_local:
-        command, *args = command_outline(table["command"], table.get("args", ()))
-        record |= {"type": "stdio", "command": command, "args": args}
-        record["env"] = dict.fromkeys(table.get("env", {}), MASK)
-        return record | {"cwd": table.get("cwd", "") and MASK}
-    record |= {
-        "type": table.get("transport", "streamable-http"),
-        "url": address_outline(table["url"]),
-    }
-    return record | {"headers": dict.fromkeys(table.get("headers", {}), MASK)}
+    if not server.is_local:
+        record["type"] = table.get("transport", "streamable-http")
+        headers = dict.fromkeys(table.get("headers", ()), MASK)
+        return record | {"url": address_outline(table["url"]), "headers": headers}
+    command, *args = command_outline(table["command"], table.get("args", ()))
+    env = dict.fromkeys(table.get("env", ()), MASK)
+    cwd = MASK if table.get("cwd") else ""
+    return record | {"type": "stdio", "command": command, "args": args, "env": env, "cwd": cwd}
 
 
 def _pick(record: Any, *keys: str) -> Json:
