@@ -1,5 +1,6 @@
 """Fixtures for all tests: the shared files, and functions that write skills and plugins."""
 
+import gc
 import itertools
 import os
 import subprocess
@@ -26,6 +27,12 @@ hypothesis.settings.load_profile("quick")
 REPOSITORY = Path(__file__).parents[1]
 
 
+def pytest_collection_finish():
+    """Let the garbage collector skip the modules and tests: they are many, and they stay."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def _config_folders(tmp_path_factory):
     base = tmp_path_factory.mktemp("config")
@@ -33,19 +40,22 @@ def _config_folders(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def _compiled(tmp_path_factory) -> str:
-    return str(tmp_path_factory.mktemp("compiled"))
+def run_folder(tmp_path_factory) -> Path:
+    """A folder that the processes of one run of the tests share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture(autouse=True)
-def a_config_folder_of_its_own(_config_folders, _compiled, monkeypatch) -> Path:
+def a_config_folder_of_its_own(_config_folders, run_folder, monkeypatch) -> Path:
     """Keep tests away from the configuration of the user; the folder does not exist yet."""
     folder = next(_config_folders)
     monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(folder))
     monkeypatch.setenv("SATCHEL_STATE_DIR", f"{folder}-state")
     monkeypatch.setenv("SATCHEL_CACHE_DIR", f"{folder}-cache")
     # Shared, or each process that a test starts would compile what it imports.
-    monkeypatch.setenv("PYTHONPYCACHEPREFIX", _compiled)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(run_folder / "compiled"))
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     return folder
 
@@ -127,11 +137,9 @@ def write_plugin() -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def built_site(tmp_path_factory) -> Path:
+def built_site(run_folder) -> Path:
     """The documentation site; the processes of one run build it once."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    done = shared / "documentation-site" / "done"
+    done = run_folder / "documentation-site" / "done"
     try:
         done.parent.mkdir()
     except FileExistsError:

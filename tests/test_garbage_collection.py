@@ -10,8 +10,10 @@ from satchel.garbage_collection import is_collecting, paused_collector, set_coll
 @pytest.fixture(autouse=True)
 def collecting():
     assert gc.isenabled()
+    gc.unfreeze()
     yield
     gc.enable()
+    gc.freeze()
 
 
 def test_it_waits_until_the_last_pause_ends():

@@ -113,12 +113,12 @@ def test_servers_are_known_by_their_transport(app, extension):
         }
     )
     servers = app().catalog.plugins["demo"].servers
-    assert [(server.name, server.transport) for server in servers] == [
-        ("local", "stdio"),
+    assert [(server.name, server.table.get("transport")) for server in servers] == [
+        ("local", None),
         ("http", "streamable-http"),
         ("sse", "sse"),
     ]
-    assert servers[0].args == ("${CLAUDE_PLUGIN_ROOT}/a.js",)
+    assert servers[0].table["args"] == ("${CLAUDE_PLUGIN_ROOT}/a.js",)
 
 
 def test_the_tools_that_an_extension_includes_and_excludes_are_those_of_its_server(app, extension):
@@ -184,4 +184,4 @@ def test_a_field_that_only_gemini_cli_uses_is_an_info(app, extension):
 def test_a_variable_of_a_server_may_have_no_braces(app, extension):
     extension(mcpServers={"box": {"command": "node", "args": ["$1"], "env": {"KEY": "a $MY_KEY"}}})
     (server,) = app().catalog.plugins["demo"].servers
-    assert (server.args, dict(server.env)) == (("$1",), {"KEY": "a ${MY_KEY}"})
+    assert server.table == {"command": "node", "args": ("$1",), "env": {"KEY": "a ${MY_KEY}"}}

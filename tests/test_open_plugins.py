@@ -702,13 +702,13 @@ def test_the_servers_of_a_bundle_are_known(catalog, bundle, around):
     }
     bundle(around(servers))
     entry = catalog().plugins["demo"]
-    assert [(server.name, server.transport) for server in entry.servers] == [
-        ("local", "stdio"),
+    assert [(server.name, server.table.get("transport")) for server in entry.servers] == [
+        ("local", None),
         ("remote", "streamable-http"),
-        ("plain", "streamable-http"),
+        ("plain", None),
         ("old", "sse"),
     ]
-    assert entry.servers[0].command == "${CLAUDE_PLUGIN_ROOT}/x"
+    assert entry.servers[0].table["command"] == "${CLAUDE_PLUGIN_ROOT}/x"
     assert codes(entry) == ["mcp-server-invalid"] * 2 + ["mcp-not-started"]
 
 
@@ -717,9 +717,12 @@ def test_a_bundle_may_say_as_which_client_to_log_in(catalog, bundle):
     odd = {"clientId": 3, "callbackPort": "no", "scopes": [None, "a"], "redirectUri": "https://x"}
     bundle({name: {"url": "https://x/", "oauth": it} for name, it in (("a", oauth), ("b", odd))})
     one, other = catalog().plugins["demo"].servers
-    assert (one.client_id, one.redirect) == ("us", "http://localhost:8765/callback")
-    assert (one.scopes, other.scopes) == (("read", "write"), ("a",))
-    assert (other.client_id, other.redirect) == ("", "")
+    assert one.table["oauth"] == {
+        "client-id": "us",
+        "redirect": "http://localhost:8765/callback",
+        "scopes": ("read", "write"),
+    }
+    assert other.table["oauth"] == {"scopes": ("a",)}
 
 
 def test_a_bundle_may_name_its_servers_in_the_manifest(catalog, bundle):
@@ -730,7 +733,7 @@ def test_a_bundle_may_name_its_servers_in_the_manifest(catalog, bundle):
     (folder / "conf").mkdir()
     (folder / "conf" / "more.json").write_text('{"c": {"command": "c"}}')
     entry = catalog().plugins["demo"]
-    commands = {server.name: server.command for server in entry.servers}
+    commands = {server.name: server.table["command"] for server in entry.servers}
     assert commands == {"a": "second", "b": "b", "c": "c"}
 
 
@@ -746,8 +749,9 @@ def test_numbers_and_booleans_of_servers_become_text(catalog, bundle):
         }
     )
     local, remote = catalog().plugins["demo"].servers
-    assert local.args == ("--port", "3000", "true", "0.5")
-    assert (local.env, remote.headers) == ({"PORT": "3000", "ON": "false"}, {"N": "1"})
+    assert local.table["args"] == ("--port", "3000", "true", "0.5")
+    assert local.table["env"] == {"PORT": "3000", "ON": "false"}
+    assert remote.table["headers"] == {"N": "1"}
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,8 @@ class Reconciler:
         weakref.finalize(self, self._workers.close)
         self.config = replace(config, workers=self._workers)
         self.cache = ScanCache()
+        self.is_importing = False
+        """Whether slow plugins are still being imported."""
         self.providers = ProviderRegistry(self.settings.limits, refresh)
         self.servers: ServerRegistry | None = None
         self._on_elicit, self._on_sample = on_elicit, on_sample
@@ -107,6 +109,7 @@ class Reconciler:
                 if entry.contribution.lifecycle
             ]
             self.cache = ScanCache()
+            self.is_importing = False
             self.shared.publish(Catalog(generation=self.catalog.generation + 1))
         if self.servers is not None:
             self.servers.close()
@@ -208,6 +211,8 @@ class Reconciler:
             old = self.catalog
             config = self._with_snapshots(options, provider_names)
             self.cache, new = reconcile(config, self.cache, old, options)
+            # Who waits for an import must not see its end before the catalog with its tools.
+            self.is_importing |= bool(self.cache.imported.pending)
             has_news = self._connect_declared()
             changes: tuple[Change, ...] = ()
             self._record_names(new)
@@ -219,10 +224,10 @@ class Reconciler:
                 for change in changes:
                     self.change_listeners.notify(change)
                 self.catalog_listeners.notify(new)
-            if self._import_retry is not None:
-                is_waiting = bool(self.cache.imported.pending)
-                if self._has_late_imports or not is_waiting:
-                    self._import_retry.update(is_late=self._has_late_imports)
+            self.is_importing = bool(self.cache.imported.pending)
+            is_late = self._has_late_imports
+            if self._import_retry is not None and (is_late or not self.is_importing):
+                self._import_retry.update(is_late=is_late)
             if self.providers.update(_plugin_providers(new)) or has_news:
                 changes += self.reconcile(replace(options, dirty=frozenset()))
             return changes

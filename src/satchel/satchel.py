@@ -161,7 +161,7 @@ class Satchel:
     @property
     def is_importing(self) -> bool:
         """Whether slow plugins are still being imported in the background."""
-        return bool(self._reconciler.cache.imported.pending)
+        return self._reconciler.is_importing
 
     @property
     def catalog_cache(self) -> CatalogCache:

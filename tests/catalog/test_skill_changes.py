@@ -1,5 +1,7 @@
 """A catalog that is built of the changed skills is the one that is built of all."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -47,9 +49,10 @@ def after(make, previous, before, skills, **options):
         for unit, ranked in skills.items()
         if before.get(unit) is not ranked or ranked.finding.is_suspect
     ]
-    gone = frozenset(before.keys() - skills.keys())
+    units = {skill_unit(ranked.finding) for ranked in changed} | (before.keys() - skills.keys())
+    names = {unit: before[unit].finding.name for unit in units & before.keys()}
     plugins = build_plugins(options.pop("plugins", ()), previous)
-    changes = SkillChanges(gone, options.pop("keeps_plugins", True))
+    changes = SkillChanges(names, options.pop("keeps_plugins", True))
     return build(changed, plugins, previous, changes=changes, **options)
 
 
@@ -128,7 +131,7 @@ def test_a_prompt_after_several_edits_shares_what_did_not_change(make):
 def test_an_edit_that_changes_nothing_returns_the_previous_catalog(make):
     skills = {skill_unit(it.finding): it for it in [make.skill("alpha")]}
     first = make.catalog(skills.values())
-    assert after(make, first, {}, skills) is first
+    assert after(make, first, skills, {unit: replace(it) for unit, it in skills.items()}) is first
 
 
 def test_new_diagnostics_make_a_new_catalog(make):

@@ -57,29 +57,28 @@ def test_7_2_1_every_field_of_every_kind_of_server_is_read():
         old={"type": "sse", "url": "https://legacy.example.com/sse"},
     )
     assert reading.diagnostics == ()
-    assert reading.value == (
-        McpServerManifest(
-            name="local",
-            transport="stdio",
-            command="server",
-            args=("-x", ""),
-            env={"A": "${PLUGIN_DATA}"},
-            cwd="./data",
-        ),
-        McpServerManifest(
-            name="remote",
-            transport="streamable-http",
-            url="https://example.com/mcp",
-            headers={"X-Tenant": "public"},
-        ),
-        McpServerManifest(name="old", transport="sse", url="https://legacy.example.com/sse"),
+    local, remote, old = reading.value
+    assert local == McpServerManifest(
+        name="local",
+        table={
+            "command": "server",
+            "args": ("-x", ""),
+            "env": {"A": "${PLUGIN_DATA}"},
+            "cwd": "./data",
+        },
     )
+    assert remote.table == {
+        "transport": "streamable-http",
+        "url": "https://example.com/mcp",
+        "headers": {"X-Tenant": "public"},
+    }
+    assert old.table == {"transport": "sse", "url": "https://legacy.example.com/sse"}
 
 
 def test_a_server_is_immutable():
     (server,) = servers(a={**GOOD, "env": {"A": "1"}}).value
     with pytest.raises(TypeError):
-        server.env["A"] = "2"
+        server.table["env"]["A"] = "2"
     assert hash(server) == hash(servers(a={**GOOD, "env": {"A": "1"}}).value[0])
 
 

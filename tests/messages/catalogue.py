@@ -43,15 +43,16 @@ NO_TEXT = re.compile(
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def catalogue() -> dict[str, list[str]]:
-    """Return the entries of each package, in the order of its modules."""
-    packages: dict[str, list[str]] = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).parts
-        package = parts[0] if len(parts) > 1 else "satchel"
-        entries = entries_of(path.read_text(encoding="utf-8"))
-        packages.setdefault(package, []).extend(entries)
-    return {name: entries for name, entries in packages.items() if entries}
+def packages() -> list[str]:
+    """Return the names of all packages; the modules beside them belong to `satchel`."""
+    return ["satchel", *sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))]
+
+
+def entries_of_package(package: str) -> list[str]:
+    """Return the entries of a package, in the order of its modules."""
+    paths = SOURCE.glob("*.py") if package == "satchel" else (SOURCE / package).rglob("*.py")
+    texts = [path.read_text(encoding="utf-8") for path in sorted(paths)]
+    return [entry for text in texts for entry in entries_of(text)]
 
 
 def entries_of(source: str) -> list[str]:

@@ -17,8 +17,8 @@ def snapshot():
 
     def compare(name: str, entries: list[str]) -> None:
         path = SNAPSHOTS / f"{name}.txt"
-        text = "\n".join(entries) + "\n"
-        if os.environ.get("SATCHEL_SNAPSHOTS") == "write":
+        text = "".join(f"{entry}\n" for entry in entries)
+        if text and os.environ.get("SATCHEL_SNAPSHOTS") == "write":
             path.write_text(text, encoding="utf-8")
         reviewed = path.read_text(encoding="utf-8") if path.exists() else ""
         now, before = Counter(text.splitlines()), Counter(reviewed.splitlines())

@@ -36,6 +36,7 @@ def picture():
     ]
 
 cwd, path, dumps = os.getcwd(), list(sys.path), json.dumps
+interrupt = signal.getsignal(signal.SIGINT)
 out = os.fdopen(os.dup(1), "w")
 satchel.Satchel()
 limits = satchel.Limits(plugin_import=1, tool_call=1, cancel_grace=1)
@@ -59,7 +60,7 @@ for folder in sys.argv[1:]:
         "messages": [str(item) for item in app.catalog.diagnostics],
         "cwd": os.getcwd() == cwd,
         "path": sys.path == path,
-        "interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
+        "interrupt": signal.getsignal(signal.SIGINT) is interrupt,
         "json": json.__file__,
         "changed": [at for at, pair in enumerate(zip(before, after)) if pair[0] != pair[1]],
         "called": called,
@@ -131,7 +132,7 @@ found = {
     for item in app.catalog.all_plugins
 }
 kept = os.getcwd() == cwd, sys.path == path
-kept = *kept, signal.getsignal(signal.SIGINT) is signal.default_int_handler
+kept = *kept, signal.getsignal(signal.SIGINT) is interrupt
 print("\\n" + dumps([answer.text, kept, found]), file=out, flush=True)
 """
 

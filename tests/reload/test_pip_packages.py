@@ -237,8 +237,7 @@ def place(tmp_path):
 
 
 @pytest.mark.slow
-def test_install_upgrade_edit_and_uninstall_end_in_the_catalog_of_a_cold_load(place, monkeypatch):
-    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+def test_install_upgrade_edit_and_uninstall_end_in_the_catalog_of_a_cold_load(place):
     place.write("1.0", "Sunny in")
     (place.package / "old.py").write_text("")
     (place.package / "words.py").write_text("import acme.weather.old\nWORD = 'Sunny in'\n")

@@ -64,6 +64,27 @@ def test_a_start_that_waits_only_so_long_has_the_rest_later(tmp_path, write_plug
             until(app, "slow")
 
 
+def test_an_import_ends_for_others_only_with_the_catalog_that_has_its_tools(
+    tmp_path, write_plugin, monkeypatch
+):
+    write_plugin(tmp_path / "plugins", "slow", tools=slow(tmp_path))
+    states = []
+    with Satchel(
+        plugins=[tmp_path / "plugins"], settings=Settings(plugin_wait=0.01, mcp_servers=False)
+    ) as app:
+        publish = app._shared.publish
+
+        def observe(catalog):
+            states.append(("slow" in app.catalog.tools, app.is_importing))
+            publish(catalog)
+
+        monkeypatch.setattr(app._shared, "publish", observe)
+        with app.watching():
+            (tmp_path / "go").touch()
+            until(app, "slow")
+    assert (False, False) not in states
+
+
 def test_plugins_that_hang_wait_for_one_limit_together_and_are_named(
     tmp_path, write_plugin, caplog, monkeypatch
 ):

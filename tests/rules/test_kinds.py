@@ -1,13 +1,7 @@
 """Only its own package asks of which kind a source, server or skill reader is."""
 
 import ast
-from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src/satchel"
-MODULES = {
-    path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(SOURCE.rglob("*.py"))
-}
 KINDS = {
     "sources": "SkillFinding PluginFinding PackageFinding LocalSkillReader CommandReader",
     "trust": "LockedSkillReader",
@@ -57,21 +51,21 @@ def kinds_asked(node: ast.Call) -> list[str]:
     return sorted((name for name in names if name in OWNERS), key=list(OWNERS).index)
 
 
-def test_no_other_package_asks_for_the_kind_of_a_source_or_server():
+def test_no_other_package_asks_for_the_kind_of_a_source_or_server(modules):
     asked = {
         f"{path}: {' '.join(kinds)}"
-        for path, tree in MODULES.items()
+        for path, tree in modules.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and (kinds := [k for k in kinds_asked(node) if OWNERS[k] != path.split("/")[0]])
     }
-    assert asked == {place for place in EXCEPTIONS if place.partition(":")[0] in MODULES}
+    assert asked == {place for place in EXCEPTIONS if place.partition(":")[0] in modules}
 
 
-def test_few_places_know_how_the_catalog_names_a_server():
+def test_few_places_know_how_the_catalog_names_a_server(modules):
     knowing = {
         path
-        for path, tree in MODULES.items()
+        for path, tree in modules.items()
         if path.split("/")[0] != "mcp_servers"
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and node.value == "mcp:"
@@ -79,7 +73,7 @@ def test_few_places_know_how_the_catalog_names_a_server():
     assert knowing == set(COMPARED)
 
 
-def test_a_pass_names_no_kind_of_source():
-    text = ast.unparse(MODULES["loader/reconcile_pass.py"])
+def test_a_pass_names_no_kind_of_source(modules):
+    text = ast.unparse(modules["loader/reconcile_pass.py"])
     assert "isinstance" not in text
     assert not [name for name in (*OWNERS, "RootKind", "PluginFormat") if name in text.split()]

@@ -17,10 +17,6 @@ import satchel
 
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "src/satchel"
-MODULES = {
-    path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(SOURCE.rglob("*.py"))
-}
 ENTRY_PACKAGES = ("cli", "mcp", "builtin", "reports")
 """These packages may import the public names of `satchel`, and import slow modules late."""
 
@@ -77,12 +73,12 @@ def imports(tree: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
 # ---- imports ---------------------------------------------------------------------------------
 
 
-def test_only_entry_packages_import_the_public_names():
+def test_only_entry_packages_import_the_public_names(modules):
     used = [
         f"{path}: {ast.unparse(node)}"
-        for path in MODULES
+        for path in modules
         if package_of(path) not in ENTRY_PACKAGES
-        for node, name in imports(MODULES[path])
+        for node, name in imports(modules[path])
         if name.split(".")[0] == "satchel"
         if isinstance(node, ast.Import) or node.module == "satchel"
     ]
@@ -168,22 +164,14 @@ LATE_IMPORTS = {
     "loader/builtin_providers.py: satchel.sources.skill_findings.SkillScan": (
         "needed only with skill folders"
     ),
-    "loader/trust_gate.py: satchel.trust.code_units.plugin_programs_unchanged": (
-        "needed only with projects"
-    ),
-    "loader/trust_gate.py: satchel.trust.code_units.settings_programs_unchanged": (
+    "loader/trust_gate.py: satchel.trust.code_units.program_digests": "needed only with projects",
+    "loader/trust_gate.py: satchel.trust.code_units.programs_unchanged": (
         "needed only with projects"
     ),
     "loader/trust_gate.py: satchel.trust.code_units.plugin_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.settings_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.skill_unit": "needed only with projects",
-    "loader/trust_gate.py: satchel.trust.code_units.plugin_program_digests": (
-        "needed only with projects"
-    ),
     "loader/trust_gate.py: satchel.trust.code_units.current_plugin_digests": (
-        "needed only with projects"
-    ),
-    "loader/trust_gate.py: satchel.trust.code_units.settings_program_digests": (
         "needed only with projects"
     ),
     "loader/trust_gate.py: satchel.trust.code_units.current_settings_digests": (
@@ -341,10 +329,10 @@ LATE_IMPORTS = {
 """Imports of our own modules inside functions, each with the reason."""
 
 
-def test_satchel_modules_are_imported_at_the_top():
+def test_satchel_modules_are_imported_at_the_top(modules):
     late = [
         f"{path}: {name}"
-        for path, tree in MODULES.items()
+        for path, tree in modules.items()
         if package_of(path) not in ENTRY_PACKAGES
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -449,16 +437,16 @@ def lazy_exports_of(tree: ast.Module) -> dict[str, str]:
 
 
 LAZY_PACKAGES = sorted(
-    path
-    for path, tree in MODULES.items()
-    if path.endswith("__init__.py") and "lazy_exports(" in ast.unparse(tree)
+    path.relative_to(SOURCE).as_posix()
+    for path in SOURCE.rglob("__init__.py")
+    if "= lazy_exports(" in path.read_text(encoding="utf-8")
 )
 
 
 @pytest.mark.parametrize("path", LAZY_PACKAGES)
-def test_a_lazy_package_exports_what_type_checkers_see(path):
+def test_a_lazy_package_exports_what_type_checkers_see(path, modules):
     package = ".".join(("satchel", *path.split("/")[:-1]))
-    tree = MODULES[path]
+    tree = modules[path]
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
     seen = {
         alias.name: node.module.removeprefix(f"{package}.")
@@ -472,17 +460,17 @@ def test_a_lazy_package_exports_what_type_checkers_see(path):
 
 
 @pytest.mark.parametrize("path", LAZY_PACKAGES)
-def test_no_lazy_export_has_the_name_of_a_module(path):
+def test_no_lazy_export_has_the_name_of_a_module(path, modules):
     """Importing a module of that name would replace the export."""
     folder = (SOURCE / path).parent
-    modules = {item.stem for item in folder.glob("*.py")} | {item.name for item in folder.iterdir()}
-    assert not lazy_exports_of(MODULES[path]).keys() & modules
+    names = {item.stem for item in folder.glob("*.py")} | {item.name for item in folder.iterdir()}
+    assert not lazy_exports_of(modules[path]).keys() & names
 
 
-def test_all_packages_with_exports_are_lazy():
+def test_all_packages_with_exports_are_lazy(modules):
     eager = [
         path
-        for path, tree in MODULES.items()
+        for path, tree in modules.items()
         if path.endswith("__init__.py") and path not in LAZY_PACKAGES
         if any(name.startswith("satchel.") for _, name in imports(tree))
     ]
@@ -525,9 +513,9 @@ POSIX_USES = {
 """What only POSIX has, and what happens elsewhere; docs/reference/platforms.md says it to users."""
 
 
-def test_what_only_posix_has_is_used_where_the_other_side_is_written():
+def test_what_only_posix_has_is_used_where_the_other_side_is_written(modules):
     used = set()
-    for path, tree in MODULES.items():
+    for path, tree in modules.items():
         names = {name.split(".")[0] for _, name in imports(tree)} & POSIX_MODULES
         names |= {
             node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)
@@ -586,8 +574,8 @@ def mutable_state(path: str, tree: ast.Module) -> list[str]:
     return faults
 
 
-def test_no_module_and_no_class_holds_state():
-    faults = [fault for path, tree in MODULES.items() for fault in mutable_state(path, tree)]
+def test_no_module_and_no_class_holds_state(modules):
+    faults = [fault for path, tree in modules.items() for fault in mutable_state(path, tree)]
     assert faults == []
 
 
@@ -650,11 +638,11 @@ def test_every_exception_to_the_banned_modules_is_needed():
     assert [path for path in excepted() if not any(fnmatch(user, path) for user in users)] == []
 
 
-def test_only_excepted_modules_open_files():
+def test_only_excepted_modules_open_files(modules):
     """Ruff cannot ban a built-in function."""
     openers = [
         f"src/satchel/{path}"
-        for path, tree in MODULES.items()
+        for path, tree in modules.items()
         if any(isinstance(node, ast.Name) and node.id == "open" for node in ast.walk(tree))
     ]
     assert openers

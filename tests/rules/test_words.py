@@ -5,28 +5,33 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 import satchel
 
 REPOSITORY = Path(__file__).parents[2]
-FILES = sorted((REPOSITORY / "src/satchel").rglob("*.py"))
-CLASSES = [
-    (path.relative_to(REPOSITORY).as_posix(), node)
-    for path in FILES
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    if isinstance(node, ast.ClassDef)
-]
+
+
+@pytest.fixture(scope="module")
+def classes(modules) -> list[tuple[str, ast.ClassDef]]:
+    return [
+        (f"src/satchel/{path}", node)
+        for path, tree in modules.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    ]
 
 
 def recurring(names) -> dict[str, int]:
     return {name: count for name, count in Counter(names).items() if count > 1}
 
 
-def test_every_public_class_name_is_unique():
-    assert recurring(node.name for _, node in CLASSES if not node.name.startswith("_")) == {}
+def test_every_public_class_name_is_unique(classes):
+    assert recurring(node.name for _, node in classes if not node.name.startswith("_")) == {}
 
 
-def test_every_file_name_is_unique():
-    names = (path.name for path in FILES)
+def test_every_file_name_is_unique(modules):
+    names = (path.rpartition("/")[2] for path in modules)
     assert recurring(name for name in names if not name.startswith("__")) == {}
 
 
@@ -50,10 +55,10 @@ def fields_of(node: ast.ClassDef) -> list[str]:
     ]
 
 
-def test_records_of_more_than_three_fields_are_keyword_only():
+def test_records_of_more_than_three_fields_are_keyword_only(classes):
     positional = [
         f"{path}: {node.name}"
-        for path, node in CLASSES
+        for path, node in classes
         for decorator in node.decorator_list
         if ast.unparse(decorator).startswith("dataclass")
         and "kw_only=True" not in ast.unparse(decorator)
@@ -69,10 +74,10 @@ POSITIONAL = {
 """Each named tuple of more than three fields, and why it is no record."""
 
 
-def test_named_tuples_have_at_most_three_fields():
+def test_named_tuples_have_at_most_three_fields(classes):
     names = {
         f"{path}: {node.name}"
-        for path, node in CLASSES
+        for path, node in classes
         if {"NamedTuple", "typing.NamedTuple"}.intersection(map(ast.unparse, node.bases))
         and len(fields_of(node)) > 3
     }

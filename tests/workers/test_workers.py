@@ -1255,8 +1255,7 @@ def test_middleware_sees_what_a_tool_of_the_process_raised(plugin, carried, erro
     assert result.exception is None
 
 
-def test_an_upgrade_of_the_same_second_and_size_runs_the_new_code(site, carried, monkeypatch):
-    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+def test_an_upgrade_of_the_same_second_and_size_runs_the_new_code(site, carried):
     install(site, TOOLS)
     source = site / "acme" / "tools.py"
     os.utime(source, (1_700_000_000, 1_700_000_000))

@@ -48,7 +48,7 @@ def build(
     """
     number = previous.generation + 1
     skills = tuple(skills)
-    before = changes.before(skills, previous) if changes else previous.all_skills
+    before = changes.before(previous) if changes else previous.all_skills
     keeps_plugins = changes is not None and changes.keeps_plugins
     listed = tuple(entry for entry in plugins if entry.source != HOST)
     membership = skill_membership(plugins)

@@ -39,20 +39,23 @@ class RankedSkill:
 class SkillChanges:
     """What a catalog is built of if all but a few skills are those of the previous one."""
 
-    gone: frozenset[SkillUnit]
-    """The skills that are gone."""
+    names: Mapping[SkillUnit, str]
+    """The names that the skills had which changed or are gone."""
     keeps_plugins: bool
     """Whether all plugins are the same as well."""
 
-    def before(self, skills: Iterable[RankedSkill], previous: Catalog) -> list[SkillEntry]:
+    def before(self, previous: Catalog) -> list[SkillEntry]:
         """Return the entries of the previous catalog of the skills that changed or are gone."""
-        units = self.gone.union(skill_unit(ranked.finding) for ranked in skills)
-        paths = {path for _, _, path in units}
-        # No loop in Python over all: there may be very many skills.
-        same_path = compress(
-            previous.all_skills, map(paths.__contains__, map(_UNIT, previous.all_skills))
-        )
-        return [it for it in same_path if (it.scope, it.source, it.unit) in units]
+        same_name = previous.skills_named(frozenset(self.names.values()))
+        entries = [it for it in same_name if (it.scope, it.source, it.unit) in self.names]
+        if len(entries) < len(self.names):
+            # The last good version of a broken skill has a name of its own.
+            paths = {path for _, _, path in self.names}
+            # No loop in Python over all: there may be very many skills.
+            is_same_path = map(paths.__contains__, map(_UNIT, previous.all_skills))
+            same_path = compress(previous.all_skills, is_same_path)
+            entries = [it for it in same_path if (it.scope, it.source, it.unit) in self.names]
+        return entries
 
 
 def build_plugins(

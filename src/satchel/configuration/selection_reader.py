@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from satchel.configuration.projects import SERVERS_FILE
 from satchel.configuration.selection import Selection, SelectionFile, SelectionPatterns
@@ -24,9 +24,6 @@ from satchel.names import near_misses
 from satchel.settings import KIB, Limits
 from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten
-
-if TYPE_CHECKING:
-    from satchel.formats.mcp_json import McpServerManifest
 
 SELECTION_LIMIT = 256 * KIB
 """Largest file that is read, in bytes."""
@@ -177,7 +174,10 @@ def _parsed_servers(
     if reading.value is None:
         problem = reading.diagnostics[0]
         return _broken_servers(empty, before, problem.message, problem.where.line)
-    servers = {server.name: _server_table(server, folder) for server in reading.value}
+    servers = {server.name: server.plain_table for server in reading.value}
+    for table in servers.values():
+        if "command" in table:
+            table["cwd"] = os.path.join(folder, table.get("cwd", ""))
     return replace(empty, servers=servers, diagnostics=reading.diagnostics)
 
 
@@ -190,25 +190,6 @@ def _broken_servers(
     where = Where(empty.path, line)
     problem = make_diagnostic("mcp-invalid", where, f"cannot be read: {reason}", fix)
     return replace(last_good, diagnostics=(problem,))
-
-
-def _server_table(server: "McpServerManifest", folder: str) -> dict[str, Any]:
-    """Return a server as a table of a satchel.toml."""
-    table: dict[str, Any]
-    if server.transport == "stdio":
-        table = {"command": server.command, "args": [*server.args], "env": {**server.env}}
-        table |= {"cwd": os.path.join(folder, server.cwd), "env-file": server.env_file}
-    else:
-        table = {"url": server.url, "headers": {**server.headers}}
-        table["transport"] = "sse" if server.transport == "sse" else None
-        oauth = {"client-id": server.client_id, "redirect": server.redirect}
-        oauth = {key: value for key, value in oauth.items() if value}
-        table["oauth"] = {**oauth, **({"scopes": [*server.scopes]} if server.scopes else {})}
-    limits = {"timeout": server.timeout, "startup-timeout": server.startup_timeout}
-    table |= {**limits, "disable": [*server.disable], "protocol": server.protocol}
-    chosen = {} if server.enable is None else {"enable": [*server.enable]}
-    needed = ("command", "args", "env", "url", "headers")
-    return {key: value for key, value in table.items() if value or key in needed} | chosen
 
 
 def _fault(key: str, table: Mapping[str, Any]) -> str:

@@ -6,10 +6,10 @@ Reading is lenient, because the format belongs to another client.
 from collections.abc import Mapping
 from dataclasses import field
 
+from satchel.formats.json_fields import JsonFields, read_object
 from satchel.formats.json_reader import JsonValue, json_type_name
 from satchel.formats.mcp_json import McpServerManifest
-from satchel.formats.open_plugin_manifest import JsonFields, read_object
-from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.formats.read_result import ReadResult, quoted
 from satchel.formats.server_entries import listed, read_entries, text_of, texts_in
 from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault
@@ -50,12 +50,7 @@ class ClaudeManifest:
 
 def read_claude_plugin(data: bytes, path: str, limits: Limits) -> ReadResult[ClaudeManifest]:
     """Read the plugin.json of a Claude bundle; diagnostics show `path`."""
-    collector = DiagnosticCollector(path)
-    top = read_object(data, path, "plugin-json-invalid", limits, collector)
-    if top is None:
-        return ReadResult(None, collector.diagnostics)
-    manifest = claude_manifest(top)
-    return ReadResult(None if collector.fatal else manifest, collector.diagnostics)
+    return read_object(data, path, "plugin-json-invalid", limits, claude_manifest)
 
 
 def claude_manifest(top: JsonFields) -> ClaudeManifest:

@@ -61,9 +61,7 @@ def read_code_references(top: ManifestBlock) -> CodeReferences:
         return CodeReferences(module, (), _unique(_contracts(top, module)))
     items = [_listed_tool(top, number, item) for number, item in enumerate(listed_tools)]
     tools = [tool for tool, _ in items if tool]
-    names = [tool.name for tool in tools]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        top.report_invalid("tools", f"two tools are named {quoted(name)}", "Rename one of them.")
+    top.report_doubles("tools", "tool", (tool.name for tool in tools), "Rename one of them.")
     tool_contracts = [contract for _, contract in items if contract]
     contracts = _unique([*tool_contracts, *_contracts(top, DEFAULT_TOOLS)])
     # An empty list serves no tools, even if there is a tools.py.

@@ -116,9 +116,7 @@ def field_fault(field: ConfigField) -> str:
 def read_fields(top: ManifestBlock) -> tuple[ConfigField, ...]:
     """Read `config:`, a mapping by name or a list of items with a name."""
     fields = [_field(name, block) for name, block in top.blocks("config", "field")]
-    keys = [field.key for field in fields]
-    for key in sorted({key for key in keys if key and keys.count(key) > 1}):
-        top.report_invalid("config", f"two fields are named {quoted(key)}", "Make them one.")
+    top.report_doubles("config", "field", (field.key for field in fields), "Make them one.")
     return tuple(fields)
 
 

@@ -4,11 +4,12 @@ Reading is lenient, because the format belongs to another client.
 """
 
 import re
+from dataclasses import replace
 
 from satchel.formats.claude_manifest import ClaudeManifest, claude_manifest
+from satchel.formats.json_fields import JsonFields, read_object
 from satchel.formats.json_reader import JsonValue
-from satchel.formats.open_plugin_manifest import read_object
-from satchel.formats.read_result import DiagnosticCollector, ReadResult
+from satchel.formats.read_result import ReadResult
 from satchel.formats.server_entries import listed, texts_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
@@ -35,22 +36,19 @@ class GeminiManifest:
 
 def read_gemini_extension(data: bytes, path: str, limits: Limits) -> ReadResult[GeminiManifest]:
     """Read the gemini-extension.json of an extension; diagnostics show `path`."""
-    collector = DiagnosticCollector(path)
-    top = read_object(data, path, "plugin-json-invalid", limits, collector)
-    if top is None:
-        return ReadResult(None, collector.diagnostics)
+    return read_object(data, path, "plugin-json-invalid", limits, _manifest)
+
+
+def _manifest(top: JsonFields) -> GeminiManifest:
     used = {key: value for key, value in top.values.items() if key in _USED}
     servers = used.get("mcpServers")
     if isinstance(servers, dict):
         used["mcpServers"] = {name: _as_claude(entry) for name, entry in servers.items()}
     ignored = {key: value for key, value in top.values.items() if key not in _READ}
-    fields = type(top)(values=used | ignored, at=top.at, document=top.document, collector=collector)
-    manifest = claude_manifest(fields)
+    manifest = claude_manifest(replace(top, values=used | ignored))
     names = filter(None, texts_in(listed(top.values.get("contextFileName"))))
     contexts = tuple(_VARIABLE.sub(lambda match: _IN_PATHS[match[1]], name) for name in names)
-    line = top.document.line((*top.at, "contextFileName"))
-    value = None if collector.fatal else GeminiManifest(manifest, contexts, line)
-    return ReadResult(value, collector.diagnostics)
+    return GeminiManifest(manifest, contexts, top.document.line(("contextFileName",)))
 
 
 def _as_claude(entry: JsonValue) -> JsonValue:

@@ -1,6 +1,7 @@
 """Read the mappings of a toolkit.yaml key by key."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from satchel.formats.read_result import DiagnosticCollector, quoted
@@ -110,6 +111,12 @@ class ManifestBlock:
         if not name:
             self.report_invalid("name", f"a {noun} has no name", "Add 'name:'.")
         return name
+
+    def report_doubles(self, key: str, noun: str, names: Iterable[str], fix: str) -> None:
+        """Report the names that several blocks below a key have."""
+        counts = Counter(filter(None, names))
+        for name in sorted(name for name, count in counts.items() if count > 1):
+            self.report_invalid(key, f"two {noun}s are named {quoted(name)}", fix)
 
     def report_unknown(
         self, fields: tuple[str, ...], special: Mapping[str, tuple[str, str]] | None = None

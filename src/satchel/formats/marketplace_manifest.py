@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
 from satchel.formats.claude_manifest import ClaudeManifest, claude_manifest
+from satchel.formats.json_fields import JsonFields, read_object
 from satchel.formats.json_reader import JsonValue, json_type_name
-from satchel.formats.open_plugin_manifest import JsonFields, read_object
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
@@ -61,20 +61,20 @@ class MarketplaceManifest:
 
 def read_marketplace(data: bytes, path: str, limits: Limits) -> ReadResult[MarketplaceManifest]:
     """Read a marketplace.json; diagnostics show `path`. An invalid entry is left out."""
-    collector = DiagnosticCollector(path)
-    top = read_object(data, path, _CODE, limits, collector)
-    if top is None:
-        return ReadResult(None, collector.diagnostics)
+    return read_object(data, path, _CODE, limits, _manifest)
+
+
+def _manifest(top: JsonFields) -> MarketplaceManifest | None:
     entries = top.values.get("plugins")
     if not isinstance(entries, list):
         actual = json_type_name(entries) if "plugins" in top.values else "missing"
         message = f"'plugins' is {actual}; it must be a list"
         top.report(_CODE, "plugins", message, "Write a list of plugins.")
-        return ReadResult(None, collector.diagnostics)
+        return None
     metadata = top.values.get("metadata")
     root = metadata.get("pluginRoot") if isinstance(metadata, dict) else None
     listed = _entries(top, entries, root if isinstance(root, str) else "")
-    return ReadResult(MarketplaceManifest(tuple(listed)), collector.diagnostics)
+    return MarketplaceManifest(tuple(listed))
 
 
 def _entries(top: JsonFields, entries: list[JsonValue], root: str) -> Iterable[ListedPlugin]:

@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
+from satchel.formats.frozen_values import to_plain
 from satchel.lazy_dataclass import dataclass
 
 MCP_SCHEMAS: Mapping[str, str] = MappingProxyType(
@@ -23,50 +24,31 @@ HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 HEADER_VALUE = re.compile(r"(?:[!-~\x80-\xff](?:[ \t!-~\x80-\xff]*[!-~\x80-\xff])?)?")
 
 
-def no_pairs() -> Mapping[str, Any]:
-    """Return an empty read-only mapping."""
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerManifest:
-    """One MCP server that a plugin declares, with its placeholders not yet filled in.
+    """One MCP server that a plugin or a `.mcp.json` declares.
 
-    `transport` is `stdio`, with a command, or `streamable-http` or `sse`, with a URL.
+    Each format is read as a table with the keys of a satchel.toml.
     """
 
     name: str
-    transport: str
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=no_pairs, hash=False)
-    cwd: str = ""
-    env_file: str = ""
-    """A file with more environment variables."""
-    url: str = ""
-    headers: Mapping[str, str] = field(default_factory=no_pairs, hash=False)
-    client_id: str = ""
-    """The OAuth client as which to log in, if the server wants that."""
-    redirect: str = ""
-    """The registered redirect address of that client."""
-    scopes: tuple[str, ...] = ()
-    """OAuth scopes to ask for."""
-    or_sse: bool = False
-    """Whether no transport is named, so that `sse` is tried if the server refuses the other."""
+    table: Mapping[str, Any] = field(hash=False)
+    """Its placeholders are not filled in yet."""
     of_claude: bool = False
     """Whether a Claude bundle declares it; its placeholders may name any variable."""
-    enable: tuple[str, ...] | None = None
-    """The only tools to use, or patterns of them."""
-    disable: tuple[str, ...] = ()
-    """Tools that are not used."""
-    timeout: float | None = None
-    """Seconds that a call may take."""
-    startup_timeout: float | None = None
-    """Seconds that it may take to start or to be reached."""
-    protocol: Literal["auto", "legacy"] = "auto"
-    """`legacy` if it is spoken to in the protocol up to 2025-11-25."""
-    lines: Mapping[str, int | None] = field(default_factory=no_pairs, compare=False, repr=False)
+    lines: Mapping[str, int | None] = field(default_factory=dict, compare=False, repr=False)
     """The lines of its keys, if known."""
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether it is a program on this machine, not an address."""
+        return "command" in self.table
+
+    @property
+    def plain_table(self) -> dict[str, Any]:
+        """Return a copy of the table, with lists and dicts, as TOML is read."""
+        table: dict[str, Any] = to_plain(self.table)
+        return table
 
 
 def is_header(name: str, value: str) -> bool:

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, WithJsonSchema
 
 from satchel.formats.frozen_values import frozen
-from satchel.formats.json_reader import JsonDocument, JsonPath, JsonValue, json_type_name, read_json
+from satchel.formats.json_fields import JsonFields, read_object
+from satchel.formats.json_reader import JsonPath, JsonValue, json_type_name
 from satchel.formats.mcp_json import (
     MCP_SCHEMAS,
     PLUGIN_DATA,
@@ -16,7 +17,7 @@ from satchel.formats.mcp_json import (
     McpServerManifest,
     is_header,
 )
-from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.formats.read_result import ReadResult, quoted
 from satchel.formats.server_table import HEADERS, URL
 from satchel.formats.table_model import LIST, TABLE, TEXT, Expected, TableModel, checked, validated
 from satchel.settings import Limits
@@ -38,8 +39,6 @@ _USER = re.compile(r"https?://[^/?]*@", re.IGNORECASE)
 _LAST_PORT = 65_535
 _IPV6 = 6
 
-_CODE = "mcp-server-invalid"
-
 
 def read_mcp(
     data: bytes, path: str, limits: Limits, spec: str
@@ -48,73 +47,64 @@ def read_mcp(
 
     Invalid servers are left out. The value is `None` if the file itself is invalid.
     """
-    collector = DiagnosticCollector(path)
-    parsed = read_json(data, path, "mcp-invalid", limits)
-    document = parsed.value
-    if document is None:
-        return ReadResult(None, parsed.diagnostics)
-    servers = _servers_of(document, spec, collector)
-    if len(collector):
-        return ReadResult(None, collector.diagnostics)
-    duplicates: dict[str, list[JsonPath]] = {}
-    for duplicate in document.duplicates:
-        duplicates.setdefault(duplicate[1], []).append(duplicate[2:])
-    manifests = [
-        _server(name, value, duplicates.get(name, ()), document, collector)
-        for name, value in servers.items()
-    ]
-    return ReadResult(tuple(filter(None, manifests)), collector.diagnostics)
+
+    def read(top: JsonFields) -> tuple[McpServerManifest, ...] | None:
+        servers = _servers_of(top, spec)
+        if len(top.collector):
+            return None
+        duplicates: dict[str, list[JsonPath]] = {}
+        for duplicate in top.document.duplicates:
+            duplicates.setdefault(duplicate[1], []).append(duplicate[2:])
+        manifests = (
+            _server(name, value, duplicates.get(name, ()), top) for name, value in servers.items()
+        )
+        return tuple(filter(None, manifests))
+
+    return read_object(data, path, "mcp-invalid", limits, read)
 
 
-def _servers_of(
-    document: JsonDocument, spec: str, collector: DiagnosticCollector
-) -> Mapping[str, JsonValue]:
+def _servers_of(top: JsonFields, spec: str) -> Mapping[str, JsonValue]:
     """Return the servers by name, and report everything wrong at the top level."""
 
     def report(key: str, message: str, fix: str) -> None:
-        collector.add("mcp-invalid", message, fix, document.line((key,)))
+        top.report("mcp-invalid", key, message, fix)
 
-    top = document.value
-    if not isinstance(top, dict):
-        report("", f"the top level is {json_type_name(top)}, not an object", "Write an object.")
-        return {}
-    schema, servers = top.get("$schema"), top.get("mcpServers")
+    schema, servers = top.values.get("$schema"), top.values.get("mcpServers")
     expected = next(url for url, version in MCP_SCHEMAS.items() if version == spec)
     if not isinstance(schema, str) or schema not in MCP_SCHEMAS:
         actual = quoted(schema) if isinstance(schema, str) else json_type_name(schema)
-        message = f"'$schema' is {actual}" if "$schema" in top else "no '$schema' is given"
+        message = f"'$schema' is {actual}" if "$schema" in top.values else "no '$schema' is given"
         report("$schema", f"{message}, so its version is not known", f'Write "{expected}".')
     elif MCP_SCHEMAS[schema] != spec:
         message = f"it is written for version {MCP_SCHEMAS[schema]}, plugin.json for {spec}"
         report("$schema", message, f'Write "{expected}".')
     if not isinstance(servers, dict):
-        actual = f"is {json_type_name(servers)}" if "mcpServers" in top else "is missing"
+        actual = f"is {json_type_name(servers)}" if "mcpServers" in top.values else "is missing"
         report("mcpServers", f"'mcpServers' {actual}, not an object", "Write an object.")
-    for key in top:
+    for key in top.values:
         if key not in _TOP:
             report(key, f"{quoted(key)} is not a field of mcp.json", "Remove it.")
-    for path in document.duplicates:
+    for path in top.document.duplicates:
         if len(path) == 1:
             report(path[0], f"{quoted(path[0])} is given twice", "Keep one.")
     return servers if isinstance(servers, dict) else {}
 
 
 def _server(
-    name: str,
-    value: JsonValue,
-    duplicates: Iterable[JsonPath],
-    document: JsonDocument,
-    collector: DiagnosticCollector,
+    name: str, value: JsonValue, duplicates: Iterable[JsonPath], top: JsonFields
 ) -> McpServerManifest | None:
     """Read one server strictly, or report everything that is wrong with it.
 
     `duplicates` are the paths of duplicate keys in it; the empty path is the server itself.
     """
-    before = len(collector)
+    before = len(top.collector)
+
+    def line_of(key: str) -> int | None:
+        return top.document.line(("mcpServers", name, key))
 
     def report(key: str, message: str) -> None:
-        line = document.line(("mcpServers", name, key))
-        collector.add(_CODE, f"server {quoted(name)} {message}", "Fix or remove it.", line)
+        message = f"server {quoted(name)} {message}"
+        top.collector.add("mcp-server-invalid", message, "Fix or remove it.", line_of(key))
 
     for path in duplicates:
         report(
@@ -128,11 +118,13 @@ def _server(
     # The type decides what the other keys mean.
     for key in ["type"] if "type" in faults else faults:
         report(key, f"is invalid: its {faults[key]}")
-    if entry is None or len(collector) > before:
+    if entry is None or len(top.collector) > before:
         return None
-    lines = {key: document.line(("mcpServers", name, key)) for key in ("command", "cwd")}
-    transport, *values = ((key, frozen(item)) for key, item in entry)
-    return McpServerManifest(name=name, transport=transport[1], lines=lines, **dict(values))
+    lines = {key: line_of(key) for key in ("command", "cwd")}
+    table = {key: item for key, item in entry if item and key != "type"}
+    if isinstance(entry, RemoteEntry):
+        table["transport"] = entry.type
+    return McpServerManifest(name=name, table=frozen(table), lines=lines)
 
 
 def _command_fault(command: str) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 
-from satchel.formats.json_reader import JsonDocument, JsonPath, JsonValue, json_type_name, read_json
-from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.formats.json_fields import JsonFields, read_object
+from satchel.formats.json_reader import JsonDocument, json_type_name
+from satchel.formats.read_result import ReadResult, quoted
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 from satchel.settings import Limits
@@ -55,14 +56,14 @@ class OpenManifest:
 
 def read_open_plugin(data: bytes, path: str, limits: Limits) -> ReadResult[OpenManifest]:
     """Read a plugin.json; diagnostics show `path`. Schemas are never fetched."""
-    collector = DiagnosticCollector(path)
-    top = read_object(data, path, "plugin-json-invalid", limits, collector)
-    if top is None:
-        return ReadResult(None, collector.diagnostics)
+    return read_object(data, path, "plugin-json-invalid", limits, _manifest)
+
+
+def _manifest(top: JsonFields) -> OpenManifest | None:
     spec = _spec(top)
     if spec is None:
         # The meaning of the other fields is unknown.
-        return ReadResult(None, collector.diagnostics)
+        return None
     _report_duplicates(top)
     manifest = OpenManifest(
         spec=spec,
@@ -74,64 +75,7 @@ def read_open_plugin(data: bytes, path: str, limits: Limits) -> ReadResult[OpenM
         document=top.document,
     )
     _report_unknown(top)
-    return ReadResult(None if collector.fatal else manifest, collector.diagnostics)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonFields:
-    """One object of a JSON manifest, read key by key.
-
-    Invalid values are reported and replaced by a default, so that reading continues.
-    """
-
-    values: Mapping[str, JsonValue]
-    at: JsonPath
-    document: JsonDocument
-    collector: DiagnosticCollector
-
-    def report(self, code: str, key: str, message: str, fix: str) -> None:
-        """Add a diagnostic on the line of `key`, or of the object if the key is missing."""
-        self.collector.add(code, message, fix, self.document.line((*self.at, key)))
-
-    def report_invalid(self, key: str, expected: str) -> None:
-        """Report a value of the wrong type."""
-        name = quoted(".".join((*self.at, key)))
-        message = f"{name} is {json_type_name(self.values[key])}, not {expected}"
-        self.report("plugin-field-type", key, message, f"Write {expected}, or remove the field.")
-
-    def text(self, key: str) -> str:
-        """Return a text, `""` if the key is missing."""
-        value = self.values.get(key)
-        if isinstance(value, str):
-            return value
-        if key in self.values:
-            self.report_invalid(key, "text")
-        return ""
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts, empty if the key is missing."""
-        value = self.values.get(key)
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(map(str, value))
-        if key in self.values:
-            self.report_invalid(key, "a list of texts")
-        return ()
-
-
-def read_object(
-    data: bytes, path: str, code: str, limits: Limits, collector: DiagnosticCollector
-) -> JsonFields | None:
-    """Parse JSON that must be an object; errors are reported with `code`."""
-    parsed = read_json(data, path, code, limits)
-    collector.extend(parsed.diagnostics)
-    document = parsed.value
-    if document is None:
-        return None
-    if isinstance(document.value, dict):
-        return JsonFields(values=document.value, at=(), document=document, collector=collector)
-    message = f"the top level is {json_type_name(document.value)}, not an object"
-    collector.add(code, message, "Write an object.", 1)
-    return None
+    return manifest
 
 
 def _spec(top: JsonFields) -> str | None:

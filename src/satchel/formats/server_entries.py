@@ -4,16 +4,18 @@ Reading is lenient, because the formats belong to other clients. A field that ha
 used under each client's name for it. All other fields are named.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from math import inf
 from types import MappingProxyType
 from typing import Any
 
+from satchel.formats.frozen_values import frozen
+from satchel.formats.json_fields import JsonFields, read_object
 from satchel.formats.json_reader import JsonPath, JsonValue, json_type_name, without_comments
 from satchel.formats.mcp_json import McpServerManifest
-from satchel.formats.open_plugin_manifest import JsonFields, read_object
-from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.formats.read_result import ReadResult, quoted
 from satchel.settings import Limits
 
 _CONTAINERS = ("mcpServers", "servers", "context_servers", "mcp", "mcp_servers")
@@ -95,19 +97,19 @@ def read_claude_servers(
     Comments and last commas are allowed, as VS Code writes them. `folders` are the values of
     placeholders such as `workspaceFolder`.
     """
-    collector = DiagnosticCollector(path)
-    top = read_object(without_comments(data), path, "mcp-invalid", limits, collector)
-    if top is None:
-        return ReadResult(None, collector.diagnostics)
-    servers, at = _container(top.values)
-    if not isinstance(servers, Mapping):
-        message = f"'mcpServers' is {json_type_name(servers)}, not an object"
-        top.report("mcp-invalid", "mcpServers", message, "Write an object.")
-        return ReadResult(None, collector.diagnostics)
-    if at and (others := [key for key in top.values if key not in {at[0], "$schema"}]):
-        message = f"not used: {', '.join(map(quoted, others))}"
-        top.report("plugin-field-unknown", others[0], message, _OTHERS_FIX)
-    return ReadResult(tuple(read_entries(servers, at, top, folders)), collector.diagnostics)
+
+    def read(top: JsonFields) -> tuple[McpServerManifest, ...] | None:
+        servers, at = _container(top.values)
+        if not isinstance(servers, Mapping):
+            message = f"'mcpServers' is {json_type_name(servers)}, not an object"
+            top.report("mcp-invalid", "mcpServers", message, "Write an object.")
+            return None
+        if at and (others := [key for key in top.values if key not in {at[0], "$schema"}]):
+            message = f"not used: {', '.join(map(quoted, others))}"
+            top.report("plugin-field-unknown", others[0], message, _OTHERS_FIX)
+        return tuple(read_entries(servers, at, top, folders))
+
+    return read_object(without_comments(data), path, "mcp-invalid", limits, read)
 
 
 def _container(values: Mapping[str, JsonValue]) -> tuple[JsonValue, JsonPath]:
@@ -146,7 +148,7 @@ def read_entries(
         except _InvalidServerError as fault:
             add("mcp-server-invalid", f"server {quoted(name)} has {fault}", fault.fix, line)
             continue
-        if server.url and _has_secret(entry):
+        if not server.is_local and _has_secret(entry):
             ignored = f"the 'clientSecret' of server {quoted(name)} is not used"
             add("mcp-secret-unused", ignored, _ISSUER_FIX, line)
         of_gemini = [key for key in entry.unused if key in _OF_GEMINI]
@@ -179,26 +181,28 @@ def _server(name: str, entry: _Entry, unit: int) -> McpServerManifest:
     command, *words = _command(entry)
     kind = entry.take(str, "type")
     transport = kind or ("stdio" if command else "http")
-    fields: dict[str, Any]
+    table: dict[str, Any]
     if transport in _LOCAL and command:
-        fields = {"transport": "stdio", "command": command, "args": (*words, *_args(entry))}
-        fields |= {"env": _env(entry), "cwd": entry.take(str, "cwd") or ""}
-        fields["env_file"] = entry.take(str, "envFile") or ""
+        table = {"command": command, "args": [*words, *_args(entry)], "env": _env(entry)}
+        table |= {"cwd": entry.take(str, "cwd"), "env-file": entry.take(str, "envFile")}
     elif transport in _TRANSPORTS and (url := entry.take(str, "httpUrl", "url", "serverUrl")):
-        fields = {"transport": _TRANSPORTS[transport], "url": url, "headers": _headers(entry)}
-        fields |= {**_oauth(entry), "or_sse": kind in {None, "remote"}}
+        table = {"url": url, "headers": _headers(entry), "oauth": _oauth(entry)}
+        # Without it, both are tried.
+        table["transport"] = None if kind in {None, "remote"} else _TRANSPORTS[transport]
     elif transport in _TRANSPORTS and entry.values.get("url") == "":
         raise _InvalidServerError("an empty 'url'", "Write its address, or remove it.")
     else:
         raise _InvalidServerError("neither a command nor a URL of a known type")
+    _require_known_placeholders(table)
     # A word of our own: no client has one.
     if text_of(entry.values.get("protocol")) in {"auto", "legacy"}:
-        fields["protocol"] = entry.take(str, "protocol")
-    server = McpServerManifest(
-        name=name, of_claude=True, **fields, **_tool_choice(entry), **_time_limits(entry, unit)
-    )
-    _require_known_placeholders(server)
-    return server
+        table["protocol"] = entry.take(str, "protocol")
+    enable, disable = _tool_choice(entry)
+    table |= {"disable": disable, **_time_limits(entry, unit)}
+    # No tools is a choice, too.
+    chosen = {} if enable is None else {"enable": enable}
+    used = {key: value for key, value in table.items() if value}
+    return McpServerManifest(name=name, of_claude=True, table=frozen(used | chosen))
 
 
 def _command(entry: _Entry) -> list[str]:
@@ -214,21 +218,21 @@ def _args(entry: _Entry) -> Iterable[str]:
     return (_as_text("args", item) for item in arguments or ())
 
 
-def _env(entry: _Entry) -> Mapping[str, str]:
+def _env(entry: _Entry) -> dict[str, str]:
     """Return the variables of a program, with those that Codex passes on by their names."""
     passed = entry.take(list, "env_vars") or []
     names = [item.get("name") if isinstance(item, dict) else item for item in passed]
     variables = _pairs(entry, "env", "environment")
-    return MappingProxyType({name: f"${{{name}}}" for name in texts_in(names)} | {**variables})
+    return {name: f"${{{name}}}" for name in texts_in(names)} | {**variables}
 
 
-def _headers(entry: _Entry) -> Mapping[str, str]:
+def _headers(entry: _Entry) -> dict[str, str]:
     """Return the headers of requests, with those whose values are variables, as in Codex."""
     headers = {**_pairs(entry, "headers", "http_headers")}
     headers |= {name: f"${{{text}}}" for name, text in _pairs(entry, "env_http_headers").items()}
     if token := entry.take(str, "bearer_token_env_var"):
         headers["Authorization"] = f"Bearer ${{{token}}}"
-    return MappingProxyType(headers)
+    return headers
 
 
 def _oauth(entry: _Entry) -> dict[str, Any]:
@@ -240,11 +244,12 @@ def _oauth(entry: _Entry) -> dict[str, Any]:
         redirect = f"http://localhost:{port:.0f}/callback"
     scopes = listed(fields.take(list | str, "scopes", "scope") or entry.take(list, "scopes"))
     fields.take(str, *_SECRETS)
-    return {
-        "client_id": fields.take(str, "clientId", "client_id", "CLIENT_ID") or "",
+    values = {
+        "client-id": fields.take(str, "clientId", "client_id", "CLIENT_ID"),
         "redirect": redirect,
-        "scopes": tuple(scope for text in texts_in(scopes) for scope in text.split()),
+        "scopes": [scope for text in texts_in(scopes) for scope in text.split()],
     }
+    return {key: value for key, value in values.items() if value}
 
 
 def _has_secret(entry: _Entry) -> bool:
@@ -253,15 +258,15 @@ def _has_secret(entry: _Entry) -> bool:
     return any(login.get(key) for login in logins if isinstance(login, dict) for key in _SECRETS)
 
 
-def _tool_choice(entry: _Entry) -> dict[str, Any]:
-    """Return which tools to use; what is after a `(` is for Gemini CLI only."""
+def _tool_choice(entry: _Entry) -> tuple[list[str] | None, list[str]]:
+    """Return which tools to use, and which not; what is after a `(` is for Gemini CLI only."""
     enabled = entry.take(list | str, "includeTools", "enabledTools", "enabled_tools", "tools")
     disabled = entry.take(list | str, "excludeTools", "disabledTools", "disabled_tools")
     enable, disable = (
-        tuple(name.partition("(")[0] for name in texts_in(listed(names)))
+        [name.partition("(")[0] for name in texts_in(listed(names))]
         for names in (enabled, disabled)
     )
-    return {"enable": None if enabled is None else enable, "disable": disable}
+    return None if enabled is None else enable, disable
 
 
 def _time_limits(entry: _Entry, unit: int) -> dict[str, Any]:
@@ -271,7 +276,7 @@ def _time_limits(entry: _Entry, unit: int) -> dict[str, Any]:
     starts = {"startup_timeout_sec": 1, "startup_timeout_ms": 1000}
     return {
         "timeout": _seconds(entry, calls) or _seconds(both, {"request": 1000}),
-        "startup_timeout": _seconds(entry, starts) or _seconds(both, {"startup": 1000}),
+        "startup-timeout": _seconds(entry, starts) or _seconds(both, {"startup": 1000}),
     }
 
 
@@ -302,14 +307,10 @@ def _filled(value: JsonValue, folders: Mapping[str, str]) -> Any:
     return value
 
 
-def _require_known_placeholders(server: McpServerManifest) -> None:
-    texts = (server.command, *server.args, *server.env.values(), server.cwd, server.env_file)
-    for text in (*texts, server.url, *server.headers.values()):
-        if placeholder := _FOREIGN.search(text):
-            message = (
-                f"the placeholder {quoted(placeholder[0])}, which only its own client can fill in"
-            )
-            raise _InvalidServerError(message, _FOREIGN_FIX)
+def _require_known_placeholders(table: Mapping[str, Any]) -> None:
+    if placeholder := _FOREIGN.search(json.dumps(table, ensure_ascii=False)):
+        message = f"the placeholder {quoted(placeholder[0])}, which only its own client can fill in"
+        raise _InvalidServerError(message, _FOREIGN_FIX)
 
 
 def text_of(value: JsonValue) -> str:

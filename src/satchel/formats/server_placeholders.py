@@ -1,91 +1,87 @@
 """Fill in the placeholders of a declared MCP server."""
 
-import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 
-from satchel.formats.frozen_values import frozen
-from satchel.formats.mcp_json import PLUGIN_DATA, PLUGIN_ROOT, McpServerManifest, no_pairs
+from satchel.errors import DefinitionError
+from satchel.formats.mcp_json import PLUGIN_DATA, PLUGIN_ROOT, McpServerManifest
+from satchel.lazy_dataclass import dataclass
 
-_PLACEHOLDER = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)\}")
-_CLAUDE_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_FOLDER = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)()\}")
 _FOLDERS = frozenset({PLUGIN_ROOT, PLUGIN_DATA, f"CLAUDE_{PLUGIN_ROOT}", f"CLAUDE_{PLUGIN_DATA}"})
 
 
 def variables_in(text: str) -> list[str]:
     """Return the environment variables that the placeholders in a text name."""
-    names = (match[1] for match in _CLAUDE_PLACEHOLDER.finditer(text))
+    names = (match[1] for match in _VARIABLE.finditer(text))
     return [name for name in dict.fromkeys(names) if name not in _FOLDERS]
 
 
-def fill_placeholders(
-    server: McpServerManifest,
-    root: str,
-    data: str,
-    environment: Mapping[str, str],
-) -> McpServerManifest:
-    """Return the server with all placeholders filled in, ready to start or connect.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceholderFiller:
+    """Fills in `${NAME}` and `${NAME:-default}` in the values of one server, not recursively."""
+
+    variables: Mapping[str, str]
+    folders: Mapping[str, str] = field(default_factory=dict)
+    """The folders of a plugin, by their variables."""
+    is_open: bool = False
+    """Whether an open plugin declares the server: it has the folders only, without defaults."""
+
+    @property
+    def root(self) -> str:
+        """Return the folder of a plugin, `""` for a server of a file of settings."""
+        return self.folders.get(PLUGIN_ROOT, "")
+
+    def filled(self, text: str) -> str:
+        """Return a text with its placeholders filled in. Raises `DefinitionError`.
+
+        In a plugin, a placeholder without a value and default stays as it is.
+        """
+        return (_FOLDER if self.is_open else _VARIABLE).sub(self._value, text)
+
+    def all_filled(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Return texts with their placeholders filled in. Raises `DefinitionError`."""
+        return tuple(map(self.filled, texts))
+
+    def values_filled(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return a mapping with the placeholders of its values filled in."""
+        return {name: self.filled(text) for name, text in texts.items()}
+
+    def address(self, text: str) -> str:
+        """Return a command, URL or header, in which the open format has no placeholders."""
+        return text if self.is_open else self.filled(text)
+
+    def inside(self, path: str) -> str:
+        """Return a path; in a plugin, `./` is the plugin's folder."""
+        return f"{self.root}/{path[2:]}" if self.root and path.startswith("./") else path
+
+    def secrets_in(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Return the values of environment variables that are filled into texts."""
+        names = variables_in(" ".join(texts))
+        return tuple(self.variables[name] for name in names if name in self.variables)
+
+    def _value(self, match: re.Match[str]) -> str:
+        name, default = match.groups()
+        values = {**self.variables, **self.folders}
+        if name not in values and default is None:
+            if self.folders:
+                return match[0]
+            raise DefinitionError(f"it uses the environment variable {name}, which is not set")
+        return values.get(name) or default or ""
+
+
+def plugin_filler(
+    server: McpServerManifest, root: str, data: str, environment: Mapping[str, str]
+) -> PlaceholderFiller:
+    """Return what fills in the placeholders of a plugin's server.
 
     `root` is the plugin's folder and `data` the folder where its servers can store data, both
-    absolute and without links. `environment` is the base environment of the process; only
-    Claude bundles can use it in placeholders. No file is read.
+    absolute and without links. Only Claude bundles can use the environment.
     """
-    variables = {PLUGIN_ROOT: root, PLUGIN_DATA: data}
-    fill = _claude_filler(variables, environment) if server.of_claude else _filler(variables)
-    env = {name: fill(value) for name, value in server.env.items()}
-    if server.of_claude:
-        variables |= {f"CLAUDE_{name}": value for name, value in variables.items()}
-    is_local = server.transport == "stdio"
-    return McpServerManifest(
-        name=server.name,
-        transport=server.transport,
-        # The open format has no placeholders in command, url and headers; Claude bundles do.
-        command=_inside(root, fill(server.command) if server.of_claude else server.command),
-        args=tuple(map(fill, server.args)),
-        env=frozen({**environment, **env, **variables}) if is_local else no_pairs(),
-        cwd=_cwd(server, root, fill) if is_local else "",
-        env_file=os.path.join(root, fill(server.env_file)) if server.env_file else "",
-        url=fill(server.url) if server.of_claude else server.url,
-        headers=frozen({name: fill(value) for name, value in server.headers.items()})
-        if server.of_claude
-        else server.headers,
-        client_id=server.client_id,
-        redirect=server.redirect,
-        scopes=server.scopes,
-        or_sse=server.or_sse,
-        of_claude=server.of_claude,
-    )
-
-
-_Fill = Callable[[str], str]
-
-
-def _filler(values: Mapping[str, str]) -> _Fill:
-    """Return a function that replaces the placeholders of the open format, not recursively."""
-    return lambda text: _PLACEHOLDER.sub(lambda match: values[match[1]], text)
-
-
-def _claude_filler(values: Mapping[str, str], environment: Mapping[str, str]) -> _Fill:
-    """Return a function that replaces `${NAME}` and `${NAME:-default}`.
-
-    A placeholder without a value and default stays as it is.
-    """
-    variables = {**environment, **{f"CLAUDE_{name}": value for name, value in values.items()}}
-
-    def value(match: re.Match[str]) -> str:
-        name, default = match.groups()
-        if name not in variables and default is None:
-            return match[0]
-        return variables.get(name) or default or ""
-
-    return lambda text: _CLAUDE_PLACEHOLDER.sub(value, text)
-
-
-def _cwd(server: McpServerManifest, root: str, fill: _Fill) -> str:
-    if not server.cwd:
-        return "" if server.of_claude else root
-    return _inside(root, fill(server.cwd))
-
-
-def _inside(root: str, path: str) -> str:
-    return f"{root}/{path[2:]}" if path.startswith("./") else path
+    folders = {PLUGIN_ROOT: root, PLUGIN_DATA: data}
+    if not server.of_claude:
+        return PlaceholderFiller(variables={}, folders=folders, is_open=True)
+    folders |= {f"CLAUDE_{name}": value for name, value in folders.items()}
+    return PlaceholderFiller(variables=environment, folders=folders)

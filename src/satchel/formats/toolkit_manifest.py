@@ -231,9 +231,7 @@ def _name(top: ManifestBlock, folder: str, entry_point: str) -> str:
 
 def _groups(top: ManifestBlock) -> tuple[GroupManifest, ...]:
     groups = [_group(name, block) for name, block in top.blocks("groups", "group")]
-    names = [group.name for group in groups]
-    for name in sorted({name for name in names if name and names.count(name) > 1}):
-        top.report_invalid("groups", f"two groups are named {quoted(name)}", "Make them one.")
+    top.report_doubles("groups", "group", (group.name for group in groups), "Make them one.")
     return tuple(groups)
 
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 _CONTRIBUTION_FIELDS = tuple(item.name for item in fields(PluginContribution))
 """All fields, also those that `==` leaves out."""
 _NAME = attrgetter("name")
-_MOST_EDITS = 200
-"""With more changed skills, a whole catalog is built: each name is looked for."""
+_MOST_EDITS = 400
+"""With more changed skills, as they were and as they are now, a whole catalog is built."""
 
 
 def reconcile(
@@ -172,24 +172,29 @@ def _incremental_skills(inputs: PassInputs, next_cache: ScanCache) -> _NextSkill
     )
     if not is_same:
         return None
-    changed = [
-        _ranked_skill(inputs, order, finding)
-        for order, (root, scan) in enumerate(next_cache.skills.items())
-        for finding in _changed_or_suspect(cache.skills[root], scan)
-    ]
-    gone = [
-        it for root, scan in next_cache.skills.items() for it in _gone(cache.skills[root], scan)
-    ]
+    changed, earlier = list[RankedSkill](), []
+    for order, (root, scan) in enumerate(next_cache.skills.items()):
+        before = cache.skills[root]
+        keys = dict.fromkeys(
+            (
+                *_changed(before, scan),
+                *(key for key in scan.suspect if scan.findings[key].path in cache.settling),
+            )
+        )
+        changed += [_ranked_skill(inputs, order, scan.findings[key]) for key in keys]
+        gone = _gone(before, scan)
+        earlier += [before.findings[key] for key in (*keys, *gone) if key in before.findings]
     keeps_plugins = _are_same(next_cache.plugins, cache.plugins) and (
         next_cache.imported.unfinished == cache.imported.unfinished
     )
-    findings = [*gone, *(ranked.finding for ranked in changed)]
+    findings = [*earlier, *(ranked.finding for ranked in changed)]
     if len(findings) > _MOST_EDITS or not _has_ascii_names_only(inputs.previous, findings):
         return None
     has_groups = skill_membership(next_cache.plugins) or any(it.root.groups for it in findings)
     if selection.chooses and (has_groups or not keeps_plugins):
         return None  # A group may be disabled, or no longer.
-    changes = SkillChanges(frozenset(map(skill_unit, gone)), keeps_plugins)
+    names = {skill_unit(finding): finding.name for finding in earlier}
+    changes = SkillChanges(names, keeps_plugins)
     return _NextSkills(tuple(changed), changes)
 
 
@@ -201,24 +206,23 @@ def _has_ascii_names_only(previous: Catalog, findings: Iterable[SkillFinding]) -
     return previous.has_ascii_names and "".join(map(_NAME, findings)).isascii()
 
 
-def _changed_or_suspect(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:
-    """Yield the skills that changed, and suspect ones: those may have settled since."""
+def _changed(before: SkillScan, now: SkillScan) -> Iterable[str]:
+    """Return the keys of the skills that changed."""
     if now is before:
-        changed: Iterable[str] = ()
-    elif now.edited is not None:
-        changed = sorted(now.edited & now.findings.keys())
-    else:
-        # No loop in Python: there may be very many skills.
-        old = map(before.findings.get, now.findings)
-        changed = compress(now.findings, map(is_not, now.findings.values(), old))
-    return (now.findings[key] for key in dict.fromkeys((*changed, *now.suspect)))
+        return ()
+    if now.edited is not None:
+        return sorted(now.edited & now.findings.keys())
+    # No loop in Python: there may be very many skills.
+    old = map(before.findings.get, now.findings)
+    return compress(now.findings, map(is_not, now.findings.values(), old))
 
 
-def _gone(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:
+def _gone(before: SkillScan, now: SkillScan) -> Iterable[str]:
+    """Return the keys of the skills that are gone."""
     if now is before:
         return ()
     edited = before.findings if now.edited is None else now.edited & before.findings.keys()
-    return (before.findings[key] for key in edited if key not in now.findings)
+    return (key for key in edited if key not in now.findings)
 
 
 def _are_same(plugins: Sequence[PluginEntry], before: Sequence[PluginEntry]) -> bool:

@@ -55,8 +55,12 @@ class Grant:
         """Return whether code may run as it is now."""
         if unit is None or self.level is not TrustLevel.CODE or self.units is None:
             return unit is None or self.level is TrustLevel.CODE
-        trusted = self.units.get(unit.key)
+        trusted = self.trusted(unit.key)
         return trusted is not None and not unit.problem and trusted.digest == unit.digest
+
+    def trusted(self, key: str) -> CodeUnit | None:
+        """Return a unit as it was trusted."""
+        return (self.units or {}).get(key)
 
     def refusal(
         self, path: str, content: str, unit: CodeUnit | None = None, *, instead: str
@@ -163,7 +167,7 @@ class TrustGate:
 
     def _limited_file(self, file: SelectionFile, last: SelectionFile | None) -> SelectionFile:
         from satchel.trust.code_units import (  # lazy: needed only with projects
-            settings_programs_unchanged,
+            programs_unchanged,
             settings_unit,
         )
 
@@ -177,16 +181,14 @@ class TrustGate:
         if grant.allows(unit):
             return file
         name, is_code = os.path.basename(file.path), grant.level is TrustLevel.CODE
-        trusted = (grant.units or {}).get(name) if is_code else None
+        trusted = grant.trusted(name) if is_code else None
         if unit and trusted and unit.digest_at(name) == trusted.digest_at(name):
             # Only files that its servers may start differ.
             instead = f"the rest of {name} is used"
             refusal = grant.refusal(file.path, f"what {name} starts is", unit, instead=instead)
             return replace(file, servers={}, diagnostics=(*file.diagnostics, refusal))
         code = last if last and is_code else SelectionFile(path=file.path, scope=file.scope)
-        is_kept = (
-            trusted is not None and unit is not None and settings_programs_unchanged(unit, trusted)
-        )
+        is_kept = bool(trusted and unit and programs_unchanged(unit, trusted, [name]))
         subject = f"what {name} enables, configures and starts is"
         has_code = any(
             (code.config, code.servers, code.enable.beyond_skills, code.disable.beyond_skills)
@@ -225,15 +227,12 @@ class TrustGate:
         grant = self.of_root(finding.root)
         if grant is None or _may_serve(grant, unit, last_good):
             return contribution
-        from satchel.trust.code_units import plugin_programs_unchanged  # lazy: only with projects
+        from satchel.trust.code_units import programs_unchanged  # lazy: only with projects
 
-        trusted = (grant.units or {}).get(unit.key) if unit else None
+        trusted = grant.trusted(unit.key) if unit else None
+        imported = [file.name for file in finding.folder.files]
         # A server starts its program from disk, so the last good one needs the trusted program.
-        keeps_servers = (
-            unit is not None
-            and trusted is not None
-            and plugin_programs_unchanged(unit, trusted, finding)
-        )
+        keeps_servers = bool(unit and trusted and programs_unchanged(unit, trusted, imported))
         servers = last_good.servers if last_good and keeps_servers else ()
         instead = _instead(
             "the last trusted version of its code" if last_good else "",
@@ -298,11 +297,11 @@ class TrustGate:
             return None
         from satchel.trust.code_units import (  # lazy: needed only with projects
             current_settings_digests,
-            settings_program_digests,
+            program_digests,
         )
 
-        unit = grant.units.get(os.path.basename(file.path))
-        trusted = settings_program_digests(unit) if unit else {}
+        unit = grant.trusted(os.path.basename(file.path))
+        trusted = program_digests(unit, [unit.key]) if unit else {}
         now = partial(current_settings_digests, file, grant.project.folder)
         refusal = grant.refusal_to_start(name, file.path, unit)
         return StartCheck(trusted=trusted, now=now, refusal=refusal)
@@ -314,12 +313,12 @@ class TrustGate:
             return None
         from satchel.trust.code_units import (  # lazy: needed only with projects
             current_plugin_digests,
-            plugin_program_digests,
+            program_digests,
         )
 
         base, listed = grant.project.folder, plugin.unit.removeprefix(plugin.path)
-        unit = grant.units.get(os.path.relpath(plugin.path, base) + listed)
-        trusted = plugin_program_digests(unit) if unit else {}
+        unit = grant.trusted(os.path.relpath(plugin.path, base) + listed)
+        trusted = program_digests(unit, ()) if unit else {}
         servers = plugin.contribution.servers
         now = partial(current_plugin_digests, plugin.path, servers, base, trusted)
         refusal = grant.refusal_to_start(name, plugin.path, unit)

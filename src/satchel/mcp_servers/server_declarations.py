@@ -3,8 +3,7 @@
 import json
 import math
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain, count
 from typing import Any, cast
@@ -13,10 +12,9 @@ from satchel.catalog.catalog_entries import PluginEntry
 from satchel.configuration.env_file import env_variables
 from satchel.errors import DefinitionError, SatchelError
 from satchel.formats.mcp_json import McpServerManifest
-from satchel.formats.server_placeholders import fill_placeholders, variables_in
+from satchel.formats.server_placeholders import PlaceholderFiller, plugin_filler
 from satchel.formats.server_table import OAuthTable, OptionsTable, ServerTable
 from satchel.formats.table_model import read_table
-from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.oauth_client import OAuthClient
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import (
@@ -29,8 +27,6 @@ from satchel.mcp_servers.server_addresses import (
 from satchel.mcp_servers.server_options import Pin, ServerConfig, ServerOptions
 from satchel.names import plugin_name_fault
 from satchel.sources.search_roots import Precedence
-
-_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 def plugin_server(
@@ -45,30 +41,59 @@ def plugin_server(
     `root` is the resolved folder of the plugin, and `data` the folder for its data. From the
     environment it gets only the variables that its placeholders name. Raises `DefinitionError`.
     """
-    filled = fill_placeholders(server, root, data, environment if server.of_claude else {})
-    if plugin.scope is Precedence.PROJECT and filled.transport == "stdio":
-        # Not where we are, which is the project: only the plugin's own files are compared.
-        filled = replace(filled, cwd=os.path.join(root, filled.cwd))
-    groups = plugin.contribution.groups[:1]
-    return ServerConfig(
+    filler = plugin_filler(server, root, data, environment)
+    # Of a project, only the plugin's own files are compared: it does not start where we are.
+    starts_here = server.of_claude and plugin.scope is not Precedence.PROJECT
+    name, within = as_name(server.name), "" if starts_here else root
+    config = _config(name, server.plain_table, filler, root, within)
+    return replace(
+        config,
         owner=plugin.name,
-        name=as_name(server.name),
         path=plugin.path,
-        server=_address(
-            filled, server, _placeholder_values((*server.args, server.url), environment)
-        ),
-        groups=tuple(group.name for group in groups),
-        enable=server.enable,
-        disable=server.disable,
-        timeout=server.timeout,
-        options=ServerOptions(startup_timeout=server.startup_timeout, protocol=server.protocol),
+        groups=tuple(group.name for group in plugin.contribution.groups[:1]),
         data=data,
-        origin=ServerOrigin(
-            f"plugin {plugin.unit}",
-            as_name(server.name),
-            _how_reached(lambda key: getattr(server, key)),
-        ),
-        passed=_how_passed(server.env, server.headers),
+        origin=replace(config.origin, source=f"plugin {plugin.unit}"),
+    )
+
+
+def user_server(
+    name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str], within: str = ""
+) -> ServerConfig:
+    """Return a server from a user's file, with `${NAME}` filled in from the environment.
+
+    `within` is the folder that a command starts in, if not the current one.
+
+    Raises `DefinitionError`.
+    """
+    if fault := plugin_name_fault(name):
+        raise DefinitionError(f"its name {fault}")
+    filler = PlaceholderFiller(variables=environment)
+    config = _config(name, table, filler, os.path.dirname(path), within)
+    return replace(config, path=path, origin=replace(config.origin, source=path))
+
+
+def _config(
+    name: str, table: Mapping[str, Any], filler: PlaceholderFiller, base: str, within: str
+) -> ServerConfig:
+    """Return a declared server; its files are relative to `base`, and it starts in `within`."""
+    declared = read_table(ServerTable, table)
+    if ("command" in table) == ("url" in table):
+        raise DefinitionError("it needs either a command or a url")
+    reached = [table.get(key) for key in ("command", "args", "cwd", "url")]
+    passed = [declared.env, declared.headers]
+    return ServerConfig(
+        name=name,
+        server=_local(declared, filler, base, within)
+        if "command" in table
+        else _remote(declared, filler),
+        groups=filler.all_filled(declared.group),
+        enable=None if declared.enable is None else filler.all_filled(declared.enable),
+        disable=filler.all_filled(declared.disable),
+        timeout=declared.timeout,
+        pin=declared.pin,
+        options=_options(declared, filler, base),
+        origin=ServerOrigin(name=name, reached=json.dumps(reached)),
+        passed=json.dumps(passed, sort_keys=True) if any(passed) else "",
     )
 
 
@@ -86,106 +111,6 @@ def required_timeout(value: Any) -> float | None:
     raise DefinitionError(f"its timeout must be a number of seconds above 0, not {value!r}")
 
 
-def _how_reached(declared: Callable[[str], Any]) -> str:
-    """Return the command or address as declared, before placeholders are filled in."""
-    return json.dumps([declared(key) for key in ("command", "args", "cwd", "url")], default=str)
-
-
-def _how_passed(env: Mapping[str, str], headers: Mapping[str, str]) -> str:
-    return json.dumps([dict(env), dict(headers)], sort_keys=True) if env or headers else ""
-
-
-def _placeholder_values(texts: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    names = variables_in(" ".join(map(str, texts)))
-    return tuple(environment[name] for name in names if name in environment)
-
-
-def _address(
-    filled: McpServerManifest, declared: McpServerManifest, hidden: tuple[str, ...]
-) -> RemoteServer:
-    if filled.transport == "stdio":
-        # On top of a safe environment: the declared variables, and the plugin's folders.
-        env = {
-            name: value
-            for name, value in filled.env.items()
-            if name in declared.env or name.removeprefix("CLAUDE_").startswith("PLUGIN_")
-        }
-        return StdioServer(
-            command=filled.command,
-            args=filled.args,
-            env={**_variables_in(filled.env_file), **env},
-            cwd=filled.cwd or None,
-            hidden=hidden,
-            # A command in the plugin's folder is shown by its whole path.
-            shown=declared.command if "${" in declared.command else "",
-        )
-    network: dict[str, Any] = {"shown": declared.url, "hidden": hidden}
-    if filled.client_id or filled.redirect or filled.scopes:
-        network["oauth"] = OAuthClient(
-            client_id=filled.client_id, redirect=filled.redirect, scopes=filled.scopes
-        )
-    if filled.transport == "sse":
-        return SseServer(filled.url, dict(filled.headers), **network)
-    return HttpServer(filled.url, dict(filled.headers), or_sse=filled.or_sse, **network)
-
-
-def user_server(
-    name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str], within: str = ""
-) -> ServerConfig:
-    """Return a server from a user's file, with `${NAME}` filled in from the environment.
-
-    `within` is the folder that a command starts in, if not the current one.
-
-    Raises `DefinitionError`.
-    """
-    if fault := plugin_name_fault(name):
-        raise DefinitionError(f"its name {fault}")
-    declared = read_table(ServerTable, table)
-    if ("command" in table) == ("url" in table):
-        raise DefinitionError("it needs either a command or a url")
-    variables = _Variables(environment)
-    is_local = "command" in table
-    return ServerConfig(
-        name=name,
-        path=path,
-        server=_local(declared, variables, path, within)
-        if is_local
-        else _remote(declared, variables),
-        groups=variables.in_all(declared.group),
-        enable=None if declared.enable is None else variables.in_all(declared.enable),
-        disable=variables.in_all(declared.disable),
-        timeout=declared.timeout,
-        pin=declared.pin,
-        options=_options(declared, variables, os.path.dirname(path)),
-        origin=ServerOrigin(path, name, _how_reached(table.get)),
-        passed=_how_passed(declared.env, declared.headers),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Variables:
-    """Fills in `${NAME}` from the environment."""
-
-    environment: Mapping[str, str]
-
-    def filled(self, text: str) -> str:
-        return _PLACEHOLDER.sub(self._value, text)
-
-    def in_all(self, texts: Iterable[str]) -> tuple[str, ...]:
-        return tuple(map(self.filled, texts))
-
-    def in_values(self, texts: Mapping[str, str]) -> dict[str, str]:
-        return {name: self.filled(text) for name, text in texts.items()}
-
-    def _value(self, match: re.Match[str]) -> str:
-        name, default = match.groups()
-        if name in self.environment:
-            return self.environment[name]
-        if default is None:
-            raise DefinitionError(f"it uses the environment variable {name}, which is not set")
-        return str(default)
-
-
 def _variables_in(env_file: str) -> Mapping[str, str]:
     try:
         return env_variables(env_file) if env_file else {}
@@ -193,39 +118,39 @@ def _variables_in(env_file: str) -> Mapping[str, str]:
         raise DefinitionError(f"its env-file cannot be read: {error}") from None
 
 
-def _local(declared: ServerTable, variables: _Variables, path: str, within: str) -> StdioServer:
-    env_file = os.path.expanduser(variables.filled(declared.env_file))
-    file_variables = _variables_in(
-        os.path.join(os.path.dirname(path), env_file) if env_file else ""
-    )
+def _local(declared: ServerTable, filler: PlaceholderFiller, base: str, within: str) -> StdioServer:
+    env_file = os.path.expanduser(filler.filled(declared.env_file))
+    variables = _variables_in(os.path.join(base, env_file) if env_file else "")
+    cwd = filler.inside(filler.filled(declared.cwd))
     return StdioServer(
-        command=variables.filled(declared.command),
-        args=variables.in_all(declared.args),
-        env={**file_variables, **variables.in_values(declared.env)},
-        cwd=os.path.join(within, variables.filled(declared.cwd)) or None,
-        hidden=_placeholder_values(declared.args, variables.environment),
-        shown=declared.command,
+        command=filler.inside(filler.address(declared.command)),
+        args=filler.all_filled(declared.args),
+        env={**variables, **filler.values_filled(declared.env), **filler.folders},
+        cwd=os.path.join(within, cwd) or None,
+        hidden=filler.secrets_in(declared.args),
+        # A command in a plugin's folder is shown by its whole path.
+        shown=declared.command if "${" in declared.command else "",
     )
 
 
-def _remote(declared: ServerTable, variables: _Variables) -> RemoteServer:
-    url, headers = variables.filled(declared.url), variables.in_values(declared.headers)
+def _remote(declared: ServerTable, filler: PlaceholderFiller) -> RemoteServer:
+    headers = {name: filler.address(value) for name, value in declared.headers.items()}
     oauth = None
     if declared.oauth is not None:
         table = read_table(OAuthTable, declared.oauth)
-        texts = variables.in_values(table.model_dump(exclude={"scopes", "grant"}))
-        oauth = OAuthClient(**texts, scopes=variables.in_all(table.scopes), grant=table.grant)
-    hidden = _placeholder_values([declared.url], variables.environment)
+        texts = filler.values_filled(table.model_dump(exclude={"scopes", "grant"}))
+        oauth = OAuthClient(**texts, scopes=filler.all_filled(table.scopes), grant=table.grant)
+    shown: dict[str, Any] = {"shown": declared.url, "hidden": filler.secrets_in([declared.url])}
+    url = filler.address(declared.url)
     if declared.transport == "sse":
-        return SseServer(url, headers, oauth, shown=declared.url, hidden=hidden)
-    or_sse = not declared.transport
-    return HttpServer(url, headers, oauth, shown=declared.url, hidden=hidden, or_sse=or_sse)
+        return SseServer(url, headers, oauth, **shown)
+    return HttpServer(url, headers, oauth, **shown, or_sse=not declared.transport)
 
 
-def _options(declared: ServerTable, variables: _Variables, base: str) -> ServerOptions:
+def _options(declared: ServerTable, filler: PlaceholderFiller, base: str) -> ServerOptions:
     """Return the options of a table; its roots are relative to the folder `base`."""
     values = declared.model_dump(include={*OptionsTable.model_fields})
-    roots = map(os.path.expanduser, variables.in_all(declared.roots))
+    roots = map(os.path.expanduser, filler.all_filled(declared.roots))
     return ServerOptions(**values | {"roots": tuple(os.path.join(base, root) for root in roots)})
 
 

@@ -234,12 +234,14 @@ def remote_tool_json(entry: "ToolEntry", name: str, digest: str | None) -> Json:
 
 
 def _declared_server(server: "McpServerManifest") -> Json:
-    record: Json = {"name": server.name, "type": server.transport}
-    if server.transport == "stdio":
-        command = _pick(server, "command", "args")
-        record |= {**command, "env": dict(server.env), "cwd": server.cwd}
+    table = server.table
+    record: Json = {"name": server.name}
+    if server.is_local:
+        record |= {"type": "stdio", "command": table["command"], "args": table.get("args", ())}
+        record |= {"env": table.get("env", {}), "cwd": table.get("cwd", "")}
     else:
-        record |= {"url": server.url, "headers": dict(server.headers)}
+        record |= {"type": table.get("transport", "streamable-http"), "url": table["url"]}
+        record["headers"] = table.get("headers", {})
     masked: Json = masked_value("", record)
     return masked
 

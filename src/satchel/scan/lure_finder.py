@@ -35,7 +35,7 @@ class _Link(NamedTuple):
     gap: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sign:
     """Kinds that make a finding if they are in one sentence."""
 
@@ -63,10 +63,10 @@ def read_sign(text: str) -> Sign | FlowSign:
         return read_flow_sign(text.removeprefix("flow:"))
     parts = text.removeprefix("anywhere:").split()
     return Sign(
-        tuple(_read_chain(part) for part in parts if not part.startswith("!")),
-        tuple(part[1:] for part in parts if re.match("![^!]", part)),
-        tuple(part[2:] for part in parts if part.startswith("!!")),
-        text.startswith("anywhere:"),
+        chains=tuple(_read_chain(part) for part in parts if not part.startswith("!")),
+        absent=tuple(part[1:] for part in parts if re.match("![^!]", part)),
+        absent_anywhere=tuple(part[2:] for part in parts if part.startswith("!!")),
+        is_anywhere=text.startswith("anywhere:"),
     )
 
 

@@ -15,7 +15,7 @@ from satchel.formats.declared_tools import declared_tools
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.open_plugin_manifest import OpenManifest, read_open_plugin
 from satchel.formats.read_result import quoted
-from satchel.formats.server_placeholders import fill_placeholders
+from satchel.formats.server_placeholders import plugin_filler
 from satchel.formats.toolkit_manifest import SKILLS_FOLDER, PluginManifest, read_plugin
 from satchel.names import plugin_name_fault
 from satchel.settings import Limits
@@ -88,12 +88,12 @@ def _servers(
 
 def _escaping_field(server: McpServerManifest, root: str) -> str:
     """Return the field of a server whose path leaves its folder, `""` if there is none."""
-    filled = fill_placeholders(server, root, _DATA, {})
-    command = server.command if server.command.startswith("./") else ""
-    if not _is_below(os.path.join(root, command), root):
+    filler = plugin_filler(server, root, _DATA, {})
+    command, cwd = server.table.get("command", ""), server.table.get("cwd", "")
+    if not _is_below(os.path.join(root, command if command.startswith("./") else ""), root):
         return "command"
-    base = _DATA if server.cwd.startswith("${PLUGIN_DATA}") else root
-    return "" if _is_below(filled.cwd or root, base) else "cwd"
+    base = _DATA if cwd.startswith("${PLUGIN_DATA}") else root
+    return "" if _is_below(filler.inside(filler.filled(cwd)) or root, base) else "cwd"
 
 
 def _is_below(path: str, base: str) -> bool:

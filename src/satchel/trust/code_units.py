@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from satchel.configuration.projects import SERVERS_FILE
@@ -54,7 +54,6 @@ LISTING = "entry in the marketplace/"
 """The key of the entry of a plugin in its marketplace."""
 _LEADS_OUT = re.compile(r"(?<!\.)\.\.(?![.\w])")
 _OWN_FILES = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
-_DECLARED = ("command", "args", "env", "env_file", "cwd", "url", "headers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +88,12 @@ class CodeUnit:
 
 def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
     """Return the code of a plugin in a project, `None` if nothing of it could run."""
-    declared = json.dumps(list(map(_declared, finding.servers)), default=_plain)
-    is_local = any(server.transport == "stdio" for server in finding.servers)
+    tables = _tables_of(finding.servers)
+    declared = json.dumps(tables, default=_plain)
+    is_local = any(server.is_local for server in finding.servers)
     files, problem = _runnable_files(
         finding.path, base, declared, only_scripts=not is_local, with_text=with_text,
-        with_compiled=uses_compiled(finding.servers),
+        with_compiled=may_run_compiled(tables),
     )  # fmt: skip
     if not (finding.sources or finding.servers or files):
         return None
@@ -102,7 +102,7 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     # Last: these are the bytes that are imported.
     files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}
     if finding.servers:
-        files[_SERVERS] = _definition(list(map(_declared, finding.servers)), with_text=with_text)
+        files[_SERVERS] = _definition(tables, with_text=with_text)
     if finding.listed is not None:
         digest = digest_of(repr(finding.listed).encode("utf-8", "surrogatepass"))
         files[LISTING] = CodeFile(digest, _listing(finding.listed.text) if with_text else "")
@@ -116,10 +116,13 @@ def _leads_out(declared: str, root: str, project: str) -> bool:
     return bool(_LEADS_OUT.search(declared)) or outside in declared.replace(inside, "")
 
 
-def uses_compiled(servers: Iterable[McpServerManifest]) -> bool:
-    """Return whether a server of a plugin could run the compiled files in its folder."""
-    local = (server for server in servers if server.transport == "stdio")
-    return any(may_use_compiled(server.command, server.args) for server in local)
+def may_run_compiled(tables: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a server could run the compiled files in its folder."""
+    return any(
+        may_use_compiled(table["command"], table.get("args") or ())
+        for table in tables
+        if "command" in table
+    )
 
 
 def plugin_key(finding: PluginFinding, base: str) -> str:
@@ -143,10 +146,7 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
     if any(may_use_project(table, base) for table in file.servers.values()):
         declared = json.dumps(parts["servers"], default=_plain)
         # What a command runs is not known: it starts in the project, and all files may be used.
-        with_compiled = any(
-            may_use_compiled(table.get("command"), table.get("args") or ())
-            for table in file.servers.values()
-        )
+        with_compiled = may_run_compiled(file.servers.values())
         programs, problem = _runnable_files(
             base, base, declared, with_text=with_text, with_compiled=with_compiled
         )
@@ -187,51 +187,42 @@ def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
     return make_diagnostic("code-held", Where(os.path.join(base, unit.key)), message)
 
 
-def plugin_programs_unchanged(unit: CodeUnit, trusted: CodeUnit, finding: PluginFinding) -> bool:
-    """Return whether the files that are not imported, but may be started, are the trusted ones."""
-    others = {*(file.name for file in finding.folder.files), _SERVERS, LISTING}
-    now, before = (_digests(it.files, others) for it in (unit, trusted))
-    return not unit.problem and now == before
+def program_digests(unit: CodeUnit, others: Iterable[str]) -> dict[str, str]:
+    """Return the digests of the files that servers may start; `others` are for another use."""
+    skipped = {_SERVERS, LISTING, *others}
+    return {name: file.digest for name, file in unit.files.items() if name not in skipped}
 
 
-def settings_programs_unchanged(unit: CodeUnit, trusted: CodeUnit) -> bool:
-    """Return whether the files that the trusted settings start are unchanged."""
-    now, before = (_digests(it.files, {it.key}) for it in (unit, trusted))
-    return not unit.problem and now == before
-
-
-def settings_program_digests(trusted: CodeUnit) -> Mapping[str, str]:
-    """Return the digests of the trusted files that the settings of a project may start."""
-    return _digests(trusted.files, {trusted.key})
+def programs_unchanged(unit: CodeUnit, trusted: CodeUnit, others: Collection[str]) -> bool:
+    """Return whether the files that servers may start are the trusted ones."""
+    return not unit.problem and program_digests(unit, others) == program_digests(trusted, others)
 
 
 def current_settings_digests(file: SelectionFile, base: str) -> Mapping[str, str] | None:
-    """Return such digests of the files on disk; `None` if they cannot be compared."""
+    """Return the digests of the files on disk that the servers of settings may start.
+
+    `None` if they cannot be compared.
+    """
     unit = settings_unit(file, base)
-    return None if unit is None or unit.problem else settings_program_digests(unit)
-
-
-def plugin_program_digests(trusted: CodeUnit) -> Mapping[str, str]:
-    """Return the digests of the trusted files that the servers of a plugin may start."""
-    return _digests(trusted.files, {_SERVERS, LISTING})
+    return None if unit is None or unit.problem else program_digests(unit, [unit.key])
 
 
 def current_plugin_digests(
-    path: str, servers: Sequence[McpServerManifest], base: str, trusted: Mapping[str, str]
+    path: str, servers: Iterable[McpServerManifest], base: str, trusted: Mapping[str, str]
 ) -> Mapping[str, str] | None:
-    """Return such digests of the files on disk; `None` if they cannot be compared."""
-    declared = json.dumps(list(map(_declared, servers)), default=_plain)
-    files, problem = _runnable_files(path, base, declared, with_compiled=uses_compiled(servers))
-    root, now = real_path(path), _digests(files, ())
+    """Return the digests of the files on disk that the servers of a plugin may start.
+
+    `None` if they cannot be compared.
+    """
+    tables, root = _tables_of(servers), real_path(path)
+    declared = json.dumps(tables, default=_plain)
+    files, problem = _runnable_files(path, base, declared, with_compiled=may_run_compiled(tables))
+    now = {name: file.digest for name, file in files.items()}
     for name, digest in trusted.items():
         # What is imported counts by its bytes, also behind a link.
         if now.get(name) != digest and (file := _read_code_file(os.path.join(root, name), root)):
             now[name] = file.digest
     return None if problem else now
-
-
-def _digests(files: Mapping[str, CodeFile], others: Container[str]) -> dict[str, str]:
-    return {name: file.digest for name, file in files.items() if name not in others}
 
 
 def requested_variables(texts: Iterable[object]) -> tuple[str, ...]:
@@ -241,7 +232,7 @@ def requested_variables(texts: Iterable[object]) -> tuple[str, ...]:
 
 def server_variables(server: McpServerManifest) -> tuple[str, ...]:
     """Return the environment variables that a plugin's server uses."""
-    return requested_variables([_declared(server)]) if server.of_claude else ()
+    return requested_variables([server.table]) if server.of_claude else ()
 
 
 def _runnable_files(
@@ -352,9 +343,8 @@ def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else str(value)
 
 
-def _declared(server: McpServerManifest) -> dict[str, object]:
-    parts = {key: getattr(server, key) for key in _DECLARED}
-    return {"name": server.name, "type": server.transport, **{k: v for k, v in parts.items() if v}}
+def _tables_of(servers: Iterable[McpServerManifest]) -> list[dict[str, Any]]:
+    return [{"name": server.name, **server.table} for server in servers]
 
 
 def is_skill_code(name: str) -> bool:

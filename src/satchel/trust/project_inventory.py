@@ -175,10 +175,9 @@ def _servers_of_file(file: SelectionFile) -> Iterable[RequestedServer]:
 def servers_of_plugin(plugin: PluginFinding) -> Iterable[RequestedServer]:
     """Yield the MCP servers that a plugin declares."""
     for server in plugin.servers:
-        keys = ("command", "args", "cwd", "url", "env", "env_file", "headers")
         yield RequestedServer(
             name=server.name,
             owner=f"plugin {plugin.folder_name}",
-            declared={key: getattr(server, key) for key in keys},
+            declared=server.table,
             variables=server_variables(server),
         )

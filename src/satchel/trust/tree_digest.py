@@ -15,7 +15,7 @@ from satchel.sources.folder_reader import FolderReader
 from satchel.sources.package_scan import PackageFinding
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.skill_findings import SkillFinding
-from satchel.trust.code_units import uses_compiled
+from satchel.trust.code_units import may_run_compiled
 
 _MOST_FILES = 100_000
 _CHUNK = 1024 * 1024
@@ -45,7 +45,7 @@ def files_of_skill(finding: SkillFinding) -> dict[str, str]:
 
 def _of_plugin(finding: PluginFinding) -> str:
     files = read_digests(finding.path, _bounds_of(finding))
-    if uses_compiled(finding.servers):
+    if may_run_compiled(server.table for server in finding.servers):
         files |= _compiled_digests(finding.path)
     served = {file.name: file.digest for file in finding.folder.files}
     return tree_digest(files.items()) if served.items() <= files.items() else ""
