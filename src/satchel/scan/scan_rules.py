@@ -11,7 +11,7 @@ import yaml
 
 from satchel.lazy_dataclass import dataclass
 from satchel.scan.data_flow import DataFlow
-from satchel.scan.lexicon import Lexicon
+from satchel.scan.lexicon import CodePattern, Lexicon
 from satchel.scan.lure_finder import LureFinder, read_sign
 
 
@@ -64,11 +64,12 @@ def lure_finder() -> LureFinder:
     """
     data = _data()
     addresses = "|".join(data["known_addresses"])
-    harmless = map(_bounded, data["harmless"])
+    installer = rf"(?:\b(?:curl|wget)\s+(?:-\S+\s+)*[\"']?)?https?«://»(?:{addresses})\S*"
+    harmless = (installer, *data["harmless"])
     code = {kind: tuple(map(_bounded, patterns)) for kind, patterns in data["code"].items()}
     return LureFinder(
         Lexicon(data["words"], code),
         DataFlow(data["definitions"].values(), data["flowing"]),
         {name: tuple(map(read_sign, rule.signs)) for name, rule in SCAN_RULES.items()},
-        re.compile("|".join((rf"https?://(?:{addresses})\S{{0,200}}", *harmless)), re.IGNORECASE),
+        [CodePattern(_bounded(pattern)) for pattern in harmless],
     )
