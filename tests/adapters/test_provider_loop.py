@@ -394,9 +394,9 @@ def test_calls_that_a_server_gives_one_index_stay_apart(session, index):
         END,
     )
     _, messages = streamed(session, first, pieces(piece("done")))
-    made = messages[1]["tool_calls"]
-    assert [call["function"]["name"] for call in made] == ["add", "add"]
-    assert [call.get("extra_content") for call in made] == [extra, None]
+    created = messages[1]["tool_calls"]
+    assert [call["function"]["name"] for call in created] == ["add", "add"]
+    assert [call.get("extra_content") for call in created] == [extra, None]
     assert [item["content"] for item in messages[2:4]] == ["2", "4"]
 
 

@@ -237,8 +237,8 @@ def test_a_file_below_home_is_named_as_one_types_it(run, monkeypatch):
 
 
 def test_json_reports_whether_anything_changed(run, file):
-    (told,) = json.loads(run("disable", "pdf", "--json", *READS).stdout)
-    assert told == {"name": "pdf", "enabled": False, "path": str(file), "changed": True}
+    (messages,) = json.loads(run("disable", "pdf", "--json", *READS).stdout)
+    assert messages == {"name": "pdf", "enabled": False, "path": str(file), "changed": True}
     (again,) = json.loads(run("disable", "pdf", "--json", *READS).stdout)
     assert again["changed"] is False
 
@@ -333,5 +333,5 @@ for number in range(12):
 def test_nothing_is_lost_where_several_choose_at_once(a_config_folder_of_its_own):
     writers = [subprocess.Popen([sys.executable, "-c", MANY, name]) for name in "ab"]
     assert [writer.wait(60) for writer in writers] == [0, 0]
-    found = tomllib.loads((a_config_folder_of_its_own / "satchel.toml").read_text())
-    assert len(found["disable"]) == 24
+    records = tomllib.loads((a_config_folder_of_its_own / "satchel.toml").read_text())
+    assert len(records["disable"]) == 24

@@ -145,15 +145,15 @@ def test_precedence_is_that_of_a_list_of_rules_read_from_the_end(files):
                     for pattern in patterns
                     if (pattern.removeprefix("skill:").removeprefix("tool:") in own) is is_name
                 ]
-                said = "on"
+                message = "on"
                 for pattern, word in rules:
                     wanted = pattern if pattern.startswith(("skill:", "tool:")) else f"*:{pattern}"
                     for text in (name, source, f"{source}:{name}"):
                         if wanted.startswith("*:"):
-                            said = word if fnmatchcase(text, wanted[2:]) else said
+                            message = word if fnmatchcase(text, wanted[2:]) else message
                         elif fnmatchcase(f"{kind}:{text}", wanted):
-                            said = word
-                assert is_off(choices, name, kind, source) is (said == "off")
+                            message = word
+                assert is_off(choices, name, kind, source) is (message == "off")
 
 
 # ---- reading ------------------------------------------------------------------------------

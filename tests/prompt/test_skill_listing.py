@@ -144,8 +144,8 @@ def test_a_length_of_nothing_shows_no_description():
 @example([SkillLine(name="a", description="x" * 1_023 + "&<>", folder="/")])
 @example([SkillLine(name="\uff1c\ufe64", description="", folder="")])
 def test_no_field_leaves_its_element(lines):
-    found = skills_in(said(lines, UNBOUND))
-    for skill, line in zip(found, sorted(lines, key=folded), strict=True):
+    result = skills_in(said(lines, UNBOUND))
+    for skill, line in zip(result, sorted(lines, key=folded), strict=True):
         place = {"location"} if xml_path(line.folder) else set()
         assert set(skill) == {"name", "description"} | place
         assert skill["name"] == one_line(line.name).translate(SIGNS_LIKE_LESS_THAN)
