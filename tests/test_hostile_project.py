@@ -408,6 +408,7 @@ def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone,
         pool.close()
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_what_was_compared_while_another_process_swaps_the_file(clone):
     trust(clone, "code")
     file = clone.folder / "plugins/bait/tools.py"

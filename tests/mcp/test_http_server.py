@@ -460,13 +460,13 @@ def test_idle_clients_hear_of_changes(satchel, era):
     assert "newer" in run(ask())
 
 
-async def standing(satchel, message):
+async def standing(satchel, notices):
     """Change something until the client hears of it: its stream may not stand yet."""
     for number in range(10):
         satchel.register_tool(echo, name="newer" if not number else f"newer_{number}")
         try:
             async with asyncio.timeout(0.2 * 2**number):
-                await message.until("notifications/tools/list_changed")
+                await notices.until("notifications/tools/list_changed")
         except TimeoutError:
             continue
         return

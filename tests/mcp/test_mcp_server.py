@@ -259,9 +259,9 @@ async def counting(upto: int):
 
 
 def test_the_parts_of_a_stream_are_sent_as_progress_and_are_the_result():
-    async def call(client, message):
-        result = await client.call_tool("counting", {"upto": 3}, progress_callback=message.step)
-        return result, message.progress
+    async def call(client, notices):
+        result = await client.call_tool("counting", {"upto": 3}, progress_callback=notices.step)
+        return result, notices.progress
 
     result, progress = asking(serving(counting), call)
     assert result.content[0].text == "0 1 2 "
@@ -282,22 +282,22 @@ async def working(context: ToolContext) -> str:
 
 @every_era
 def test_a_tool_sends_its_client_progress_which_only_grows(era):
-    async def call(client, message):
-        await client.call_tool("working", {}, progress_callback=message.step)
-        return message.progress
+    async def call(client, notices):
+        await client.call_tool("working", {}, progress_callback=notices.step)
+        return notices.progress
 
     steps = asking(serving(working), call, era)
     assert steps == [(done, 100, f"{done} of 100") for done in (0, 50, 100)]
 
 
 def test_a_client_with_a_handshake_gets_log_lines_of_the_level_that_it_set():
-    async def call(client, message):
+    async def call(client, notices):
         await client.call_tool("working", {})
-        first, message.logged = message.logged, []
+        first, notices.logged = notices.logged, []
         params = types.SetLevelRequestParams(level="error")
         await client.session.send_request(types.SetLevelRequest(params=params), types.EmptyResult)
         await client.call_tool("working", {})
-        return first, message.logged
+        return first, notices.logged
 
     first, second = asking(serving(working), call)
     assert first == [("info", {"step": 1}), ("error", "oh")]
@@ -306,9 +306,9 @@ def test_a_client_with_a_handshake_gets_log_lines_of_the_level_that_it_set():
 
 @pytest.mark.parametrize(("level", "lines"), [(None, 0), ("debug", 3), ("error", 1)])
 def test_a_request_that_stands_alone_gets_the_log_lines_that_it_asks_for(level, lines):
-    async def call(client, message):
+    async def call(client, notices):
         await client.call_tool("working", {})
-        return message.logged
+        return notices.logged
 
     assert len(asking(serving(working), call, STATELESS, log_level=level)) == lines
 
@@ -494,10 +494,10 @@ def test_background_work_ends_with_the_connection(era, single):
 def test_a_client_with_a_connection_switches_groups_and_is_notified_of_its_new_tools():
     server, _ = maps()
 
-    async def ask(client, message):
+    async def ask(client, notices):
         before = await names_of(client)
         answer = await client.call_tool("reset_equipped_tools", {"maps": True})
-        await message.until("notifications/tools/list_changed")
+        await notices.until("notifications/tools/list_changed")
         return before, await names_of(client), answer.content[0].text
 
     before, after, text = asking(server, ask)
@@ -617,14 +617,14 @@ LISTS = ("tools", "prompts", "resources")
 def test_an_idle_client_is_notified_of_what_changed_and_of_nothing_else(tmp_path, write_skill):
     server, app = maps()
 
-    async def ask(client, message):
+    async def ask(client, notices):
         await client.list_tools()
         app.register_tool(echo, name="newer")
-        await message.until("notifications/tools/list_changed")
-        first, message.messages = message.messages, []
+        await notices.until("notifications/tools/list_changed")
+        first, notices.messages = notices.messages, []
         app.register_skill(write_skill(tmp_path, "pdf"))
-        await message.until("notifications/resources/list_changed")
-        return first, message.messages, await names_of(client)
+        await notices.until("notifications/resources/list_changed")
+        return first, notices.messages, await names_of(client)
 
     first, second, names = asking(server, ask)
     assert first == ["notifications/tools/list_changed"]
@@ -645,11 +645,11 @@ def test_a_client_that_does_not_read_for_a_while_is_notified_once_it_does(monkey
     monkeypatch.setattr(notifier, "send", send)
     monkeypatch.setattr(notifier, "_PATIENCE", 0.05)
 
-    async def ask(client, message):
+    async def ask(client, notices):
         await client.list_tools()
         app.register_tool(echo, name="newer")
-        await message.until("notifications/tools/list_changed")
-        return message.messages
+        await notices.until("notifications/tools/list_changed")
+        return notices.messages
 
     assert asking(server, ask) == ["notifications/tools/list_changed"]
 
@@ -685,12 +685,12 @@ def test_a_change_is_reported_also_if_taking_it_up_goes_wrong(era, monkeypatch):
 
     monkeypatch.setattr(server._skill_entries, "forget_all_but", fail)
 
-    async def ask(client, message):
+    async def ask(client, notices):
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         if era == HANDSHAKE:
             await client.list_tools()
             app.register_tool(echo, name="newer")
-            await message.until("notifications/tools/list_changed")
+            await notices.until("notifications/tools/list_changed")
         else:
             async with client.listen(tools_list_changed=True) as stream:
                 app.register_tool(echo, name="newer")
@@ -721,7 +721,7 @@ def test_what_is_shown_is_kept_for_a_few_choices_of_groups_only():
 def test_a_list_that_a_change_did_not_touch_is_not_made_again(era, skilled, monkeypatch):
     server = SatchelServer(skilled)
 
-    async def ask(client, message):
+    async def ask(client, notices):
         before = await client.list_resources()
         skilled.register_tool(echo, name="newer")
         await client.list_tools()
@@ -737,13 +737,13 @@ def test_a_list_that_a_change_did_not_touch_is_not_made_again(era, skilled, monk
 def test_a_change_of_what_no_one_is_shown_is_not_reported():
     server, app = maps()
 
-    async def ask(client, message):
+    async def ask(client, notices):
         await client.list_tools()
         app.register_tool(echo, name="hidden", group="maps")
         app.register_tool(echo, name="newer")
-        await message.until("notifications/tools/list_changed")
+        await notices.until("notifications/tools/list_changed")
         await client.list_tools()
-        return message.messages
+        return notices.messages
 
     assert asking(server, ask) == ["notifications/tools/list_changed"]
 
@@ -766,16 +766,16 @@ def test_only_the_resource_that_was_asked_for_is_reported(era, tmp_path, write_s
         (folder / "b.md").write_text("other b")
         app.refresh()
 
-    async def ask(client, message):
+    async def ask(client, notices):
         if era == STATELESS:
             async with client.listen(resource_subscriptions=["skill://pdf/b.md"]) as stream:
                 edit()
                 return [(await anext(stream)).uri]
         await subscription(client, types.SubscribeRequest, "skill://pdf/b.md")
         edit()
-        await message.until(updated)
+        await notices.until(updated)
         await subscription(client, types.UnsubscribeRequest, "skill://pdf/b.md")
-        count = message.messages.count(updated)
+        count = notices.messages.count(updated)
         return ["skill://pdf/b.md"] * count
 
     assert asking(SatchelServer(app), ask, era) == ["skill://pdf/b.md"]
@@ -1190,12 +1190,12 @@ def test_a_plugin_offers_resources_and_whole_families_of_them(era, offering):
 def test_a_resource_of_a_plugin_is_announced_as_updated_when_the_plugin_is(offering, tmp_path):
     motto = "notes://motto"
 
-    async def ask(client, message):
+    async def ask(client, notices):
         await subscription(client, types.SubscribeRequest, motto)
         tools = tmp_path / "notes" / "tools.py"
         tools.write_text(tools.read_text().replace("Simple first.", "Simple last."))
         offering.refresh()
-        await message.until("notifications/resources/updated")
+        await notices.until("notifications/resources/updated")
         return (await client.read_resource(motto)).contents[0].text
 
     assert asking(SatchelServer(offering), ask) == "Simple last."

@@ -261,7 +261,7 @@ server.run()
 """
 
 
-@pytest.mark.parametrize("stateless", [False, True])
+@pytest.mark.parametrize("stateless", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_server_of_the_sdk_may_ask_in_the_middle_of_a_call(tmp_path, stateless):
     def on_elicit(server, params):
         return {"action": "accept", "content": {"city": "Oslo"}}

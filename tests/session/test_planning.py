@@ -560,8 +560,8 @@ def test_later_calls_of_a_sequential_plan_read_what_earlier_ones_wrote():
             app,
             add,
             {"word": "str - w"},
-            state_reads=(ToolStateRead("said", []),),
-            state_effects=(appends("said"),),
+            state_reads=(ToolStateRead("message", []),),
+            state_effects=(appends("message"),),
         )
         session = app.session()
         several = [ToolCall(name="add", arguments={"word": word}) for word in "abc"]
@@ -576,7 +576,7 @@ def test_each_call_is_handed_a_default_of_its_own():
         return len(message)
 
     app = Satchel()
-    hold(app, spoil, state_reads=(ToolStateRead("said", []),))
+    hold(app, spoil, state_reads=(ToolStateRead("message", []),))
     session = app.session()
     assert [in_time(session.call("spoil")).structured for _ in range(2)] == [1, 1]
     assert session.state == {}

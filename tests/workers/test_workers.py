@@ -220,6 +220,7 @@ def test_its_values_reach_it_and_no_list_of_processes_shows_them(plugin, carried
     assert "s3cret" not in repr(app.catalog.plugins["demo"])
 
 
+@pytest.mark.slow
 def test_another_value_is_another_process(plugin, carried, tmp_path):
     plugin(
         "from satchel import tool\n\n"
@@ -340,6 +341,7 @@ def test_a_call_that_is_interrupted_ends_there_too(plugin, carried, tmp_path):
     assert called(app, "version").structured == 1
 
 
+@pytest.mark.slow
 def test_a_watch_swaps_it_while_everything_continues(plugin, carried):
     plugin()
     app = carried()
@@ -357,6 +359,7 @@ def test_a_watch_swaps_it_while_everything_continues(plugin, carried):
     assert asyncio.run(asyncio.wait_for(edit(), ENOUGH)) == 2
 
 
+@pytest.mark.slow
 def test_a_broken_edit_leaves_the_old_process_even_when_that_dies(plugin, carried):
     plugin()
     app = carried()
