@@ -73,7 +73,7 @@ def test_the_same_for_anthropic(session, is_async):
     assert client.requests[0]["max_tokens"] == 7
 
 
-def test_a_group_that_is_switched_on_is_in_the_next_request(session):
+def test_a_group_that_is_activated_is_in_the_next_request(session):
     session.deactivate("notes")
     switch = ToolCall(name="reset_equipped_tools", arguments='{"notes": true}')
     client = ScriptedClient([switch], "done")

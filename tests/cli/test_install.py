@@ -532,7 +532,7 @@ def test_a_value_may_come_from_stdin(weather, env):
     assert env.read_text() == f"API_KEY={CANARY}\n"
 
 
-def test_one_that_was_switched_off_is_switched_on(run, weather, choices):
+def test_one_that_was_disabled_is_enabled(run, weather, choices):
     weather()
     run("install", "./weather")
     run("disable", "weather")

@@ -148,7 +148,7 @@ def test_a_folder_that_is_missing_is_reported_without_its_path(tmp_path):
 
 
 @pytest.mark.parametrize("swapped", ["inner", "inner/a.txt"])
-def test_a_link_that_is_put_in_place_after_the_look_is_not_followed(base, monkeypatch, swapped):
+def test_a_link_that_is_put_in_place_after_the_check_is_not_followed(base, monkeypatch, swapped):
     look = contained_files._parts
 
     def then_swap(*args):

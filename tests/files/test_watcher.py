@@ -111,7 +111,7 @@ def test_once_the_watches_stand_everything_must_be_looked_at(watch, tmp_path):
     assert [notifier.roots for notifier in watched.built] == [[str(tmp_path)]]
 
 
-def test_an_event_is_a_hint_at_its_path(watch, tmp_path):
+def test_an_event_names_its_path(watch, tmp_path):
     watched = watch()
     watched.next()
     watched.send([str(tmp_path / "a")])
@@ -125,7 +125,7 @@ def test_small_batches_go_at_once_and_one_by_one(watch, tmp_path):
     assert [watched.next().paths, watched.next().paths] == [{"a"}, {"b"}]
 
 
-def test_a_burst_becomes_one_hint_when_it_is_over(watch):
+def test_a_burst_becomes_one_change_event_when_it_is_over(watch):
     watched = watch()
     watched.next()
     watched.send(["a", "b", "c"], ["d"], ["e", "a"])
@@ -399,7 +399,7 @@ def test_polling_is_quick_while_something_is_half_written(watch):
 
 
 @pytest.mark.parametrize("polling", [False, True])
-def test_stopping_ends_the_hints_and_lets_everything_go(watch, polling):
+def test_stopping_ends_the_change_events_and_lets_everything_go(watch, polling):
     watched = watch(polling=polling)
     watched.next()
     open_files = len(os.listdir("/proc/self/fd"))
@@ -408,7 +408,7 @@ def test_stopping_ends_the_hints_and_lets_everything_go(watch, polling):
     assert len(os.listdir("/proc/self/fd")) <= open_files
 
 
-def test_a_watch_that_is_stopped_before_it_begins_gives_no_hint(watch):
+def test_a_watch_that_is_stopped_before_it_begins_gives_no_change_event(watch):
     watched = watch()
     assert watched.ended()
     assert watched.built == []

@@ -327,12 +327,12 @@ def test_a_plain_no_leaves_it_to_the_model(word):
 @pytest.mark.parametrize(
     "words", ["maps geo", "maps, geo", "maps,geo", "[maps, ' geo ']", "[maps, geo, maps, '', [x]]"]
 )
-def test_what_loading_switches_on_is_a_list_or_text_wherever_it_stands(key, words):
+def test_what_loading_activates_is_a_list_or_text_wherever_it_stands(key, words):
     assert with_field(f"{key}: {words}").value.groups == ("maps", "geo")
     assert with_field(f"metadata:\n  {key}: {words}").value.groups == ("maps", "geo")
 
 
-def test_what_several_fields_name_is_switched_on_once():
+def test_what_several_fields_name_is_activated_once():
     skill = with_field(
         "metadata:\n  groups: a b\n  adk_additional_tools: [d]\ngroups: [b, c]\ninclude_tools: a"
     ).value
@@ -340,7 +340,7 @@ def test_what_several_fields_name_is_switched_on_once():
 
 
 @pytest.mark.parametrize("line", ["", "groups:", "groups: {a: b}", "metadata: {groups: {a: b}}"])
-def test_a_skill_that_names_no_groups_switches_on_none(line):
+def test_a_skill_that_names_no_groups_activates_none(line):
     assert with_field(line).value.groups == ()
 
 

@@ -506,7 +506,7 @@ def test_a_client_with_a_connection_switches_groups_and_is_notified_of_its_new_t
     assert "Geocode first." in text
 
 
-def test_what_one_client_switches_on_is_not_on_for_another():
+def test_what_one_client_activates_is_not_on_for_another():
     server, _ = maps()
 
     async def ask():
@@ -519,7 +519,7 @@ def test_what_one_client_switches_on_is_not_on_for_another():
     assert "route" not in other
 
 
-def test_a_tool_of_a_group_that_is_off_is_explained_where_it_can_be_switched_on():
+def test_a_tool_of_a_group_that_is_off_is_explained_where_it_can_be_activated():
     server, _ = maps()
     arguments = {"start": "a", "end": "b"}
     result = asking(server, lambda c, _: c.call_tool("route", arguments))
@@ -545,7 +545,7 @@ def test_a_group_that_the_host_chose_is_on(era):
 
 
 @every_era
-def test_a_tool_that_the_host_switched_off_is_neither_listed_nor_called(era):
+def test_a_tool_that_the_host_disabled_is_neither_listed_nor_called(era):
     server, _ = maps(every_group=True, disable=("route",))
     arguments = {"start": "a", "end": "b"}
 
@@ -558,7 +558,7 @@ def test_a_tool_that_the_host_switched_off_is_neither_listed_nor_called(era):
     assert text == "There is no tool 'route'."
 
 
-def test_a_tool_that_the_host_switched_off_is_announced_by_no_one(tmp_path):
+def test_a_tool_that_the_host_disabled_is_announced_by_no_one(tmp_path):
     app = Satchel()
     app.create_group("maps")  # is described by the names of its tools
     for number in range(40):

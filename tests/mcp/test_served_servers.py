@@ -117,7 +117,7 @@ def test_a_tool_of_an_enabled_server_is_explained_while_its_group_is_inactive(ap
     assert "weather" in run(main())
 
 
-def test_a_group_that_the_client_switched_off_stays_off_when_it_comes_again(app):
+def test_a_group_that_the_client_deactivated_stays_off_when_it_comes_again(app):
     app.create_group("box", "Comes and goes.")
     app.register_tool(late, group="box")
     server = SatchelServer(app, ServedSelection(every_group=True))

@@ -326,7 +326,7 @@ def test_a_broken_local_skill_keeps_its_name_too(book, tmp_path, write_skill):
         assert list(own.catalog.skills) == ["docs-pdf"]
 
 
-def test_one_that_is_switched_off_is_not_served(book, tmp_path, write_skill):
+def test_one_that_is_disabled_is_not_served(book, tmp_path, write_skill):
     book.add("pdf")
     config = tmp_path / "config"
     config.mkdir()

@@ -581,7 +581,7 @@ def test_a_list_is_asked_for_again_when_it_expires(app, changes_seen, on_stdio):
 
 
 @pytest.mark.slow
-def test_a_list_over_http_does_not_hold_for_longer_than_we_look(
+def test_a_list_over_http_does_not_hold_for_longer_than_the_limit(
     app, changes_seen, on_http, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(server_supervisor, "_LIST_INTERVAL", 2)

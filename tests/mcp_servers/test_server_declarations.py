@@ -236,7 +236,7 @@ def test_a_server_that_is_removed_stays_away_though_it_is_written(user_file, boo
         assert "mcp:box" not in app.catalog.plugins
 
 
-def test_a_server_that_is_switched_off_is_not_started(user_file, tmp_path):
+def test_a_server_that_is_disabled_is_not_started(user_file, tmp_path):
     mark = tmp_path / "started"
     user_file(f'disable = ["mcp:box"]\n[mcp.box]\ncommand = "touch"\nargs = ["{mark}"]\n')
     with Satchel(settings=SETTINGS) as app:

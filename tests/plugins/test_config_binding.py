@@ -468,7 +468,7 @@ def test_a_required_field_is_reported_once_by_the_tool_that_needs_it_or_else_by_
     assert codes(declared(tmp_path, supply(FunctionTool(plain)), (KEY,))) == ["config-invalid"]
 
 
-def test_of_a_plugin_that_is_switched_off_nothing_is_reported():
+def test_of_a_plugin_that_is_disabled_nothing_is_reported():
     off = replace(
         supply(groups=(Group(name="web", requires=("KEY",)),)), config=(KEY,), state=Status.DISABLED
     )

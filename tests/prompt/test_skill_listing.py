@@ -195,7 +195,7 @@ def test_without_a_budget_everything_is_said():
     assert (listing.form, listing.described, listing.left_out) == (ListingForm.FULL, 500, 0)
 
 
-def test_there_is_a_budget_unless_it_is_switched_off():
+def test_there_is_a_budget_unless_it_is_disabled():
     assert 0.8 * DEFAULT_BUDGET < len(said(wordy(50), SkillPrompt())) <= DEFAULT_BUDGET == 16_000
 
 

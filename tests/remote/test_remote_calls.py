@@ -397,7 +397,7 @@ def test_a_limit_of_a_group_holds_for_all_plugins_of_a_worker(folder, url, write
     asyncio.run(main())
 
 
-def test_nothing_that_a_call_carries_can_be_read_in_redis(folder, url):
+def test_nothing_that_a_call_contains_can_be_read_in_redis(folder, url):
     async def main():
         async with serving(folder, url) as worker, hosting(folder, url) as session:
             session.state["token"] = "TOKEN-7788"

@@ -94,7 +94,7 @@ def test_there_is_no_switch_for_basic():
     assert choose(session, basic=True, maps=True).startswith("Active tool groups: maps.")
 
 
-def test_basic_cannot_be_switched_off_or_removed():
+def test_basic_cannot_be_deactivated_or_removed():
     app = maps_and_web()
     session = app.session()
     with pytest.raises(ConflictError, match="always active"):
@@ -138,7 +138,7 @@ def test_each_call_sets_the_final_state_of_all_groups():
     assert session.active_groups == ("basic", "web")
 
 
-def test_what_is_active_from_the_start_is_switched_off_by_being_left_out():
+def test_what_is_active_from_the_start_is_deactivated_by_being_left_out():
     app = maps_and_web()
     app.create_group("ready", "Active at first.", active=True)
     session = app.session()
@@ -253,7 +253,7 @@ def test_a_group_that_has_its_configuration_is_as_any_other():
     assert say(session, "unlock", text="open") == "open"
 
 
-def test_an_unavailable_group_may_be_switched_off():
+def test_an_unavailable_group_may_be_deactivated():
     session = locked().session()
     session.deactivate("vault")
     assert choose(session, vault=False) == NOTHING_ACTIVE

@@ -199,7 +199,7 @@ def test_a_skill_that_the_host_loaded_is_loaded_again(folder):
     assert replayed(Recording.loads(recording.dumps()), opened(folder))[0] == []
 
 
-def test_a_single_tool_that_the_host_switched_off_again_is_off_in_the_replay(folder):
+def test_a_single_tool_that_the_host_disabled_again_is_off_in_the_replay(folder):
     session, recording = with_maps(folder).session(), Recording()
     session.deactivate("web")
     session.activate_tools("fetch", "where")
@@ -232,7 +232,7 @@ def test_a_group_that_is_active_by_itself_now_is_found(folder):
     assert messages[0] == (0, "groups", "active groups were basic, web, and are basic, maps")
 
 
-def test_a_group_that_a_skill_no_longer_switches_on_is_found(folder):
+def test_a_group_that_a_skill_no_longer_activates_is_found(folder):
     skill = folder / "fares" / "SKILL.md"
     plain = skill.read_text()
     skill.write_text(plain.replace("---\n599", "metadata:\n  groups: maps\n---\n599"))

@@ -90,7 +90,7 @@ def test_it_takes_the_place_of_what_was_remembered(app):
     assert "old" not in session.state
 
 
-def test_what_was_switched_off_stays_off():
+def test_what_was_deactivated_stays_off():
     app = Satchel()
     app.create_group("ready", active=True)
     app.register_tool(echo, group="ready")

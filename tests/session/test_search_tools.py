@@ -125,7 +125,7 @@ def test_what_is_unavailable_says_why():
     ) in message
 
 
-def test_what_was_switched_on_in_the_step_says_so():
+def test_what_was_activated_in_the_step_says_so():
     session = maps_and_web().session(search=True)
     step = session.step()
     choose(step, maps=True)

@@ -445,7 +445,7 @@ def test_the_host_loads_a_shadowed_skill_by_its_long_name(tmp_path, write_skill)
     assert session.loaded_skills == (address, "pdf")
 
 
-def test_a_skill_that_the_user_switched_off_is_loaded_by_no_one(root, a_config_folder_of_its_own):
+def test_a_skill_that_the_user_disabled_is_loaded_by_no_one(root, a_config_folder_of_its_own):
     saving = Satchel(skills=[root]).session()
     saving.load_skill("pdf")
     a_config_folder_of_its_own.mkdir()
@@ -500,7 +500,7 @@ def test_where_all_skills_are_hidden_the_model_hears_of_none(tmp_path, write_ski
         *("adk_additional_tools: route, echo\n",),
     ],
 )
-def test_loading_switches_on_what_a_skill_names(tmp_path, write_skill, fields):
+def test_loading_activates_what_a_skill_names(tmp_path, write_skill, fields):
     write_skill(tmp_path, "way", text=text_of("way", fields))
     app = maps_and_web(skills=[tmp_path])
     session = app.session()
@@ -522,7 +522,7 @@ def test_notes_that_go_into_the_prompt_alone_are_not_in_the_answer(tmp_path, wri
     assert "Geocode first." in session.prompt()
 
 
-def test_what_it_names_in_vain_is_reported_and_the_rest_is_switched_on(tmp_path, write_skill):
+def test_what_it_names_in_vain_is_reported_and_the_rest_is_activated(tmp_path, write_skill):
     write_skill(tmp_path, "way", text=text_of("way", 'groups: [maps, vault, "n<o>pe", unlock]\n'))
     session = locked(skills=[tmp_path]).session()
     message = say(session, "load_skill", name="way")
@@ -551,7 +551,7 @@ def test_loading_again_switches_its_groups_on_again(tmp_path, write_skill):
     assert session.active_groups == ("basic", "maps")
 
 
-def test_a_tool_of_two_groups_switches_on_one_that_can_be(tmp_path, write_skill):
+def test_a_tool_of_two_groups_activates_one_that_can_be(tmp_path, write_skill):
     write_skill(tmp_path, "way", text=text_of("way", "groups: both\n"))
     app = locked(skills=[tmp_path])
     app.register_tool(lambda: "x", name="both", group=["vault", "web"])
@@ -766,7 +766,7 @@ def test_a_style_that_is_set_later_keeps_to_the_limits_too():
     assert session.skill_style.description_length == Limits().description_shown
 
 
-def test_a_skill_that_is_switched_off_serves_runs_and_approves_nothing_more(tmp_path, write_skill):
+def test_a_skill_that_is_disabled_serves_runs_and_approves_nothing_more(tmp_path, write_skill):
     text = "---\nname: way\ndescription: d\nallowed-tools: wipe\n---\nDo it.\n"
     folder = write_skill(tmp_path, "way", text=text)
     (folder / "guide.md").write_text("Guide.")

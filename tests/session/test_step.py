@@ -185,7 +185,7 @@ def test_a_session_asked_directly_follows_at_once():
 # ---- groups that are switched inside a step -----------------------------------------------------
 
 
-def test_what_the_model_switches_on_counts_from_the_next_step_and_is_said_until_then():
+def test_what_the_model_activates_counts_from_the_next_step_and_is_said_until_then():
     session = maps_and_web().session()
     step = session.step()
     before = picture(step)
@@ -199,7 +199,7 @@ def test_what_the_model_switches_on_counts_from_the_next_step_and_is_said_until_
     assert say(session.step(), "route", start="a", end="b") == "a to b"
 
 
-def test_what_the_model_switches_off_serves_until_the_step_is_over():
+def test_what_the_model_deactivates_serves_until_the_step_is_over():
     session = maps_and_web().session()
     session.activate("maps")
     step = session.step()
@@ -416,7 +416,7 @@ def test_new_tools_are_appended_also_after_others_went_and_came_back():
         assert names(app.session()) == ["b", "d", "a", "a2"], "as they were registered"
 
 
-def test_a_group_that_is_switched_on_adds_its_tools_at_the_end():
+def test_a_group_that_is_activated_adds_its_tools_at_the_end():
     session = maps_and_web().session()
     before = session.schemas()
     session.activate("web")

@@ -181,7 +181,7 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger(root):
 
 
 @pytest.mark.parametrize("swapped", ["pdf", "pdf/references", "pdf/references/guide.md"])
-def test_a_link_that_is_put_in_place_after_the_look_is_not_followed(root, monkeypatch, swapped):
+def test_a_link_that_is_put_in_place_after_the_check_is_not_followed(root, monkeypatch, swapped):
     look = contained_files._parts
     outside = root.parent / "outside"
     for there in ("references/guide.md", "guide.md"):

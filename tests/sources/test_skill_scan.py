@@ -515,7 +515,7 @@ def seen(scan):
     st.lists(st.lists(STEPS, min_size=1, max_size=3), max_size=5),
     st.sampled_from(["no links", "links", "links, reported by all names"]),
 )
-def test_a_look_at_what_is_dirty_finds_what_a_fresh_look_finds(
+def test_a_scan_of_what_is_dirty_finds_what_a_full_scan_finds(
     tmp_path_factory, scan, start, batches, linked
 ):
     """
@@ -551,7 +551,7 @@ def test_the_bytes_of_a_skill_are_not_kept_beside_its_body(tmp_path, scan, write
     assert finding.manifest.body
 
 
-def test_a_body_is_compressed_when_a_later_look_finds_it_unchanged(tmp_path, scan, write_skill):
+def test_a_body_is_compressed_when_a_later_scan_finds_it_unchanged(tmp_path, scan, write_skill):
     write_skill(tmp_path, "a")
     first = scan(tmp_path)
     manifest = first.findings["a"].manifest
@@ -617,7 +617,7 @@ def test_a_new_link_lists_only_where_it_leads(tmp_path, scan, write_skill, liste
     assert (list(second.findings), listed) == (["a", "linked", "b"], [str(tmp_path / "b")])
 
 
-def test_a_removed_skill_is_gone_without_a_look_at_the_folder_above(tmp_path, scan, write_skill):
+def test_a_removed_skill_is_gone_without_a_scan_of_the_folder_above(tmp_path, scan, write_skill):
     folder = write_skill(tmp_path, "a")
     write_skill(tmp_path, "b")
     first = scan(tmp_path)
