@@ -260,4 +260,4 @@ def _swapping() -> Callable[[Path, Path], AbstractContextManager[None]]:
 
 @pytest.fixture
 def codes() -> Callable[..., list[str]]:
-    return lambda found: [item.code for item in found]
+    return lambda result: [item.code for item in result]

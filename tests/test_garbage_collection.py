@@ -26,14 +26,14 @@ def test_it_waits_until_the_last_pause_ends():
     assert (gc.isenabled(), is_collecting()) == (True, True)
 
 
-def test_one_that_the_host_switched_off_stays_off():
+def test_one_that_the_host_disabled_stays_off():
     gc.disable()
     with paused_collector():
         assert not is_collecting()
     assert not gc.isenabled()
 
 
-def test_one_that_the_host_switched_on_meanwhile_stays_on():
+def test_one_that_the_host_enabled_meanwhile_stays_on():
     gc.disable()
     with paused_collector():
         gc.enable()

@@ -220,9 +220,11 @@ def test_code_that_changed_before_the_start_is_held(clone):
         held = [it for it in app.catalog.diagnostics if it.code == "code-held"]
         assert {Path(it.where.path).name for it in held} == {"bait", "satchel.toml"}
         assert "--diff" in held[0].fix
-        said = {Path(it.where.path).name: it.message for it in held}
-        assert said["bait"].endswith("only the plugin's skills, notes and descriptions are used")
-        assert said["satchel.toml"].endswith("; only its choices of skills are used")
+        messages = {Path(it.where.path).name: it.message for it in held}
+        assert messages["bait"].endswith(
+            "only the plugin's skills, notes and descriptions are used"
+        )
+        assert messages["satchel.toml"].endswith("; only its choices of skills are used")
     trust(clone, "code")
     with opened(clone) as app:
         assert clone.happened() == {"imported-2", "other-command"}
@@ -239,11 +241,13 @@ def test_code_that_changes_while_it_runs_is_held_and_the_last_trusted_version_se
         app.refresh()
         assert session.call_sync("bait", {"text": "x"}).text == "1 x"
         held = [it for it in app.catalog.diagnostics if it.code == "code-held"]
-        said = {it.where.path: it.message for it in held}
-        assert said[str(clone.folder / "plugins/bait")].endswith(
+        messages = {it.where.path: it.message for it in held}
+        assert messages[str(clone.folder / "plugins/bait")].endswith(
             "it changed after it was trusted; the last trusted version of its code is still used"
         )
-        assert "it is new since you trusted it; only" in said[str(clone.folder / "plugins/more")]
+        assert (
+            "it is new since you trusted it; only" in messages[str(clone.folder / "plugins/more")]
+        )
         assert app.catalog.plugin("bait").state is Status.STALE
         assert "imported-2" not in clone.happened()
         trust(clone, "code")
@@ -404,6 +408,7 @@ def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone,
         pool.close()
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_what_was_compared_while_another_process_swaps_the_file(clone):
     trust(clone, "code")
     file = clone.folder / "plugins/bait/tools.py"
@@ -555,9 +560,9 @@ def test_data_never_replaces_a_plugin_of_the_user(clone, tmp_path, write_plugin)
 def test_a_model_that_calls_untrusted_code_hears_why_and_asks_for_no_trust(clone):
     with Satchel(project=Project(clone.folder, trust="data")) as app:
         name = next(it.name for it in app.catalog.all_tools if it.source == "bait")
-        said = app.session().call_sync(name, {}).text
-        assert "the user trusts only the data of its project" in said
-        assert "satchel trust" not in said
+        message = app.session().call_sync(name, {}).text
+        assert "the user trusts only the data of its project" in message
+        assert "satchel trust" not in message
 
 
 def test_a_project_that_lost_the_trust_in_its_code_keeps_no_name_from_the_user(

@@ -32,9 +32,9 @@ def skills(*names):
 
 
 def registry(provider, on_change=lambda: None, seconds=30.0):
-    made = ProviderRegistry(Limits(provider=seconds), on_change)
-    made.add(provider)
-    return made
+    created = ProviderRegistry(Limits(provider=seconds), on_change)
+    created.add(provider)
+    return created
 
 
 def names(provided):

@@ -112,8 +112,8 @@ def test_without_changes_there_is_no_new_generation(tmp_path, write_skill):
 
 def test_a_tool_of_the_host_is_basic_and_callable_at_once():
     app = Satchel()
-    made = app.register_tool(shout)
-    assert isinstance(made, Tool)
+    function_tool = app.register_tool(shout)
+    assert isinstance(function_tool, Tool)
     assert names(app) == ["shout"]
     assert call(app, "shout", text="hi").text == "HI!"
     assert shout("hi") == "HI!", "the function stays what it was"
@@ -196,11 +196,11 @@ def test_a_tool_in_an_undefined_group_is_refused():
 
 def test_options_for_a_finished_tool_are_refused():
     app = Satchel()
-    made = app.register_tool(shout)
+    function_tool = app.register_tool(shout)
     app.remove_tool("shout")
     with pytest.raises(DefinitionError, match="already a Tool"):
-        app.register_tool(made, name="yell")
-    app.register_tool(made)
+        app.register_tool(function_tool, name="yell")
+    app.register_tool(function_tool)
 
 
 def test_the_host_wins_over_a_plugin_and_the_loser_stays_reachable(tmp_path, write_plugin):
@@ -772,10 +772,10 @@ def test_every_real_skill_loads_or_says_why_not(shared):
     roots = [folder for folder in sorted(corpus.iterdir()) if folder.is_dir()]
     settings = Settings(limits=Limits(find_depth=12, find_folders=20_000))
     catalog = Satchel(skills=roots, settings=settings).catalog
-    found = {entry.path for entry in catalog.all_skills}
+    results = {entry.path for entry in catalog.all_skills}
     for file in corpus.rglob("SKILL.md"):
-        nested = any(str(parent) in found for parent in file.parent.parents)
-        assert nested or str(file.parent) in found, file
+        nested = any(str(parent) in results for parent in file.parent.parents)
+        assert nested or str(file.parent) in results, file
     for entry in catalog.all_skills:
         if entry.state is Status.FAILED:
             assert "quirks" in entry.path
@@ -851,8 +851,10 @@ def test_a_session_may_have_only_some_of_the_skills(tmp_path, write_skill):
         session = app.session(search=True, **chosen)
         prompt, schemas = session.prompt(), str(session.schemas("mcp"))
         skills = [name for name in ("docs", "pdf", "tests") if f"<name>{name}</name>" in prompt]
-        found = asyncio.run(session.call("search_skills", {"words": "thing"})).text
-        assert all((f"- {name}:" in found) == (name in skills) for name in ("docs", "pdf", "tests"))
+        result = asyncio.run(session.call("search_skills", {"words": "thing"})).text
+        assert all(
+            (f"- {name}:" in result) == (name in skills) for name in ("docs", "pdf", "tests")
+        )
         return skills, "'read'" in schemas
 
     assert seen() == (["docs", "pdf", "tests"], True)

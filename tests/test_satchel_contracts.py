@@ -470,14 +470,14 @@ def test_several_contracts_are_registered_at_once_or_none():
 def test_an_equal_contract_is_a_different_one():
     app = Satchel()
     app.register_tool(say)
-    said = []
+    messages = []
     for number in range(3):
         rule = ToolInvariant(
-            id="is", rule="Is.", check=lambda *args, number=number: said.append(number) or True
+            id="is", rule="Is.", check=lambda *args, number=number: messages.append(number) or True
         )
         app.register_contract(
             ToolContract(name="say", schema=WORD, description="Say.", invariants=rule)
         )
         call(app, "say", word="a")
         app.remove_contract("say")
-    assert said == [0, 1, 2]
+    assert messages == [0, 1, 2]

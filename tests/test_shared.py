@@ -164,35 +164,35 @@ def test_values_of_a_view_are_shared_by_equal_views(shared):
 
 
 def test_sessions_with_some_of_the_tools_share_all_schemas(shared):
-    app, made = Satchel(), Counting()
-    app.register_tool(made)
+    app, created = Satchel(), Counting()
+    app.register_tool(created)
     shared.publish(app.catalog)
-    made.asked.clear()
+    created.asked.clear()
     part = shared.shared_view(Activation(), EntryFilter.of(["c*"], []))
     assert part.view.by_name.keys() == {"count"}
-    part.cache.schema(made, "openai")
-    shared.newest.schema(made, "openai")
-    assert made.asked == ["openai"]
+    part.cache.schema(created, "openai")
+    shared.newest.schema(created, "openai")
+    assert created.asked == ["openai"]
 
 
 # ---- what is made once --------------------------------------------------------------------
 
 
 def test_a_memo_computes_a_value_once_for_each_key():
-    memo, made = Memo(), []
+    memo, created = Memo(), []
 
     def make() -> int:
-        made.append(1)
-        return len(made)
+        created.append(1)
+        return len(created)
 
     assert [memo.get_or_make(key, make) for key in ("a", "b", "a")] == [1, 2, 1]
 
 
 def test_none_is_a_memoized_value():
-    memo, made = Memo(), []
+    memo, created = Memo(), []
     for _ in range(2):
-        assert memo.get_or_make("key", lambda: made.append(1)) is None
-    assert made == [1]
+        assert memo.get_or_make("key", lambda: created.append(1)) is None
+    assert created == [1]
 
 
 def test_a_failed_computation_is_tried_again():
@@ -221,24 +221,24 @@ def test_a_memo_is_bounded():
 
 
 def test_a_schema_is_computed_once_for_each_tool_and_dialect():
-    app, made = Satchel(), Counting()
-    app.register_tool(made)
-    made.asked.clear()
+    app, created = Satchel(), Counting()
+    app.register_tool(created)
+    created.asked.clear()
     for _ in range(3):
         app.session().schemas()
         app.session().schemas("anthropic")
-    assert sorted(made.asked) == ["anthropic", "openai"]
+    assert sorted(created.asked) == ["anthropic", "openai"]
 
 
 def test_the_schema_of_an_unchanged_tool_outlives_its_generation():
-    app, made = Satchel(), Counting()
-    app.register_tool(made)
+    app, created = Satchel(), Counting()
+    app.register_tool(created)
     app.session().schemas()
-    made.asked.clear()
+    created.asked.clear()
     app.register_tool(Counting(), on_conflict="rename")
     assert app.catalog.generation > 2
     app.session().schemas()
-    assert made.asked == []
+    assert created.asked == []
 
 
 def test_the_schema_of_a_removed_tool_is_freed(shared):
@@ -254,10 +254,10 @@ def test_the_schema_of_a_removed_tool_is_freed(shared):
 
 
 def test_a_returned_schema_may_be_changed(shared):
-    made = Counting()
-    first = shared.newest.schema(made, "openai")
+    created = Counting()
+    first = shared.newest.schema(created, "openai")
     first["function"]["parameters"]["properties"]["mine"] = {}
-    assert shared.newest.schema(made, "openai") == made.to_schema("openai") != first
+    assert shared.newest.schema(created, "openai") == created.to_schema("openai") != first
 
 
 def test_no_two_sessions_share_a_list_of_schemas():

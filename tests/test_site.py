@@ -72,7 +72,7 @@ def site(built_site):
 def test_nothing_is_loaded_from_elsewhere(site):
     outside = set()
     for page in site.rglob("*.html"):
-        targets = {"".join(found) for found in LOADED.findall(page.read_text())}
+        targets = {"".join(item) for item in LOADED.findall(page.read_text())}
         assert targets
         outside |= {target for target in targets if re.match(r"(?:https?:)?//", target)}
     assert outside == set()

@@ -139,8 +139,8 @@ def test_a_tool_without_its_value_is_refused_and_the_others_serve(plugins, tmp_p
     assert app.catalog.plugins["demo"].state == "degraded"
     (fetch,) = (entry for entry in app.catalog.all_tools if entry.name == "fetch")
     assert (fetch.state, fetch.diagnostics) == ("held", (problem,))
-    told = asyncio.run(app.session().call("fetch", {"city": "a"})).text
-    assert told == (
+    messages = asyncio.run(app.session().call("fetch", {"city": "a"})).text
+    assert messages == (
         "Tool 'fetch' cannot be used now: a value that it needs is not configured. "
         "Ask the user to run: satchel config set --plugins FOLDER demo api_key, where FOLDER is "
         "the folder of the plugin. Continue without it if you can."
@@ -149,8 +149,8 @@ def test_a_tool_without_its_value_is_refused_and_the_others_serve(plugins, tmp_p
 
 def test_the_command_in_the_sentence_for_the_model_works(plugins):
     app = Satchel(plugins=[plugins])
-    told = asyncio.run(app.session().call("fetch", {"city": "a"})).text
-    command = told.partition("run: satchel ")[2].partition(",")[0]
+    messages = asyncio.run(app.session().call("fetch", {"city": "a"})).text
+    command = messages.partition("run: satchel ")[2].partition(",")[0]
     folder = str(plugins / "demo")
     arguments = f"{command.replace('FOLDER', folder)}=k".split()  # without a terminal to ask
     assert CliRunner().invoke(cli, arguments).exit_code == 0
@@ -166,8 +166,8 @@ def test_each_command_for_several_missing_values_works(tmp_path, write_plugin):
     """
     folder = write_plugin(tmp_path / "p", "demo", "active: true\n", tools=source)
     app = Satchel(plugins=[tmp_path / "p"])
-    told = asyncio.run(app.session().call("fetch", {})).text
-    line = told.partition("run: ")[2].partition(",")[0].replace("FOLDER", str(folder))
+    messages = asyncio.run(app.session().call("fetch", {})).text
+    line = messages.partition("run: ")[2].partition(",")[0].replace("FOLDER", str(folder))
     for command in line.split(" && "):
         arguments = f"{command.removeprefix('satchel ')}=k".split()
         result = CliRunner().invoke(cli, arguments)
@@ -180,8 +180,8 @@ def test_the_command_for_a_folder_that_the_host_named_names_a_folder(tmp_path, w
     source = dedent(SOURCE).replace("import tool", "import hookimpl, tool") + fails
     write_plugin(tmp_path / "p", "demo", "active: true\n", tools=source)
     app = Satchel(plugins=[tmp_path / "p"], config={"demo": {"api_key": "k"}})
-    told = asyncio.run(app.session().call("fetch", {"city": "a"})).text
-    assert "run: satchel doctor --plugins FOLDER --run, where FOLDER is the folder of" in told
+    messages = asyncio.run(app.session().call("fetch", {"city": "a"})).text
+    assert "run: satchel doctor --plugins FOLDER --run, where FOLDER is the folder of" in messages
 
 
 def test_a_python_default_makes_the_value_optional(plugins, config):

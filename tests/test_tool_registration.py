@@ -27,8 +27,13 @@ def own(*names: str):
 
 
 def test_a_function_becomes_a_tool_with_the_options():
-    made = make_tool(greet, name="hail", description="Hail.", background=True, timeout=3)
-    assert (made.name, made.description, made.background, made.timeout) == (
+    function_tool = make_tool(greet, name="hail", description="Hail.", background=True, timeout=3)
+    assert (
+        function_tool.name,
+        function_tool.description,
+        function_tool.background,
+        function_tool.timeout,
+    ) == (
         "hail",
         "Hail.",
         True,
@@ -50,16 +55,16 @@ def test_what_is_no_tool_is_refused(junk):
 
 
 def test_a_name_of_the_hosts_own_is_a_conflict_and_a_plugins_is_not():
-    made = make_tool(greet)
-    assert with_unique_name(made, own(), ["greet"], "raise") is made
+    function_tool = make_tool(greet)
+    assert with_unique_name(function_tool, own(), ["greet"], "raise") is function_tool
     with pytest.raises(ConflictError, match="on_conflict="):
-        with_unique_name(made, own("greet"), [], "raise")
+        with_unique_name(function_tool, own("greet"), [], "raise")
 
 
 @pytest.mark.parametrize("choice", ["override", "skip"])
 def test_to_override_and_to_skip_keep_the_name(choice):
-    made = make_tool(greet)
-    assert with_unique_name(made, own("greet"), ["greet"], choice) is made
+    function_tool = make_tool(greet)
+    assert with_unique_name(function_tool, own("greet"), ["greet"], choice) is function_tool
 
 
 @pytest.mark.parametrize(
@@ -73,14 +78,14 @@ def test_to_override_and_to_skip_keep_the_name(choice):
     ],
 )
 def test_to_rename_takes_the_first_free_number(mine, served, name):
-    made = make_tool(greet)
-    assert with_unique_name(made, own(*mine), served, "rename").name == name
-    assert made.name == "greet"
+    function_tool = make_tool(greet)
+    assert with_unique_name(function_tool, own(*mine), served, "rename").name == name
+    assert function_tool.name == "greet"
 
 
 def test_a_long_name_stays_one_that_providers_take():
-    made = make_tool(greet, name="g" * 64)
-    renamed = with_unique_name(made, own("g" * 64), [], "rename")
+    function_tool = make_tool(greet, name="g" * 64)
+    renamed = with_unique_name(function_tool, own("g" * 64), [], "rename")
     assert renamed.name == "g" * 62 + "_2"
 
 
@@ -137,8 +142,8 @@ def test_an_object_that_describes_itself_is_registered_as_it_says(schema):
     app = Satchel()
     app.register_tool(Described(schema))
     session = app.session()
-    [made] = [item.tool for item in app.catalog.tools.values() if item.name == "look_up"]
-    assert made.description == "Look up a word."
-    assert made.parameters["properties"] == WORD["properties"]
+    [created] = [item.tool for item in app.catalog.tools.values() if item.name == "look_up"]
+    assert created.description == "Look up a word."
+    assert created.parameters["properties"] == WORD["properties"]
     assert asyncio.run(session.call("look_up", {"word": "tea"})).text == "found tea"
     assert asyncio.run(session.call("look_up", {})).error_code == "invalid_arguments"

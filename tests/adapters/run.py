@@ -241,13 +241,13 @@ def version_of(python: Path, package: str) -> str:
 
 def result_of(report: Path) -> dict:
     """Return the names of the checks that passed, failed, and failed as expected."""
-    found: dict[str, list[str]] = {"passed": [], "failed": [], "expected": []}
+    results: dict[str, list[str]] = {"passed": [], "failed": [], "expected": []}
     for case in ET.parse(report).iter("testcase") if report.exists() else ():
         check = case.get("name", "").rpartition("-")[2].rstrip("]")
         kinds = {child.tag for child in case}
         kind = "failed" if kinds & {"failure", "error"} else "passed"
-        found["expected" if "skipped" in kinds else kind].append(check)
-    return found if report.exists() else {**found, "failed": ["nothing ran"]}
+        results["expected" if "skipped" in kinds else kind].append(check)
+    return results if report.exists() else {**results, "failed": ["nothing ran"]}
 
 
 def table_of(runs: Mapping[str, dict]) -> str:

@@ -38,8 +38,8 @@ def session_with(name):
     return app.session()
 
 
-async def answers_of(made):
-    handler, answers = made.run("go"), {}
+async def answers_of(created):
+    handler, answers = created.run("go"), {}
     async for event in handler.stream_events():
         if isinstance(event, InputRequiredEvent):
             handler.ctx.send_event(HumanResponseEvent(response="yes", tool_id=event.tool_id))
@@ -78,10 +78,10 @@ def test_a_system_message_of_several_blocks_keeps_them():
     history = [ChatMessage(role="system", blocks=blocks)]
     script = ScriptedModel([call("more")])
     llm = Seeing(script_of=lambda _: script)
-    made = agent(app.session(), llm=llm, streaming=False)
+    created = agent(app.session(), llm=llm, streaming=False)
 
     async def main():
-        await made.run("go", chat_history=history)
+        await created.run("go", chat_history=history)
 
     asyncio.run(main())
     for first, second, ours in seen:
@@ -91,6 +91,8 @@ def test_a_system_message_of_several_blocks_keeps_them():
 
 
 def test_a_workflow_of_llama_index_itself_is_refused_with_the_name_of_the_right_one():
-    made = AgentWorkflow(agents=[named("a", ScriptedModel([call("first")]), session_with("first"))])
+    created = AgentWorkflow(
+        agents=[named("a", ScriptedModel([call("first")]), session_with("first"))]
+    )
     with pytest.raises(TypeError, match=r"satchel\.adapters\.llama_index\.workflow"):
-        asyncio.run(answers_of(made))
+        asyncio.run(answers_of(created))

@@ -73,7 +73,7 @@ def test_the_same_for_anthropic(session, is_async):
     assert client.requests[0]["max_tokens"] == 7
 
 
-def test_a_group_that_is_switched_on_is_in_the_next_request(session):
+def test_a_group_that_is_activated_is_in_the_next_request(session):
     session.deactivate("notes")
     switch = ToolCall(name="reset_equipped_tools", arguments='{"notes": true}')
     client = ScriptedClient([switch], "done")
@@ -394,9 +394,9 @@ def test_calls_that_a_server_gives_one_index_stay_apart(session, index):
         END,
     )
     _, messages = streamed(session, first, pieces(piece("done")))
-    made = messages[1]["tool_calls"]
-    assert [call["function"]["name"] for call in made] == ["add", "add"]
-    assert [call.get("extra_content") for call in made] == [extra, None]
+    created = messages[1]["tool_calls"]
+    assert [call["function"]["name"] for call in created] == ["add", "add"]
+    assert [call.get("extra_content") for call in created] == [extra, None]
     assert [item["content"] for item in messages[2:4]] == ["2", "4"]
 
 

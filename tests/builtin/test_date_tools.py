@@ -45,7 +45,7 @@ def test_leap_days_and_the_end_of_the_year_are_reckoned(today, tomorrow):
 
 def test_the_tool_returns_the_day_of_the_local_clock():
     before = date.today()  # noqa: DTZ011 - the local day is what is meant
-    told = get_today_date()
+    messages = get_today_date()
     after = date.today()  # noqa: DTZ011
-    assert told in (dates_from(before), dates_from(after))
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", told["today"])
+    assert messages in (dates_from(before), dates_from(after))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", messages["today"])

@@ -85,14 +85,14 @@ def test_a_session_of_its_own_that_keeps_the_output_open_delays_nothing():
 
 
 @pytest.mark.parametrize(
-    ("command", "said"), [("echo out; echo err >&2", "out\n"), ("yes | head -c 1000000", None)]
+    ("command", "message"), [("echo out; echo err >&2", "out\n"), ("yes | head -c 1000000", None)]
 )
-def test_where_the_loop_cannot_listen_threads_do(monkeypatch, command, said):
+def test_where_the_loop_cannot_listen_threads_do(monkeypatch, command, message):
     with_loop, _ = timed(execute_shell_command(command))
     monkeypatch.setattr(child_process, "_CAN_LISTEN", False)
     with_threads, _ = timed(execute_shell_command(command))
     assert with_threads == with_loop
-    assert said in (None, with_threads["stdout"])
+    assert message in (None, with_threads["stdout"])
 
 
 def test_a_fork_that_prints_after_its_parent_is_heard_for_a_moment():
@@ -147,8 +147,8 @@ def test_cancelled_at_any_moment_of_its_start_it_leaves_nothing(tmp_path, steps,
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     asyncio.run(main())
     gc.collect()
-    said = Path(tmp_path / "pid")
-    assert not said.exists() or not said.read_text() or ends(int(said.read_text()))
+    message = Path(tmp_path / "pid")
+    assert not message.exists() or not message.read_text() or ends(int(message.read_text()))
     assert [path.name for path in tmp_path.iterdir() if path.name != "pid"] == []
 
 

@@ -30,10 +30,10 @@ def insert(base, path, content, line_number):
 def test_a_file_is_written_viewed_and_edited(base):
     assert write(base, "a.txt", "one\ntwo\nthree\n") == "Wrote 3 lines to 'a.txt'."
     assert view(base, "a.txt", [2, -1]) == "2\ttwo\n3\tthree"
-    said = write(base, "a.txt", "zwei", [2, 2])
-    assert said == "Replaced lines 2 to 2 of 'a.txt'; it now has 3 lines.\n2\tzwei"
-    said = insert(base, "a.txt", "zero", 1)
-    assert said == "Inserted 1 line before line 1 of 'a.txt'; it now has 4 lines.\n1\tzero"
+    message = write(base, "a.txt", "zwei", [2, 2])
+    assert message == "Replaced lines 2 to 2 of 'a.txt'; it now has 3 lines.\n2\tzwei"
+    message = insert(base, "a.txt", "zero", 1)
+    assert message == "Inserted 1 line before line 1 of 'a.txt'; it now has 4 lines.\n1\tzero"
     assert view(base, "a.txt") == "1\tzero\n2\tone\n3\tzwei\n4\tthree"
 
 
@@ -157,22 +157,22 @@ def test_a_broken_character_is_refused(base):
 
 def test_a_view_shows_what_there_is_of_a_range(base):
     (base / "a.txt").write_text("one\ntwo\nthree\n")
-    said = view_text_file("a.txt", [2, 50], base_directory=base)
-    assert said == "2\ttwo\n3\tthree\n[the file has 3 lines]"
-    said = view_text_file("a.txt", [-50, 1], base_directory=base)
-    assert said == "1\tone\n[the file has 3 lines]"
+    message = view_text_file("a.txt", [2, 50], base_directory=base)
+    assert message == "2\ttwo\n3\tthree\n[the file has 3 lines]"
+    message = view_text_file("a.txt", [-50, 1], base_directory=base)
+    assert message == "1\tone\n[the file has 3 lines]"
     with pytest.raises(ToolError, match="There is no line 7: the file has 3 lines"):
         view_text_file("a.txt", [7, 9], base_directory=base)
 
 
 def test_a_change_shows_the_new_lines_with_their_numbers(base):
     (base / "a.txt").write_text("one\ntwo\nthree\n")
-    said = write_text_file("a.txt", "2a\n2b", [2, 2], base_directory=base)
-    assert said.splitlines()[1:] == ["2\t2a", "3\t2b"]
-    said = insert_text_file("a.txt", "\n".join("x" * 30), 1, base_directory=base)
-    assert said.splitlines()[1:] == [
+    message = write_text_file("a.txt", "2a\n2b", [2, 2], base_directory=base)
+    assert message.splitlines()[1:] == ["2\t2a", "3\t2b"]
+    message = insert_text_file("a.txt", "\n".join("x" * 30), 1, base_directory=base)
+    assert message.splitlines()[1:] == [
         *(f"{number:>2}\tx" for number in range(1, 21)),
         "[10 lines more]",
     ]
-    said = write_text_file("a.txt", "", [1, 30], base_directory=base)
-    assert said == "Replaced lines 1 to 30 of 'a.txt'; it now has 4 lines."
+    message = write_text_file("a.txt", "", [1, 30], base_directory=base)
+    assert message == "Replaced lines 1 to 30 of 'a.txt'; it now has 4 lines."

@@ -61,7 +61,7 @@ def test_a_range_counts_from_either_end(ranges, expected):
 
 
 @pytest.mark.parametrize(
-    ("ranges", "said"),
+    ("ranges", "message"),
     [
         ([1, 10], "There is no line 10: the file has 9 lines."),
         ([-10, 1], "There is no line -10: the file has 9 lines."),
@@ -73,12 +73,12 @@ def test_a_range_counts_from_either_end(ranges, expected):
         ([10**30, 10**30], "the file has 9 lines"),
     ],
 )
-def test_a_range_that_is_not_there_is_reported_with_the_number_of_lines(ranges, said):
-    with pytest.raises(ToolError, match=said):
+def test_a_range_that_is_not_there_is_reported_with_the_number_of_lines(ranges, message):
+    with pytest.raises(ToolError, match=message):
         resolve_range(ranges, 9)
 
 
-@pytest.mark.parametrize(("count", "said"), [(0, "is empty"), (1, "has 1 line\\.")])
-def test_the_number_of_lines_has_the_form_that_fits(count, said):
-    with pytest.raises(ToolError, match=said):
+@pytest.mark.parametrize(("count", "message"), [(0, "is empty"), (1, "has 1 line\\.")])
+def test_the_number_of_lines_has_the_form_that_fits(count, message):
+    with pytest.raises(ToolError, match=message):
         resolve_line(2, count)

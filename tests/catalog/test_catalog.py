@@ -47,8 +47,8 @@ def test_a_name_means_what_is_served(make):
 
 def test_an_address_reaches_what_is_shadowed(make):
     catalog = make.catalog([make.skill("a", source="one"), make.skill("a", source="two", order=1)])
-    found = catalog.skill("two:a")
-    assert (found.source, found.state) == ("two", Status.SHADOWED)
+    result = catalog.skill("two:a")
+    assert (result.source, result.state) == ("two", Status.SHADOWED)
     assert catalog.skill("one:a").state is Status.OK
 
 

@@ -385,8 +385,8 @@ def test_a_group_that_is_only_named_exists_with_a_diagnostic(make):
 def test_of_several_groups_that_a_tool_names_the_undescribed_ones_say_so(make):
     plugin = make.plugin("p", make.tool("t", "known", "odd"), groups=(Group(name="known"),))
     catalog = make.catalog(plugins=[plugin])
-    found = {name: codes(group) for name, group in catalog.groups.items()}
-    assert found == {BASIC_GROUP: [], "known": [], "odd": ["plugin-group-unknown"]}
+    results = {name: codes(group) for name, group in catalog.groups.items()}
+    assert results == {BASIC_GROUP: [], "known": [], "odd": ["plugin-group-unknown"]}
     assert "tool 't' is in group 'odd'" in catalog.groups["odd"].diagnostics[0].message
 
 

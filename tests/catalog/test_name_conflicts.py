@@ -217,8 +217,8 @@ def test_shadowed_plugins_and_tools_are_distinguished_by_their_codes(make):
             make.plugin("q", "t"),
         ]
     )
-    found = {entry.name: [item.code for item in entry.diagnostics] for entry in catalog.entries}
-    assert (found["p"], found["t"]) == (["plugin-shadowed"], ["tool-shadowed"])
+    codes = {entry.name: [item.code for item in entry.diagnostics] for entry in catalog.entries}
+    assert (codes["p"], codes["t"]) == (["plugin-shadowed"], ["tool-shadowed"])
     assert resolve_plugins(()) == resolve_tools(()) == []
 
 

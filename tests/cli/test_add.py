@@ -90,11 +90,11 @@ def test_a_repository_is_added_and_recorded_with_its_commit(run, repository, hom
     result = run("add", f"git+file://{repository}", "--yes")
     assert result.exit_code == 0
     assert "added skill greet (~/.satchel/skills/greet)" in result.stdout
-    found = records(home / ".satchel")
-    assert {item["name"] for kind in ("skill", "plugin") for item in found[kind]} == {
+    results = records(home / ".satchel")
+    assert {item["name"] for kind in ("skill", "plugin") for item in results[kind]} == {
         "greet", "demo",
     }  # fmt: skip
-    assert found["skill"][0]["version"] == run_git(repository, "rev-parse", "HEAD")
+    assert results["skill"][0]["version"] == run_git(repository, "rev-parse", "HEAD")
     listed = json.loads(run("list", "--json").stdout)
     assert [item["name"] for item in listed["skills"]] == ["greet"]
     assert "echo" in [item["name"] for item in listed["tools"]]

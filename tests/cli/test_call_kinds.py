@@ -149,8 +149,8 @@ def test_what_is_no_text_is_named_in_a_line(call):
 
 def test_nothing_is_said_as_a_model_reads_it(call):
     result = call("nothing")
-    said = "Done. The tool returned no value.\n"
-    assert (result.exit_code, result.stdout, result.stderr) == (0, said, "")
+    message = "Done. The tool returned no value.\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (0, message, "")
 
 
 @pytest.mark.parametrize(
@@ -221,9 +221,9 @@ def test_ctrl_c_ends_it_with_exit_code_one_and_no_traceback(start, name, more):
     satchel.process.send_signal(signal.SIGINT)
     assert satchel.rest() == []
     assert satchel.process.returncode == 1
-    told = "\n".join(satchel.rest("stderr"))
-    assert "Aborted!" in told
-    assert "Traceback" not in told
+    messages = "\n".join(satchel.rest("stderr"))
+    assert "Aborted!" in messages
+    assert "Traceback" not in messages
 
 
 def test_a_stream_is_shown_while_it_comes(start, here):

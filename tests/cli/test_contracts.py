@@ -102,7 +102,7 @@ def test_that_there_is_none_is_said(run, plugin):
     )
 
 
-def test_what_is_switched_off_says_so(run, plugin):
+def test_what_is_disabled_says_so(run, plugin):
     plugin()
     run("disable", "search", "--plugins", "plugins")
     _, line = run("list", "contracts", "--run", "--plugins", "plugins").stdout.splitlines()

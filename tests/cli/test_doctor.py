@@ -68,14 +68,14 @@ def test_the_commands_fix_what_they_are_for(commands, run, here, write_skill):
     (here / "plugins" / "demo" / "toolkit.yml").write_text("name: demo\nnotes: Be kind.\n")
     sources = ("--skills", "skills", "--plugins", "plugins", "--trust", "data")
     (here / "satchel.toml").write_text("[sources]\nskills = ['not there']\n")
-    found = commands(*sources)
-    assert found == {
+    result = commands(*sources)
+    assert result == {
         "skill-name-folder": "mv -n skills/wrong-folder skills/right",
         "skill-file-case": "mv -n skills/lower/skill.md skills/lower/SKILL.md",
         "plugin-manifest-missing": "mv -n plugins/demo/toolkit.yml plugins/demo/toolkit.yaml",
         "source-missing": None,
     }
-    for command in filter(None, found.values()):
+    for command in filter(None, result.values()):
         subprocess.run(shlex.split(command), check=True)
     (here / "satchel.toml").unlink()
     assert run("doctor", *sources).exit_code == 0
@@ -94,8 +94,8 @@ def test_the_folder_of_a_plugins_skill_is_not_to_be_renamed(
     """Its commands, and the entries of a marketplace, name the folder."""
     folder = write_plugin(here / "plugins", "demo")
     write_skill(folder / "skills", "rules", text="---\nname: other-rules\ndescription: d\n---\nb\n")
-    found = commands("--plugins", "plugins")
-    assert found["skill-name-folder"] is None
+    result = commands("--plugins", "plugins")
+    assert result["skill-name-folder"] is None
 
 
 def test_broken_copies_in_a_hidden_folder_are_no_error(run, here, write_skill):
@@ -137,8 +137,8 @@ def test_what_is_in_a_clone_of_others_is_not_to_be_renamed(
         write_skill(clone / "skills" / part, "twin", description=part)
     if is_ours:
         monkeypatch.chdir(clone / "src")
-    found = commands("--skills", str(clone / "skills"))
-    assert bool(found["skill-name-folder"]) == is_ours
+    result = commands("--skills", str(clone / "skills"))
+    assert bool(result["skill-name-folder"]) == is_ours
     text = run("doctor", "-v", "--skills", str(clone / "skills")).stdout
     assert ("rename one of the two" in text) == is_ours
     assert "ask for '" in text
@@ -189,17 +189,17 @@ def test_json_and_text_agree_on_what_was_not_run(run, here, write_plugin, code, 
     write_plugin(here / "plugins", "demo", "active: true\nodd: 1\n", tools=code)
 
     def states(*args):
-        found = json.loads(run(*args, "--plugins", "plugins", "--json").stdout)
-        found = [*found["tools"], *found["plugins"]] if args[0] == "list" else found
-        return [item["state"] for item in found if item["name"] in {"f", "demo"}]
+        records = json.loads(run(*args, "--plugins", "plugins", "--json").stdout)
+        records = [*records["tools"], *records["plugins"]] if args[0] == "list" else records
+        return [item["state"] for item in records if item["name"] in {"f", "demo"}]
 
     assert states("list") == ["not run"] * parts
     assert states("show", "demo", "--kind", "plugin") == ["not run"]
     findings = json.loads(run("doctor", "--plugins", "plugins", "--json").stdout)["findings"]
     assert [item["state"] for item in findings if item["name"] == "demo"] == ["not run"]
     assert "plugin demo: not run" in run("show", "demo", "--plugins", "plugins").stdout
-    said = "the code of 1 plugin was not run"
-    assert said in run("doctor", "--plugins", "plugins").stderr
+    message = "the code of 1 plugin was not run"
+    assert message in run("doctor", "--plugins", "plugins").stderr
     assert states("list", "--run") == ["ok"] * parts
 
 
@@ -237,8 +237,8 @@ def test_an_installed_plugin_must_be_enabled(run, commands, tmp_path, monkeypatc
     (info / "entry_points.txt").write_text("[satchel.plugins]\nweather = acme_weather\n")
     (info / "RECORD").write_text("")
     monkeypatch.syspath_prepend(tmp_path / "site")
-    found = commands()
-    assert found["plugin-not-enabled"] == "satchel enable weather"
+    result = commands()
+    assert result["plugin-not-enabled"] == "satchel enable weather"
     assert "plugin weather (acme-weather): available, not enabled" in run("doctor", "-v").stdout
     assert "plugin-not-enabled" not in commands("--entry-points", "weather")
 
@@ -469,8 +469,8 @@ def test_a_plugin_that_brings_nothing_says_so_everywhere(run, here, write_plugin
     options = ("--plugins", "plugins")
 
     def unused(*more):
-        found = json.loads(run("doctor", *options, *more, "--json").stdout)["findings"]
-        return [item["name"] for item in found if item["code"] == "plugin-unused"]
+        records = json.loads(run("doctor", *options, *more, "--json").stdout)["findings"]
+        return [item["name"] for item in records if item["code"] == "plugin-unused"]
 
     assert unused() == ["empty", "plain"]
     # Only its code can say what it brings.

@@ -36,7 +36,7 @@ def skills(here, write_skill) -> None:
 READS = ("--skills", "skills")
 
 
-def test_what_is_switched_off_is_listed_as_disabled_and_on_again_as_before(run, file):
+def test_what_is_disabled_is_listed_so_and_enabled_again_as_before(run, file):
     before = run("list", "skills", *READS).stdout
     result = run("disable", "pdf", *READS)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -138,7 +138,7 @@ def test_with_project_the_file_of_the_current_folder_is_written(run, file, here)
     assert listed[1]["diagnostics"][0]["fix"] == "satchel enable pdf --project"
 
 
-def test_what_the_user_switched_off_is_switched_on_for_a_project(run, say, here):
+def test_what_the_user_disabled_is_enabled_for_a_project(run, say, here):
     say("disable = ['pdf']")
     run("enable", "pdf", "--project")
     assert tomllib.loads((here / "satchel.toml").read_text()) == {"enable": ["pdf"]}
@@ -237,8 +237,8 @@ def test_a_file_below_home_is_named_as_one_types_it(run, monkeypatch):
 
 
 def test_json_reports_whether_anything_changed(run, file):
-    (told,) = json.loads(run("disable", "pdf", "--json", *READS).stdout)
-    assert told == {"name": "pdf", "enabled": False, "path": str(file), "changed": True}
+    (messages,) = json.loads(run("disable", "pdf", "--json", *READS).stdout)
+    assert messages == {"name": "pdf", "enabled": False, "path": str(file), "changed": True}
     (again,) = json.loads(run("disable", "pdf", "--json", *READS).stdout)
     assert again["changed"] is False
 
@@ -272,7 +272,7 @@ def test_a_name_that_cannot_be_seen_is_refused(run, file, name):
 
 
 @pytest.mark.parametrize("name", ["basic", "group:basic"])
-def test_the_basic_group_cannot_be_switched_off(run, file, name):
+def test_the_basic_group_cannot_be_disabled(run, file, name):
     result = run("disable", name, *READS)
     assert result.exit_code == 1
     assert "always active" in result.stderr
@@ -333,5 +333,5 @@ for number in range(12):
 def test_nothing_is_lost_where_several_choose_at_once(a_config_folder_of_its_own):
     writers = [subprocess.Popen([sys.executable, "-c", MANY, name]) for name in "ab"]
     assert [writer.wait(60) for writer in writers] == [0, 0]
-    found = tomllib.loads((a_config_folder_of_its_own / "satchel.toml").read_text())
-    assert len(found["disable"]) == 24
+    records = tomllib.loads((a_config_folder_of_its_own / "satchel.toml").read_text())
+    assert len(records["disable"]) == 24

@@ -109,8 +109,8 @@ def names(folder):
 
 def served(run):
     """Return the names of the plugins that are used."""
-    found = json.loads(run("list", "plugins", "--json").stdout)
-    return [item["name"] for item in found if item["state"] in {"not run", "ok", "degraded"}]
+    records = json.loads(run("list", "plugins", "--json").stdout)
+    return [item["name"] for item in records if item["state"] in {"not run", "ok", "degraded"}]
 
 
 # ---- consent ------------------------------------------------------------------------------
@@ -133,9 +133,9 @@ def test_what_will_run_is_shown_and_escaped(asking, weather, here):
         setup="def setup(ctx):\n    pass\n",
         **{"more\u200b": "x = 1\n"},
     )
-    told = asking("install", "./weather").stderr
-    assert "  code: more\\u200b.py\n" in told
-    assert "  pip installs when it is loaded: acme-sky>=2\n" in told
+    output = asking("install", "./weather").stderr
+    assert "  code: more\\u200b.py\n" in output
+    assert "  pip installs when it is loaded: acme-sky>=2\n" in output
     (here / "project").mkdir()
     (here / "project/setup.py").touch()
     (here / "project/pyproject.toml").write_text(
@@ -143,9 +143,9 @@ def test_what_will_run_is_shown_and_escaped(asking, weather, here):
         "[project]\nname = 'p'\nversion = '1'\ndependencies = ['other']\n"
         "[project.entry-points.'satchel.plugins']\np = 'p'\n"
     )
-    told = asking("install", "./project").stderr
+    output = asking("install", "./project").stderr
     for part in ("the build backend evil.build", "evil-build", "runs now: setup.py", "with: other"):
-        assert part in told
+        assert part in output
 
 
 def test_scripts_of_the_skills_of_a_plugin_are_named(asking, here, write_plugin, write_skill):
@@ -525,13 +525,13 @@ def test_wrong_usage_is_reported(run, weather):
 
 def test_values_are_checked_before_anything_is_written(run, weather, home, env):
     weather()
-    for given, told in (
+    for given, messages in (
         ("retires=1", "did you mean retries"),
         ("retries=12", "at most 9"),
         ("api_key=", "counts as not set"),
     ):
         done = run("install", "./weather", "--set", given)
-        assert (done.exit_code, told in done.stderr) == (1, True), done.stderr
+        assert (done.exit_code, messages in done.stderr) == (1, True), done.stderr
     assert (names(home), env.exists()) == ([], False)
 
 
@@ -542,7 +542,7 @@ def test_a_value_may_come_from_stdin(weather, env):
     assert env.read_text() == f"API_KEY={CANARY}\n"
 
 
-def test_one_that_was_switched_off_is_switched_on(run, weather, choices):
+def test_one_that_was_disabled_is_enabled(run, weather, choices):
     weather()
     run("install", "./weather")
     run("disable", "weather")
@@ -592,12 +592,12 @@ def test_a_setup_is_run_and_reported(run, weather, home, env, data):
     weather(setup=SETUP)
     done = run("install", "./weather", "--json")
     assert (done.exit_code, json.loads(done.stdout)[0]["missing"]) == (0, [])
-    told = done.stderr.splitlines()
-    assert told[0] == "3 things to trust:"
-    assert "  runs now: setup(ctx) of setup.py" in told
+    messages = done.stderr.splitlines()
+    assert messages[0] == "3 things to trust:"
+    assert "  runs now: setup(ctx) of setup.py" in messages
     # What a setup says is a message, whose paths are short.
     folder = home.relative_to(Path.home()) / "weather"
-    assert told[4:6] == ["running setup.py of weather", f"hello from ~/{folder}, False"]
+    assert messages[4:6] == ["running setup.py of weather", f"hello from ~/{folder}, False"]
     assert env.read_text() == "API_KEY=from-setup\n"
     assert (data / "model.bin").exists()
 
@@ -709,8 +709,8 @@ def on_a_terminal(*args, answers):
                 os.write(terminal, CTRL_C if typed.encode() == CTRL_C else b"")
                 continue
             seen += os.read(terminal, 1000).decode()
-            while waiting and (found := seen.find(waiting[0][0], at)) >= 0:
-                at = found + len(waiting[0][0])
+            while waiting and (match := seen.find(waiting[0][0], at)) >= 0:
+                at = match + len(waiting[0][0])
                 typed = waiting.pop(0)[1]
                 os.write(terminal, typed.encode())
     except OSError:  # how Linux tells that the other side has ended

@@ -137,8 +137,8 @@ def test_test(read, here, write_plugin):
 
 def test_enable_and_disable(read, world):
     for word in ("disable", "enable"):
-        told = read(word, "pdf", "echo", *world)
-        assert [list(item) for item in told] == [SHAPES["enable and disable"]] * 2
+        messages = read(word, "pdf", "echo", *world)
+        assert [list(item) for item in messages] == [SHAPES["enable and disable"]] * 2
 
 
 def test_config(read, here, write_plugin):

@@ -94,8 +94,8 @@ def test_a_difference_names_the_commands_that_read_the_same_sources(run, here, l
     (here / "skills/greet/SKILL.md").unlink()
     options = shlex.join(locked)
     for flag in ("--locked", "--frozen"):
-        said = run("list", flag, *locked).stderr
-        assert f"'satchel lock {options} --diff', then run 'satchel lock {options}'" in said
+        output = run("list", flag, *locked).stderr
+        assert f"'satchel lock {options} --diff', then run 'satchel lock {options}'" in output
 
 
 def test_frozen_refuses_what_is_missing(run, here, locked):
@@ -154,9 +154,9 @@ def test_a_server_that_the_lock_holds_is_named_with_that_reason(run, here, offer
     offers(one="First.")
     run("lock")
     offers(one="First.", env='{ A = "b" }')
-    said = run("mcp", "tools", "box", "--frozen").stderr
-    assert "server box" in said
-    assert "differs from satchel.lock" in said
+    output = run("mcp", "tools", "box", "--frozen").stderr
+    assert "server box" in output
+    assert "differs from satchel.lock" in output
 
 
 def test_a_server_with_another_command_or_environment_is_not_started(run, here, offers):

@@ -21,11 +21,11 @@ def offers(here, a_config_folder_of_its_own):
     a_config_folder_of_its_own.mkdir()
 
     def write(*tools, **descriptions):
-        told = {**dict.fromkeys(tools, "Told."), **descriptions}
+        expected = {**dict.fromkeys(tools, "Told."), **descriptions}
         schema = {"type": "object", "properties": {"text": {"type": "string"}}}
         book = [
             {"name": name, "description": words, "inputSchema": schema}
-            for name, words in told.items()
+            for name, words in expected.items()
         ]
         (here / "book.json").write_text(json.dumps(book))
         (a_config_folder_of_its_own / "satchel.toml").write_text(
@@ -42,10 +42,10 @@ def test_a_server_that_was_left_out_is_named_with_the_reason_and_no_other(
     a_config_folder_of_its_own.mkdir()
     text = '[mcp.bad1]\nurl = "notaurl"\n[mcp.bad2]\nurl = "https://x.example/"\n'
     (a_config_folder_of_its_own / "satchel.toml").write_text(text)
-    said = run("mcp", "tools", "bad1").stderr
-    assert "server 'bad1'" in said
-    assert "needs a URL" in said
-    assert "bad2" not in said
+    output = run("mcp", "tools", "bad1").stderr
+    assert "server 'bad1'" in output
+    assert "needs a URL" in output
+    assert "bad2" not in output
 
 
 @pytest.mark.parametrize("first", ["mcp tools box", "prompt"])
@@ -105,20 +105,20 @@ def test_placeholders_are_not_filled_in(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('[mcp.box]\ncommnd = "x"\n', "did you mean 'command'?"),
         ('[mcp.box]\ncommand = "x"\nargs = ["${NO_SUCH}"]\n', "NO_SUCH"),
         ("[mcp.box\n", "not TOML"),
     ],
 )
-def test_what_is_wrong_in_the_file_is_reported(run, here, text, told):
+def test_what_is_wrong_in_the_file_is_reported(run, here, text, message):
     (here / "satchel.toml").write_text(text)
     listed = run("mcp", "list", "--trust", "code")
-    assert (listed.exit_code, told in listed.stderr) == (0, True)
+    assert (listed.exit_code, message in listed.stderr) == (0, True)
     missing = run("mcp", "tools", "box", "--trust", "code")
     assert (missing.exit_code, "satchel.toml" in missing.stderr) == (1, True)
-    assert told in missing.stderr
+    assert message in missing.stderr
 
 
 def test_servers_of_another_clients_file_that_are_disabled_or_wrong_are_reported(run, here):
@@ -219,8 +219,8 @@ def test_a_tool_is_approved_by_the_digest_that_was_shown(run, offers, here):
     offers("a")
     run("mcp", "tools", "box", "--state", here / "state")
     offers(a="Other.")
-    told = run("mcp", "tools", "box", "--state", here / "state").stderr
-    (command,) = re.findall("satchel (mcp approve box a --digest [0-9a-f]{32})", told)
+    output = run("mcp", "tools", "box", "--state", here / "state").stderr
+    (command,) = re.findall("satchel (mcp approve box a --digest [0-9a-f]{32})", output)
     offers(a="Evil.")
     result = run(*command.split(), "--state", here / "state")
     assert result.stdout == f"approved a with digest {command[-32:]}\n"
@@ -233,9 +233,9 @@ def test_a_tool_is_approved_by_the_digest_that_was_shown(run, offers, here):
 def test_a_server_that_only_a_program_knows_is_approved_by_digest(run, here):
     book = here / "book.json"
     server = StdioServer(command=sys.executable, args=(str(PLAIN), str(book)))
-    told = {"name": "a", "inputSchema": {"type": "object"}}
+    expected = {"name": "a", "inputSchema": {"type": "object"}}
     for description in ("Told.", "Other."):
-        book.write_text(json.dumps([{**told, "description": description}]))
+        book.write_text(json.dumps([{**expected, "description": description}]))
         with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as app:
             app.register_mcp_server(server, name="mine")
             drift = app.catalog.tool("a").tool.drift

@@ -17,9 +17,9 @@ from authorized import Running
 
 @pytest.fixture
 def box():
-    made = Running()
-    yield made
-    made.stop()
+    created = Running()
+    yield created
+    created.stop()
 
 
 @pytest.fixture
@@ -47,14 +47,14 @@ def browser(monkeypatch):
 def test_a_login_is_made_used_and_removed(run, box, declared, browser):
     needed = run("mcp", "tools", "box")
     assert (needed.exit_code, "satchel mcp login box" in needed.stderr) == (1, True)
-    made = run("mcp", "login", "box")
-    assert (made.exit_code, made.stdout) == (0, "logged in to box, which has 3 tools\n")
-    assert browser[0] in made.stderr
+    result = run("mcp", "login", "box")
+    assert (result.exit_code, result.stdout) == (0, "logged in to box, which has 3 tools\n")
+    assert browser[0] in result.stderr
     tools = run("mcp", "tools", "box")
     assert (tools.exit_code, "echo" in tools.stdout) == (0, True)
     assert run("mcp", "call", "box", "echo", "text=hello").stdout == "hello\n"
     assert len(browser) == 1
-    for shown in (made, tools, run("mcp", "list"), run("mcp", "list", "--json")):
+    for shown in (result, tools, run("mcp", "list"), run("mcp", "list", "--json")):
         assert not any(token in shown.output for token in box.authority.issued)
     gone = run("mcp", "logout", "box")
     assert (gone.exit_code, gone.stdout) == (0, "logged out of box\n")
@@ -64,16 +64,16 @@ def test_a_login_is_made_used_and_removed(run, box, declared, browser):
 
 
 def test_a_server_that_only_a_program_knows_is_named_by_its_address(run, box, browser):
-    made = run("mcp", "login", box.url, "--json")
-    assert json.loads(made.stdout) == {"server": "127.0.0.1", "tools": 3}
+    result = run("mcp", "login", box.url, "--json")
+    assert json.loads(result.stdout) == {"server": "127.0.0.1", "tools": 3}
     gone = run("mcp", "logout", box.url, "--json")
     assert json.loads(gone.stdout) == {"server": "127.0.0.1", "removed": True, "revoked": True}
 
 
 def test_without_a_browser_the_address_is_printed(run, box, declared):
-    made = run("mcp", "login", "box", "--no-browser", "--wait", "1")
-    assert (made.exit_code, "no login within 1 s" in made.stderr) == (1, True)
-    assert f"{box.issuer}/authorize?" in made.stderr
+    result = run("mcp", "login", "box", "--no-browser", "--wait", "1")
+    assert (result.exit_code, "no login within 1 s" in result.stderr) == (1, True)
+    assert f"{box.issuer}/authorize?" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,9 @@ def test_a_package_may_spell_the_name_as_python_does(run):
 @pytest.mark.parametrize("text", ["- x\nna\u00efve {a}", '\'say "hi": #1 \\n'])
 def test_a_package_says_its_description_wherever_it_stands(run, here, text):
     assert run("new", "plugin", "maps", "--package", "--description", text).exit_code == 0
-    said = " ".join(text.split())
+    message = " ".join(text.split())
     project = tomllib.loads((here / "maps" / "pyproject.toml").read_text())["project"]
-    assert project["description"] == said
+    assert project["description"] == message
     (plugin,) = [
         item
         for item in json.loads(
@@ -80,7 +80,7 @@ def test_a_package_says_its_description_wherever_it_stands(run, here, text):
         )
         if item["name"] == "maps"
     ]
-    assert plugin["description"] == said
+    assert plugin["description"] == message
 
 
 def test_the_tests_of_a_new_package_pass_before_it_is_installed(run, here):

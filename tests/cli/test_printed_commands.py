@@ -39,12 +39,12 @@ def maps(here, write_plugin):
 
 def commands():
     """Return all commands by their name."""
-    found = {}
+    results = {}
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
         parts = command.commands if isinstance(command, click.Group) else {}
-        found |= {name: command, **{f"{name} {part}": parts[part] for part in parts}}
-    return found
+        results |= {name: command, **{f"{name} {part}": parts[part] for part in parts}}
+    return results
 
 
 def test_the_fix_of_doctor_can_be_pasted(run, maps):
@@ -72,8 +72,8 @@ def test_the_summary_names_the_doctor_that_shows_what_it_counts(run, here, write
                 return [Broken()]
         """,
     )
-    said = run("list", "--run", "--plugins", "p").stderr
-    line = re.search(r"run 'satchel (.*)' for details", said)[1]
+    output = run("list", "--run", "--plugins", "p").stderr
+    line = re.search(r"run 'satchel (.*)' for details", output)[1]
     assert "no connection" in run(*shlex.split(line)).stdout
 
 

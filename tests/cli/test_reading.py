@@ -294,8 +294,8 @@ def test_a_missing_folder_of_the_users_file_is_an_error_and_the_others_are_serve
     done = run("list")
     assert (done.exit_code, "of-another-folder" in done.stdout) == (2, True)
     assert "gone: error[source-missing]: does not exist" in done.stderr
-    found = run("doctor")
-    assert (found.exit_code, "source-missing" in found.stdout) == (1, True)
+    result = run("doctor")
+    assert (result.exit_code, "source-missing" in result.stdout) == (1, True)
 
 
 def test_an_entry_point_that_is_not_installed_is_named_at_once(run, here):
@@ -384,32 +384,32 @@ def test_the_form_of_the_listing_is_said_with_what_would_change_it(run, here, wr
 
     for number in range(3):
         write_skill(here / "skills", f"skill-{number}", description="word " * 50)
-    said, listing = reports()
-    assert said == "skill listing: 3 skills in full"
+    message, listing = reports()
+    assert message == "skill listing: 3 skills in full"
     assert listing == {"form": "full", "total": 3, "described": 3, "left_out": 0, "cut_at": None}
     for number in range(50):
         write_skill(here / "skills", f"skill-{number}", description="words")
-    said, listing = reports()
+    message, listing = reports()
     assert (listing["form"], listing["cut_at"]) == ("lines", None)
-    assert said.endswith("would also show each skill's folder")
+    assert message.endswith("would also show each skill's folder")
     for number in range(50):
         write_skill(here / "skills", f"skill-{number}", description="word " * 50)
-    said, listing = reports()
+    message, listing = reports()
     assert (listing["form"], listing["described"], listing["left_out"]) == ("lines", 50, 0)
-    assert said.startswith(
+    assert message.startswith(
         f"skill listing: 50 skills in lines, descriptions cut at {listing['cut_at']} characters; "
         "the budget is 3,000 characters; "
     )
-    assert said.endswith("; you can also disable skills, or put them into groups")
-    budget = re.search("; ([0-9,]+) would show all", said)[1].replace(",", "")
+    assert message.endswith("; you can also disable skills, or put them into groups")
+    budget = re.search("; ([0-9,]+) would show all", message)[1].replace(",", "")
     full = run("prompt", "--skills", "skills", "--budget", budget)
     assert "skill listing: 50 skills in full" in full.stderr
     for number in range(300):
         write_skill(here / "skills", f"skill-{number}", description="word " * 50)
-    said, listing = reports()
+    message, listing = reports()
     assert listing["form"] == "names"
-    assert f"of 300 skills, {listing['described']} have a description, " in said
-    assert "[skills] first in satchel.toml" in said
+    assert f"of 300 skills, {listing['described']} have a description, " in message
+    assert "[skills] first in satchel.toml" in message
     checks = json.loads(run("doctor", "--skills", "skills", "--json").stdout)["checks"]
     assert "300 skills in lines" in checks[-1]["message"]
 

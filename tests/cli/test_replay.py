@@ -31,8 +31,8 @@ def test_an_edit_is_printed_with_its_lines_and_ends_with_1(run, talk, here, writ
     assert result.exit_code == 1
     assert result.stdout.startswith("0: prompt: the prompt is different\n--- recorded\n+++ now\n")
     assert "+    <description>Reads PDF files.</description>" in result.stdout
-    found = json.loads(run("replay", *talk, "--json").stdout)
-    assert [list(item) for item in found] == [["entry", "kind", "message", "diff"]]
+    records = json.loads(run("replay", *talk, "--json").stdout)
+    assert [list(item) for item in records] == [["entry", "kind", "message", "diff"]]
 
 
 def test_a_file_that_is_no_recording_is_refused(run, talk, here):

@@ -30,8 +30,8 @@ def test_a_finding_is_one_line_with_its_place_and_the_rule_is_explained_once(run
 
 
 def test_other_tools_read_it(run, lure):
-    (found,) = json.loads(run("scan", lure, "--json").stdout)
-    assert list(found) == ["rule", "path", "line", "text", "meaning"]
+    (record,) = json.loads(run("scan", lure, "--json").stdout)
+    assert list(record) == ["rule", "path", "line", "text", "meaning"]
     sarif = json.loads(run("scan", lure, "--format", "sarif").stdout)
     (result,) = sarif["runs"][0]["results"]
     assert result["ruleId"] == "overrides-instructions"

@@ -25,9 +25,9 @@ def test_the_best_comes_first_with_its_kind_and_where_it_belongs(run, world):
 
 
 def test_json_has_the_same_with_scores(run, world):
-    (found,) = json.loads(run("search", "again", "--json", *world).stdout)
-    assert found.pop("score") > 0
-    assert found == {
+    (record,) = json.loads(run("search", "again", "--json", *world).stdout)
+    assert record.pop("score") > 0
+    assert record == {
         "kind": "tool",
         "name": "echo",
         "description": "Say it again.",

@@ -33,9 +33,9 @@ def test_a_client_learns_how_to_start_this_very_server(run, client, here):
     given += ["--find-folders", "9", "--no-cache", "--frozen"]
     result = run("serve", "--print-config", client, *given)
     assert result.exit_code == 0
-    made = config(result.stdout, client)
-    assert made["command"] == sys.executable
-    assert made["args"] == [
+    created = config(result.stdout, client)
+    assert created["command"] == sys.executable
+    assert created["args"] == [
         *("-P", "-m", "satchel", "serve", "--group", "maps", "--disable-tool", 'r"m*'),
         *("--no-skill-tools", "--skills", str(here / "skills"), "--find-folders", "9"),
         *("--no-cache", "--frozen"),
@@ -47,8 +47,8 @@ def test_a_client_learns_how_to_start_this_very_server(run, client, here):
 def test_any_folder_can_be_named_to_a_client(run, client, here):
     odd = 'a "b" \\ \t\x7f é 😀'
     (here / odd).mkdir()
-    made = config(run("serve", "--print-config", client, "--skills", odd).stdout, client)
-    assert made["args"][-1] == str(here / odd)
+    created = config(run("serve", "--print-config", client, "--skills", odd).stdout, client)
+    assert created["args"][-1] == str(here / odd)
 
 
 @every_client
@@ -186,8 +186,8 @@ def test_without_the_sdk_it_is_said_how_to_get_it(run, monkeypatch):
 def test_what_is_wrong_is_reported_before_the_sdk_is_looked_for(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     assert "HOST:PORT" in run("serve", "--http", "localhost").stderr
-    told = run("serve", "--http", "127.0.0.1:0", "--token-file", "none").stderr
-    assert "the token file cannot be read" in told
+    output = run("serve", "--http", "127.0.0.1:0", "--token-file", "none").stderr
+    assert "the token file cannot be read" in output
 
 
 def test_no_other_command_imports_the_sdk(execute):

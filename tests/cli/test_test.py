@@ -47,10 +47,15 @@ def echo(text: str, times: int = 1) -> str:
 
 def test_each_tool_is_called_with_each_of_its_examples(run, outcome, plugin):
     plugin(ECHO)
-    told, code = outcome("plugins/demo")
-    assert (code, told["passed"], told["plugin"], told["state"]) == (0, True, "demo", "ok")
-    assert [item["text"] for item in told["calls"]] == ["a", "bb"]
-    assert all(item["seconds"] >= 0 for item in told["calls"])
+    messages, code = outcome("plugins/demo")
+    assert (code, messages["passed"], messages["plugin"], messages["state"]) == (
+        0,
+        True,
+        "demo",
+        "ok",
+    )
+    assert [item["text"] for item in messages["calls"]] == ["a", "bb"]
+    assert all(item["seconds"] >= 0 for item in messages["calls"])
     result = run("test", "plugins/demo")
     first, second = result.stdout.splitlines()
     assert first.startswith('ok      echo {"text": "a"} (')
@@ -80,10 +85,10 @@ def test_a_plugin_is_named_as_the_sources_know_it(run, outcome, plugin):
 
 
 def test_an_installed_plugin_is_tested_though_it_is_not_enabled(outcome):
-    told, code = outcome("builtin")
+    messages, code = outcome("builtin")
     # Its file tools need a folder.
-    assert (code, told["state"]) == (1, "degraded")
-    assert {item["reason"] for item in told["left_out"]} >= {"no examples"}
+    assert (code, messages["state"]) == (1, "degraded")
+    assert {item["reason"] for item in messages["left_out"]} >= {"no examples"}
 
 
 def test_what_ends_in_an_error_fails_with_what_the_model_would_get(run, outcome, plugin):
@@ -93,9 +98,9 @@ def forecast(city: str) -> str:
     "Forecast."
     raise ToolError("There is no such city.\\nThere is Oslo.")
 """)
-    told, code = outcome("plugins/demo")
-    assert (code, told["passed"]) == (1, False)
-    first, second = told["calls"]
+    messages, code = outcome("plugins/demo")
+    assert (code, messages["passed"]) == (1, False)
+    first, second = messages["calls"]
     assert (first["error_code"], first["location"]) == ("tool_error", "")
     assert second["error_code"] == "invalid_arguments"
     result = run("test", "plugins/demo")
@@ -119,8 +124,8 @@ def parse(text: str) -> dict:
 def inner(text):
     return json.loads(text)
 """)
-    told, code = outcome("plugins/demo")
-    (call,) = told["calls"]
+    messages, code = outcome("plugins/demo")
+    (call,) = messages["calls"]
     line = (path / "tools.py").read_text().splitlines().index("    return json.loads(text)") + 1
     assert code == 1
     assert call["location"] == f"{path}/tools.py:{line} in inner: json.decoder.JSONDecodeError"
@@ -136,9 +141,9 @@ def count(times: int):
         yield str(number)
     raise ToolError("and no further")
 """)
-    told, code = outcome("plugins/demo")
+    messages, code = outcome("plugins/demo")
     assert code == 1
-    assert "and no further" in told["calls"][0]["text"]
+    assert "and no further" in messages["calls"][0]["text"]
 
 
 def test_a_tool_without_examples_is_listed_and_not_called(run, plugin):
@@ -174,22 +179,22 @@ config:
 @pytest.mark.parametrize("manifest", ["active: true\n", DECLARED])
 def test_a_tool_that_needs_a_value_is_listed_with_what_to_give(run, outcome, plugin, manifest):
     plugin(KEYED, manifest)
-    told, code = outcome("plugins/demo")
-    assert (code, told["passed"], told["calls"]) == (1, False, [])
-    assert told["left_out"] == [
+    messages, code = outcome("plugins/demo")
+    assert (code, messages["passed"], messages["calls"]) == (1, False, [])
+    assert messages["left_out"] == [
         {"tool": "tell", "reason": "'api_key' has no value", "fix": "give --set api_key=VALUE"}
     ]
     assert "1 tool left out, no tool was tested" in run("test", "plugins/demo").stderr
-    told, code = outcome("plugins/demo", "--set", "api_key=abc", "--set", "unit=F")
-    assert (code, told["passed"]) == (0, True)
-    assert [item["text"] for item in told["calls"]] == ["abc F"]
+    messages, code = outcome("plugins/demo", "--set", "api_key=abc", "--set", "unit=F")
+    assert (code, messages["passed"]) == (0, True)
+    assert [item["text"] for item in messages["calls"]] == ["abc F"]
 
 
 def test_a_group_that_requires_a_value_is_listed_with_what_to_give(outcome, plugin):
     manifest = "groups:\n  paid: {requires: [plan], tools: [echo]}\n"
     plugin(ECHO, manifest)
-    told, _ = outcome("plugins/demo")
-    (item,) = told["left_out"]
+    messages, _ = outcome("plugins/demo")
+    (item,) = messages["left_out"]
     assert (item["tool"], item["fix"]) == ("echo", "give --set plan=VALUE")
     assert len(outcome("plugins/demo", "--set", "plan=gold")[0]["calls"]) == 2
 
@@ -197,10 +202,10 @@ def test_a_group_that_requires_a_value_is_listed_with_what_to_give(outcome, plug
 def test_a_tool_is_left_out_for_one_reason(outcome, plugin):
     manifest = "groups:\n  paid: {requires: [plan], tools: [echo]}\n"
     plugin(ECHO.replace('(examples=[{"text": "a"}, {"text": "b", "times": 2}])', ""), manifest)
-    told, _ = outcome("plugins/demo")
-    assert [item["reason"] for item in told["left_out"]] == ["group 'paid' requires plan"]
-    told, _ = outcome("plugins/demo", "--set", "plan=gold")
-    assert [item["reason"] for item in told["left_out"]] == ["no examples"]
+    messages, _ = outcome("plugins/demo")
+    assert [item["reason"] for item in messages["left_out"]] == ["group 'paid' requires plan"]
+    messages, _ = outcome("plugins/demo", "--set", "plan=gold")
+    assert [item["reason"] for item in messages["left_out"]] == ["no examples"]
 
 
 def test_a_value_that_is_not_allowed_is_refused(run, plugin):
@@ -225,8 +230,8 @@ def read(file: Path) -> str:
 """,
         "active: true\nconfig:\n  file: {type: path, must_exist: true}\n",
     )
-    told, _ = outcome("plugins/demo", "--set", "file=data.txt")
-    assert [item["text"] for item in told["calls"]] == ["found"]
+    messages, _ = outcome("plugins/demo", "--set", "file=data.txt")
+    assert [item["text"] for item in messages["calls"]] == ["found"]
 
 
 def test_nothing_of_the_users_is_used_or_changed(outcome, plugin, here, monkeypatch):
@@ -245,8 +250,8 @@ def tell(api_key: str = "none") -> str:
     file.write_text("API_KEY=secret\n")
     file.parents[1].joinpath("satchel.toml").write_text('disable = ["tell"]\n')
     monkeypatch.setenv("SATCHEL_DEMO_API_KEY", "secret")
-    told, _ = outcome("plugins/demo")
-    assert [item["text"] for item in told["calls"]] == ["none None"]
+    messages, _ = outcome("plugins/demo")
+    assert [item["text"] for item in messages["calls"]] == ["none None"]
     assert os.environ["SATCHEL_DEMO_API_KEY"] == "secret"
     assert file.read_text() == "API_KEY=secret\n"
     assert Path.cwd() == here
@@ -263,8 +268,8 @@ def remember(context: ToolContext) -> int:
     context.state["calls"] = context.state.get("calls", 0) + 1
     return context.state["calls"]
 """)
-    told, _ = outcome("plugins/demo")
-    assert [item["text"] for item in told["calls"]] == ["1", "1"]
+    messages, _ = outcome("plugins/demo")
+    assert [item["text"] for item in messages["calls"]] == ["1", "1"]
 
 
 @pytest.mark.parametrize(
@@ -272,17 +277,17 @@ def remember(context: ToolContext) -> int:
 )
 def test_a_plugin_that_does_not_load_fails(run, outcome, plugin, broken):
     plugin(ECHO + broken)
-    told, code = outcome("plugins/demo")
-    assert (code, told["passed"]) == (1, False)
-    assert told["diagnostics"]
+    messages, code = outcome("plugins/demo")
+    assert (code, messages["passed"]) == (1, False)
+    assert messages["diagnostics"]
     assert "plugins/demo/" in run("test", "plugins/demo").stdout
 
 
 def test_a_plugin_with_tools_of_which_none_is_loaded_does_not_pass(outcome, plugin):
     plugin("if False:\n    @tool\n    def unused() -> str:\n        'Do it.'\n        return 'a'\n")
-    told, code = outcome("plugins/demo")
+    messages, code = outcome("plugins/demo")
     assert code == 1
-    assert [item["tool"] for item in told["left_out"]] == ["unused"]
+    assert [item["tool"] for item in messages["left_out"]] == ["unused"]
 
 
 def test_a_package_that_imports_itself_by_name_is_tested_as_a_project(run, here):

@@ -251,8 +251,8 @@ def test_the_users_own_edit_of_a_trusted_file_needs_no_new_trust(run, project):
 
 
 def test_an_edit_of_a_file_that_is_not_trusted_says_so(run, project):
-    told = run("disable", "hello", "--project").stderr
-    assert "not trusted, so the file has no effect yet: satchel trust" in told
+    output = run("disable", "hello", "--project").stderr
+    assert "not trusted, so the file has no effect yet: satchel trust" in output
     run("trust", "--data")
     assert "no effect" not in run("enable", "hello", "--project").stderr
 

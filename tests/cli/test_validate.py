@@ -102,9 +102,9 @@ def test_each_real_skill_gets_its_verdict(shared):
     files = sorted((shared / "corpus").rglob("SKILL.md"))
     assert len(files) > 500
     for file in files:
-        found = check(str(file))
-        assert len(found.skills) == 1, file
-        assert all(it.where.path.startswith(str(file.parent)) for it in found.problems), file
+        problems = check(str(file))
+        assert len(problems.skills) == 1, file
+        assert all(it.where.path.startswith(str(file.parent)) for it in problems.problems), file
 
 
 def test_hostile_skills_end_in_a_verdict(shared, run, tmp_path):
@@ -159,9 +159,9 @@ def test_an_author_of_an_open_plugin_hears_of_everything_as_an_error(run, open_p
     (open_plugin / "toolkit.yaml").write_text("name: demo\n")
     (open_plugin / "dev.satchel" / "toolkit.yaml").write_text("name: demo\n")
     write_skill(open_plugin / "skills", "Loud")
-    found = json.loads(run("validate", ".", "--json").stdout)
-    assert {item["severity"] for item in found} == {"error"}
-    assert sorted(item["code"] for item in found) == [
+    records = json.loads(run("validate", ".", "--json").stdout)
+    assert {item["severity"] for item in records} == {"error"}
+    assert sorted(item["code"] for item in records) == [
         "mcp-server-invalid",
         *["plugin-field-unknown"] * 3,
         "plugin-toolkit-ignored",
@@ -184,8 +184,8 @@ def test_a_claude_bundle_is_checked_and_the_manifests_of_other_clients_are_not(
         (folder / f".{client}-plugin").mkdir()
         (folder / f".{client}-plugin" / "plugin.json").write_text('{"version": 1}')
     for path in ("demo", "demo/.claude-plugin", "demo/.claude-plugin/plugin.json"):
-        found = json.loads(run("validate", path, "--json").stdout)
-        assert [item["code"] for item in found] == ["plugin-field-missing", "plugin-field-type"]
+        records = json.loads(run("validate", path, "--json").stdout)
+        assert [item["code"] for item in records] == ["plugin-field-missing", "plugin-field-type"]
 
 
 @pytest.mark.parametrize("manifest", ["toolkit.yaml", "plugin.json"])
@@ -200,9 +200,11 @@ def test_the_skills_of_an_open_plugin_are_looked_for_as_loading_does(run, open_p
     write_skill(open_plugin / "skills" / "group", "inner")
     write_skill(open_plugin / "elsewhere", "Other")
     (open_plugin / "skills" / "SKILL.md").write_text("---\nname: x\ndescription: d\n---\nb\n")
-    found = json.loads(run("validate", open_plugin, "--json").stdout)
-    told = sorted((item["code"], os.path.relpath(item["path"], "a/demo/skills")) for item in found)
-    assert told == [
+    records = json.loads(run("validate", open_plugin, "--json").stdout)
+    messages = sorted(
+        (item["code"], os.path.relpath(item["path"], "a/demo/skills")) for item in records
+    )
+    assert messages == [
         ("skill-name-shape", "Loud/SKILL.md"),
         ("source-too-deep", "SKILL.md"),
         ("source-too-deep", "group/inner/SKILL.md"),
@@ -270,9 +272,9 @@ def test_a_marketplace_is_checked_as_it_is_loaded(run, market, write_skill, path
     expected = {
         item.code: item.message for item in loaded if item.where.path.startswith(str(folder))
     }
-    found = json.loads(result.stdout)
-    assert {item["code"]: item["message"] for item in found} == expected
-    assert sorted((item["severity"], item["code"]) for item in found) == [
+    records = json.loads(result.stdout)
+    assert {item["code"]: item["message"] for item in records} == expected
+    assert sorted((item["severity"], item["code"]) for item in records) == [
         ("error", "marketplace-entry-invalid"),
         ("error", "source-missing"),
         ("info", "marketplace-remote"),

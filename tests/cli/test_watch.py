@@ -76,8 +76,8 @@ def test_it_begins_with_the_errors_and_reports_one_fault_once(
     write_skill(here / "skills", "late")
     watch.until("added skill late")
     watch.process.send_signal(signal.SIGTERM)
-    told = [*watch.rest("stdout"), *watch.rest("stderr")]
-    assert not [line for line in told if "nothing_of_that_name" in line]
+    messages = [*watch.rest("stdout"), *watch.rest("stderr")]
+    assert not [line for line in messages if "nothing_of_that_name" in line]
 
 
 def test_what_happened_to_a_plugin_is_one_line(armed, here, toolkit):

@@ -52,9 +52,9 @@ def file(a_config_folder_of_its_own):
 
 def test_the_file_says_what_no_option_says(run, here, file, started):
     assert run("worker").exit_code == 0
-    (made,) = started
-    limits = made.pop("limits")
-    assert made == {
+    (created,) = started
+    limits = created.pop("limits")
+    assert created == {
         "url": "redis://file:1",
         "key": KEY,
         "name": "fleet",
@@ -70,17 +70,17 @@ def test_an_option_wins_over_the_file(run, here, file, started):
     given = ["--redis", "redis://option:1", "--name", "n", "--key-file", "other"]
     given += ["--concurrency", "9", "--group", "cpu", "--find-folders", "8"]
     assert run("worker", *given).exit_code == 0
-    (made,) = started
-    assert made["url"] == "redis://option:1"
-    assert made["key"] == "another key of sufficient length"
-    assert (made["name"], made["concurrency"], list(made["groups"])) == ("n", 9, ["cpu"])
+    (created,) = started
+    assert created["url"] == "redis://option:1"
+    assert created["key"] == "another key of sufficient length"
+    assert (created["name"], created["concurrency"], list(created["groups"])) == ("n", 9, ["cpu"])
 
 
 def test_without_a_file_the_options_and_the_variable_suffice(run, here, started, monkeypatch):
     monkeypatch.setenv("SATCHEL_REMOTE_KEY", KEY)
     assert run("worker", "--redis", "redis://option:1").exit_code == 0
-    (made,) = started
-    assert (made["key"], made["name"], made["concurrency"]) == (KEY, "satchel", 10)
+    (created,) = started
+    assert (created["key"], created["name"], created["concurrency"]) == (KEY, "satchel", 10)
 
 
 def test_without_a_redis_it_says_where_to_name_one(run, here, started):
@@ -94,9 +94,9 @@ def test_without_a_redis_it_says_where_to_name_one(run, here, started):
 def test_without_a_key_it_says_where_to_give_one(run, here, started):
     result = run("worker", "--redis", "redis://option:1")
     assert result.exit_code == 1
-    said = " ".join(result.stderr.split())
-    assert "no key is given" in said
-    assert "--key-file FILE, or set SATCHEL_REMOTE_KEY" in said
+    message = " ".join(result.stderr.split())
+    assert "no key is given" in message
+    assert "--key-file FILE, or set SATCHEL_REMOTE_KEY" in message
     assert not started
 
 
@@ -111,9 +111,9 @@ def test_a_group_that_no_plugin_has_is_warned_of(run, here, file, started, write
     write_plugin(here / "plugins", "pictures", tools=tools)
     given = ("worker", "--plugins", "plugins")
     assert "no plugin has" not in run(*given).stderr
-    said = " ".join(run(*given, "--group", "gpuu").stderr.split())
-    assert "no plugin has the group 'gpuu'" in said
-    assert "gpu?" in said
+    message = " ".join(run(*given, "--group", "gpuu").stderr.split())
+    assert "no plugin has the group 'gpuu'" in message
+    assert "gpu?" in message
 
 
 def test_what_it_cannot_run_is_named_at_the_start_and_when_it_breaks(start, here, write_plugin):

@@ -36,9 +36,9 @@ def values(tmp_path, **given):
 
 
 def test_without_a_file_there_is_nothing_and_nothing_is_wrong(tmp_path):
-    found = read(tmp_path)
-    assert (dict(found.values), found.diagnostics) == ({}, ())
-    assert found.path == str(tmp_path / "plugins" / "acme.env")
+    result = read(tmp_path)
+    assert (dict(result.values), result.diagnostics) == ({}, ())
+    assert result.path == str(tmp_path / "plugins" / "acme.env")
 
 
 def test_code_wins_over_the_environment_and_that_over_the_file(tmp_path, write, monkeypatch):
@@ -51,8 +51,8 @@ def test_code_wins_over_the_environment_and_that_over_the_file(tmp_path, write, 
 def test_what_is_meant_for_another_plugin_is_not_taken(tmp_path, monkeypatch):
     monkeypatch.setenv("SATCHEL_ACME_MAPS_KEY", "of acme-maps")
     monkeypatch.setenv("SATCHEL_ACME_KEY", "own")
-    found = read_configuration("acme", {}, str(tmp_path), [ConfigField(name="key")])
-    assert dict(found.values) == {"key": "own"}
+    result = read_configuration("acme", {}, str(tmp_path), [ConfigField(name="key")])
+    assert dict(result.values) == {"key": "own"}
 
 
 @pytest.mark.parametrize("plugin", ["config", "data"])
@@ -65,9 +65,9 @@ def test_a_path_of_a_project_is_meant_from_its_file(tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     fields = [ConfigField(name="list", type="path"), ConfigField(name="home", type="path")]
     layer = ProjectLayer("/project/satchel.toml", {"list": "data/list.txt", "home": "~"})
-    found = read_configuration("acme", {}, str(tmp_path), fields, layer)
-    assert found.values["list"] == "/project/data/list.txt"
-    assert found.values["home"] == os.path.expanduser("~")
+    result = read_configuration("acme", {}, str(tmp_path), fields, layer)
+    assert result.values["list"] == "/project/data/list.txt"
+    assert result.values["home"] == os.path.expanduser("~")
 
 
 @pytest.mark.parametrize(
@@ -107,14 +107,14 @@ def test_an_empty_variable_leaves_the_file_its_say(tmp_path, write, monkeypatch)
 
 def test_an_odd_line_is_named_without_its_text_and_costs_only_itself(tmp_path, write, caplog):
     file = write(f"A=1\n=== {CANARY}\nB=2\n'{CANARY}\nC=3\n")
-    found = read(tmp_path)
-    assert found.values == {"a": "1", "b": "2", "c": "3"}
-    assert [(item.code, item.where.line) for item in found.diagnostics] == [
+    result = read(tmp_path)
+    assert result.values == {"a": "1", "b": "2", "c": "3"}
+    assert [(item.code, item.where.line) for item in result.diagnostics] == [
         ("config-unreadable", 2),
         ("config-unreadable", 4),
     ]
-    assert {item.where.path for item in found.diagnostics} == {str(file)}
-    assert CANARY not in repr(found)
+    assert {item.where.path for item in result.diagnostics} == {str(file)}
+    assert CANARY not in repr(result)
     assert caplog.text == ""
 
 
@@ -123,9 +123,9 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_rest_of_the_cascade_hold
     tmp_path, write, data
 ):
     write(data)
-    found = read(tmp_path, b="code")
-    assert found.values == {"b": "code"}
-    assert [item.code for item in found.diagnostics] == ["config-unreadable"]
+    result = read(tmp_path, b="code")
+    assert result.values == {"b": "code"}
+    assert [item.code for item in result.diagnostics] == ["config-unreadable"]
 
 
 def test_a_folder_or_a_pipe_in_its_place_is_reported_and_does_not_block(tmp_path):
@@ -144,10 +144,10 @@ def test_a_link_that_leads_nowhere_is_reported(tmp_path):
 
 def test_the_name_of_a_plugin_becomes_the_name_of_a_variable(monkeypatch):
     monkeypatch.setenv("SATCHEL_ACME_WEATHER_2_API_KEY", "abc")
-    found = read_configuration("acme-weather.2", {}, "/nowhere")
-    assert found.values == {"api_key": "abc"}
-    assert found.variable("api_key") == "SATCHEL_ACME_WEATHER_2_API_KEY"
-    assert found.how_to_set("api_key") == (
+    result = read_configuration("acme-weather.2", {}, "/nowhere")
+    assert result.values == {"api_key": "abc"}
+    assert result.variable("api_key") == "SATCHEL_ACME_WEATHER_2_API_KEY"
+    assert result.how_to_set("api_key") == (
         "satchel config set acme-weather.2 api_key, "
         "or put API_KEY=... into /nowhere/plugins/acme-weather.2.env, "
         "or set SATCHEL_ACME_WEATHER_2_API_KEY"

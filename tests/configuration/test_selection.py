@@ -75,7 +75,7 @@ def test_what_is_typed_in_another_normal_form_is_the_same_name():
     assert is_off(chosen("disable = ['cafe\u0301']"), "caf\xe9")
 
 
-def test_the_basic_group_cannot_be_switched_off():
+def test_the_basic_group_cannot_be_disabled():
     choices = chosen("disable = ['*', 'basic', 'group:basic']")
     assert not is_off(choices, "basic", "group", "satchel")
     assert is_off(choices, "basic", "skill")
@@ -101,7 +101,7 @@ def test_inside_one_file_a_name_counts_before_a_source_or_a_glob():
     assert not is_off(chosen("enable = ['p*']\ndisable = ['*f']"), "pdf")
 
 
-def test_no_project_switches_on_a_plugin_that_its_user_switched_off():
+def test_no_project_enables_a_plugin_that_its_user_disabled():
     choices = chosen("enable = ['jira', '*']", "disable = ['jira']")
     assert is_off(choices, "jira", "plugin")
     assert not is_off(choices, "jira", "skill")
@@ -145,15 +145,15 @@ def test_precedence_is_that_of_a_list_of_rules_read_from_the_end(files):
                     for pattern in patterns
                     if (pattern.removeprefix("skill:").removeprefix("tool:") in own) is is_name
                 ]
-                said = "on"
+                message = "on"
                 for pattern, word in rules:
                     wanted = pattern if pattern.startswith(("skill:", "tool:")) else f"*:{pattern}"
                     for text in (name, source, f"{source}:{name}"):
                         if wanted.startswith("*:"):
-                            said = word if fnmatchcase(text, wanted[2:]) else said
+                            message = word if fnmatchcase(text, wanted[2:]) else message
                         elif fnmatchcase(f"{kind}:{text}", wanted):
-                            said = word
-                assert is_off(choices, name, kind, source) is (said == "off")
+                            message = word
+                assert is_off(choices, name, kind, source) is (message == "off")
 
 
 # ---- reading ------------------------------------------------------------------------------

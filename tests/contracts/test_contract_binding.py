@@ -25,14 +25,14 @@ def contract(schema=None, description="Search, word for word.", config=(LIMIT,),
     )
 
 
-def run(made, arguments, **context):
+def run(created, arguments, **context):
     call = ToolCall(
-        name=made.name,
-        arguments=made.check(arguments),
-        tool=made,
+        name=created.name,
+        arguments=created.check(arguments),
+        tool=created,
         context=ToolContext(**context),
     )
-    return asyncio.run(made.runner.run(call))
+    return asyncio.run(created.runner.run(call))
 
 
 def search(query: str, limit: int, seen: list):
@@ -162,9 +162,9 @@ def test_a_normalizer_that_raises_names_the_tool_and_the_key():
 
 
 def test_a_value_is_not_normalised_again_when_the_tool_is_handed_it():
-    made = contract(config=(ToolConfigParam("limit", 1, lambda value: value + 1),))
-    bound = bind_contract(FunctionTool(search), made)
-    config = resolve_config(made, {"limit": 1}, {})
+    created = contract(config=(ToolConfigParam("limit", 1, lambda value: value + 1),))
+    bound = bind_contract(FunctionTool(search), created)
+    config = resolve_config(created, {"limit": 1}, {})
     assert run(bound, {"query": "a"}, config=config, state={"seen": []})[1] == 2
 
 

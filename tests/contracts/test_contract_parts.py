@@ -32,9 +32,9 @@ def invariant(check, correct=None):
 def handed(check):
     """Return what a check is handed, and whether it sees the plan."""
     seen = []
-    made = invariant(check(seen))
-    made.is_kept(CALL, {"s": 1}, {"c": 1}, PLAN)
-    return seen, made.sees_plan
+    rule = invariant(check(seen))
+    rule.is_kept(CALL, {"s": 1}, {"c": 1}, PLAN)
+    return seen, rule.sees_plan
 
 
 # ---- checks and correctors --------------------------------------------------------------------
@@ -91,9 +91,9 @@ def test_a_fourth_argument_or_one_named_plan_is_the_plan(check):
 
 
 def test_a_corrector_may_see_the_plan_where_the_check_does_not():
-    made = invariant(lambda *args: False, lambda call, state, config, plan: (plan, True))
-    assert made.sees_plan
-    assert made.corrected(CALL, {}, {}, PLAN) == (PLAN, True)
+    rule = invariant(lambda *args: False, lambda call, state, config, plan: (plan, True))
+    assert rule.sees_plan
+    assert rule.corrected(CALL, {}, {}, PLAN) == (PLAN, True)
 
 
 @pytest.mark.parametrize("answer", [(False, "why"), (), DROP_STEP, CALL, NotImplemented])
@@ -137,7 +137,7 @@ async def stream_check(call, state, config):
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "message"),
     [
         (None, "NoneType"),
         (True, "bool"),
@@ -154,11 +154,11 @@ async def stream_check(call, state, config):
         (any, "does not take"),
     ],
 )
-def test_what_cannot_be_a_check_is_refused(function, told):
-    with pytest.raises(DefinitionError, match=f"invariant 'brief': its check .*{told}"):
+def test_what_cannot_be_a_check_is_refused(function, message):
+    with pytest.raises(DefinitionError, match=f"invariant 'brief': its check .*{message}"):
         invariant(function)
     if function is not None:
-        with pytest.raises(DefinitionError, match=f"invariant 'brief': its corrector .*{told}"):
+        with pytest.raises(DefinitionError, match=f"invariant 'brief': its corrector .*{message}"):
             invariant(lambda *args: True, function)
 
 
@@ -174,11 +174,11 @@ class Later:
 
 @pytest.mark.parametrize("function", [coroutine_check, generator_check, stream_check])
 def test_an_answer_that_must_be_waited_for_is_an_error_and_not_true(function):
-    made = invariant(Later(function), Later(function))
+    rule = invariant(Later(function), Later(function))
     with pytest.raises(TypeError, match="must return a value"):
-        made.is_kept(CALL, {}, {}, PLAN)
+        rule.is_kept(CALL, {}, {}, PLAN)
     with pytest.raises(TypeError, match="must return a value"):
-        made.corrected(CALL, {}, {}, PLAN)
+        rule.corrected(CALL, {}, {}, PLAN)
 
 
 def test_a_future_is_no_answer():
@@ -250,10 +250,10 @@ def test_a_default_that_no_call_could_have_a_copy_of_is_refused(record):
 
 @pytest.mark.parametrize("record", [ToolConfigParam, ToolStateRead])
 def test_an_unhashable_default_is_fine(record):
-    made = record("held", {"a": [1]})
-    assert hash(made) == hash(record("held", UserDict()))
-    assert made == record("held", {"a": [1]})
-    assert made != record("held", {"a": [2]})
+    created = record("held", {"a": [1]})
+    assert hash(created) == hash(record("held", UserDict()))
+    assert created == record("held", {"a": [1]})
+    assert created != record("held", {"a": [2]})
 
 
 @pytest.mark.parametrize(
@@ -276,9 +276,9 @@ def test_a_read_without_a_default_is_required_and_none_is_a_default():
 
 
 def test_an_effect_replaces_and_a_new_turn_clears_it_unless_it_says_otherwise():
-    made = ToolStateEffect(key="found")
-    assert (made.type_hint, made.merge) == (dict, "replace")
-    assert (made.preserve_across_turns, made.prompt_template_var) == (False, None)
+    created = ToolStateEffect(key="found")
+    assert (created.type_hint, created.merge) == (dict, "replace")
+    assert (created.preserve_across_turns, created.prompt_template_var) == (False, None)
 
 
 @pytest.mark.parametrize("merge", ["", "extend", None, ["append"]])

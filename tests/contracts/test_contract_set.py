@@ -84,15 +84,15 @@ def test_a_plan_is_validated_by_schema_and_by_rule(make, rule, call):
         state_reads=[ToolStateRead("seen")],
     )
     plan = [call(n=2), call(n=1), call(n="x"), call(n=2, seen=1), call("free", n="x")]
-    found = Contracts([contract]).validate(plan)
-    assert found.plan == (plan[0], plan[4])
-    assert [item.code for item in found.rejected] == [
+    problems = Contracts([contract]).validate(plan)
+    assert problems.plan == (plan[0], plan[4])
+    assert [item.code for item in problems.rejected] == [
         "rejected",
         "invalid_arguments",
         "invalid_arguments",
     ]
-    assert "'seen'" not in found.rejected[1].message
-    assert "seen: is set by the host" in found.rejected[2].message
+    assert "'seen'" not in problems.rejected[1].message
+    assert "seen: is set by the host" in problems.rejected[2].message
 
 
 def test_rules_are_handed_the_state_and_the_configuration(make, rule, call):

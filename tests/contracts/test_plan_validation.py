@@ -39,10 +39,10 @@ def sets(name, value=1):
 
 def test_a_call_that_keeps_its_rules_is_left_as_it_was_sent(make, rule, call):
     sent = call(a=1)
-    found = judged(make(rule("a", has("a"))), sent)
-    assert found.plan == (sent,)
-    assert found.plan[0] is sent
-    assert found == Validation(plan=found.plan)
+    problems = judged(make(rule("a", has("a"))), sent)
+    assert problems.plan == (sent,)
+    assert problems.plan[0] is sent
+    assert problems == Validation(plan=problems.plan)
 
 
 def test_a_call_of_a_tool_without_a_contract_passes(make, rule, call):
@@ -52,10 +52,10 @@ def test_a_call_of_a_tool_without_a_contract_passes(make, rule, call):
 
 def test_a_call_is_corrected_and_the_model_does_not_hear_of_it(make, rule, call):
     sent = replace(call(a=1), id="7")
-    found = judged(make(rule("b", has("b"), sets("b", 2))), sent)
-    (fixed,) = found.plan
+    problems = judged(make(rule("b", has("b"), sets("b", 2))), sent)
+    (fixed,) = problems.plan
     assert fixed == ToolCall(name="search", arguments={"a": 1, "b": 2}, id="7")
-    (verdict,) = found.corrected
+    (verdict,) = problems.corrected
     assert (verdict.index, verdict.sent, verdict.call) == (0, sent, fixed)
     assert (verdict.ids, verdict.message, verdict.code) == (("b",), "", "")
     assert sent.arguments == {"a": 1}
@@ -66,26 +66,28 @@ def test_a_call_is_corrected_and_the_model_does_not_hear_of_it(make, rule, call)
 )
 def test_a_call_is_pruned(make, rule, call, correct):
     sent = call()
-    found = judged(make(rule("a", has("a"), correct)), sent)
-    (verdict,) = found.pruned
-    assert found == Validation(plan=(), pruned=(verdict,))
+    problems = judged(make(rule("a", has("a"), correct)), sent)
+    (verdict,) = problems.pruned
+    assert problems == Validation(plan=(), pruned=(verdict,))
     assert (verdict.sent, verdict.call, verdict.ids) == (sent, None, ("a",))
     assert (verdict.message, verdict.code) == ("search was left out: Keep a.", "")
 
 
 def test_without_a_corrector_a_call_is_rejected(make, rule, call):
     sent = call()
-    found = judged(make(rule("a", has("a"))), sent)
-    (verdict,) = found.rejected
-    assert found == Validation(plan=(), rejected=(verdict,))
+    problems = judged(make(rule("a", has("a"))), sent)
+    (verdict,) = problems.rejected
+    assert problems == Validation(plan=(), rejected=(verdict,))
     assert (verdict.sent, verdict.call, verdict.ids) == (sent, None, ("a",))
     assert (verdict.message, verdict.code) == ("search was refused: Keep a.", "rejected")
     assert verdict.problem == ""
 
 
 def test_a_corrector_that_cannot_correct_rejects(make, rule, call):
-    found = judged(make(rule("a", has("a"), lambda call, *rest: (with_(call, a=1), False))), call())
-    (verdict,) = found.rejected
+    problems = judged(
+        make(rule("a", has("a"), lambda call, *rest: (with_(call, a=1), False))), call()
+    )
+    (verdict,) = problems.rejected
     assert (verdict.ids, verdict.message) == (("a",), "search was refused: Keep a.")
 
 
@@ -97,10 +99,11 @@ def test_all_outcomes_come_in_the_order_of_the_plan(make, rule, call):
     )
     kinds = ["fine", "bad", "twice", "fine", "bad", "twice"]
     plan = [call(**{"is": kind, "n": n}) for n, kind in enumerate(kinds)]
-    found = judged(contract, *plan)
-    assert [item.arguments["n"] for item in found.plan] == [0, 3]
+    problems = judged(contract, *plan)
+    assert [item.arguments["n"] for item in problems.plan] == [0, 3]
     assert [
-        [item.index for item in some] for some in (found.corrected, found.pruned, found.rejected)
+        [item.index for item in some]
+        for some in (problems.corrected, problems.pruned, problems.rejected)
     ] == [[0, 3], [2, 5], [1, 4]]
 
 
@@ -122,7 +125,7 @@ def test_rules_are_judged_in_their_declared_order_and_again_after_a_correction(m
 
         return rule(id_, check, sets(id_))
 
-    found = judged(make(noting("b"), noting("a")), call())
+    problems = judged(make(noting("b"), noting("a")), call())
     assert judgements == [
         ("b", ()),
         ("b", ("b",)),
@@ -130,7 +133,7 @@ def test_rules_are_judged_in_their_declared_order_and_again_after_a_correction(m
         ("b", ("a", "b")),
         ("a", ("a", "b")),
     ]
-    (verdict,) = found.corrected
+    (verdict,) = problems.corrected
     assert verdict.ids == ("b", "a")
 
 
@@ -148,16 +151,16 @@ def test_rules_that_fight_are_named_and_no_other(make, rule, call):
     fine = rule("fine", lambda *args: True)
     once = rule("once", has("a"), sets("a"))
     ones, twos = rule("ones", is_(1), sets("v", 1)), rule("twos", is_(2), sets("v", 2))
-    found = judged(make(fine, once, ones, twos), call())
-    (verdict,) = found.rejected
-    assert found.corrected == ()
+    problems = judged(make(fine, once, ones, twos), call())
+    (verdict,) = problems.rejected
+    assert problems.corrected == ()
     assert verdict.ids == ("ones", "twos")
     assert verdict.message == "search was refused: Keep ones. Keep twos."
 
 
 def test_a_corrector_that_fixes_nothing_stands_alone(make, rule, call):
-    found = judged(make(rule("a", has("a"), lambda call, *rest: (call, True))), call())
-    assert found.rejected[0].ids == ("a",)
+    problems = judged(make(rule("a", has("a"), lambda call, *rest: (call, True))), call())
+    assert problems.rejected[0].ids == ("a",)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -176,9 +179,9 @@ def test_a_call_is_corrected_at_most_as_often_as_there_are_rules(make, rule, cal
 
 def test_as_many_corrections_as_rules_are_still_good(make, rule, call):
     rules = [rule(name, has(name), sets(name)) for name in "abc"]
-    found = judged(make(*rules), call())
-    assert found.plan[0].arguments == {"a": 1, "b": 1, "c": 1}
-    assert found.corrected[0].ids == ("a", "b", "c")
+    problems = judged(make(*rules), call())
+    assert problems.plan[0].arguments == {"a": 1, "b": 1, "c": 1}
+    assert problems.corrected[0].ids == ("a", "b", "c")
 
 
 # ---- the whole plan ---------------------------------------------------------------------------
@@ -190,9 +193,9 @@ def no_twin(call, state, config, plan):
 
 def test_rules_may_concern_the_siblings_of_a_call(make, rule, call):
     contract = make(rule("no-twin", no_twin, lambda *args: DROP_STEP))
-    found = judged(contract, call(a=1), call(a=2), call(a=1), call(a=1))
-    assert found.plan == (call(a=1), call(a=2))
-    assert [item.index for item in found.pruned] == [2, 3]
+    problems = judged(contract, call(a=1), call(a=2), call(a=1), call(a=1))
+    assert problems.plan == (call(a=1), call(a=2))
+    assert [item.index for item in problems.pruned] == [2, 3]
 
 
 def test_a_rule_sees_the_calls_of_other_tools_and_those_without_a_contract(make, rule, call):
@@ -213,9 +216,9 @@ def test_a_sibling_is_seen_as_it_was_corrected_and_not_if_it_is_out(make, rule, 
         rule("small", lambda c, s, g: c.arguments["v"] < 5, sets("v", 1)),
         rule("no-twin", no_twin, lambda *args: DROP_STEP),
     )
-    found = judged(contract, call(v=0), call(v=1), call(v=9))
-    assert found.plan == (call(v=1),)
-    assert [item.index for item in found.pruned] == [2]
+    problems = judged(contract, call(v=0), call(v=1), call(v=9))
+    assert problems.plan == (call(v=1),)
+    assert [item.index for item in problems.pruned] == [2]
     lonely = make(rule("alone", alone))
     assert judged(lonely, call()).plan == (call(),)
 
@@ -235,9 +238,9 @@ def test_what_was_judged_before_a_sibling_changed_is_judged_again(make, rule, ca
     )
     contracts = Contracts([watcher, fixer])
     plan = [call("watch"), call("fix", a=1)]
-    found = validate(plan, contracts, {})
-    assert found.plan == (call("fix"),)
-    assert [item.ids for item in found.pruned] == [("watch",)]
+    problems = validate(plan, contracts, {})
+    assert problems.plan == (call("fix"),)
+    assert [item.ids for item in problems.pruned] == [("watch",)]
 
 
 def test_a_corrector_is_handed_the_plan_as_it_stands(make, rule, call):
@@ -248,8 +251,8 @@ def test_a_corrector_is_handed_the_plan_as_it_stands(make, rule, call):
         return with_(call, n=len(plan)), True
 
     contract = make(rule("n", has("n"), correct))
-    found = judged(contract, call(), call())
-    assert [item.arguments for item in found.plan] == [{"n": 2}, {"n": 2}]
+    problems = judged(contract, call(), call())
+    assert [item.arguments for item in problems.plan] == [{"n": 2}, {"n": 2}]
     assert seen == [
         Plan((call(), call()), 0),
         Plan((call(n=2), call()), 1),
@@ -300,9 +303,9 @@ def test_a_check_that_raises_rejects_its_call_with_its_id_and_no_other(
 ):
     contract = make(rule("fine", lambda *args: True), rule("a", check))
     other = make(name="other")
-    found = validate([call(), call("other")], Contracts([contract, other]), {})
-    assert found.plan == (call("other"),)
-    (verdict,) = found.rejected
+    problems = validate([call(), call("other")], Contracts([contract, other]), {})
+    assert problems.plan == (call("other"),)
+    (verdict,) = problems.rejected
     assert (verdict.ids, verdict.code, verdict.problem) == (("a",), "rejected", problem)
     assert verdict.message == "search was refused: its rule 'a' could not be checked"
 
@@ -344,9 +347,9 @@ NO_ANSWER = "TypeError: a corrector returns (call, True), (call, False) or DROP_
 def test_a_corrector_that_raises_or_answers_nonsense_rejects_its_call_with_its_id(
     make, rule, call, correct, problem
 ):
-    found = judged(make(rule("a", has("a"), correct)), call())
-    (verdict,) = found.rejected
-    assert found.plan == ()
+    problems = judged(make(rule("a", has("a"), correct)), call())
+    (verdict,) = problems.rejected
+    assert problems.plan == ()
     assert (verdict.ids, verdict.code, verdict.problem) == (("a",), "rejected", problem)
     assert verdict.message == "search was refused: its rule 'a' could not be corrected"
 
@@ -364,8 +367,8 @@ def test_a_check_that_spoils_the_arguments_costs_only_its_call(make, rule, call)
         call.arguments["lock"] = threading.Lock()
         return False
 
-    found = judged(make(rule("a", spoil, sets("a"))), call())
-    assert found.rejected[0].ids == ("a",)
+    problems = judged(make(rule("a", spoil, sets("a"))), call())
+    assert problems.rejected[0].ids == ("a",)
 
 
 def test_words_for_the_model_hold_nothing_invisible(make, call):
@@ -385,9 +388,9 @@ UNREADABLE = ["{", '["a"]', 3, {1: 2}, {"a": "\ud800"}, _DEEP, {"lock": threadin
 @pytest.mark.parametrize("arguments", UNREADABLE)
 def test_rules_cannot_be_kept_of_what_cannot_be_read(make, rule, arguments):
     sent = ToolCall(name="search", arguments=arguments)
-    found = judged(make(rule("fine", lambda *args: True)), sent)
-    assert found.rejected[0].code == "invalid_arguments"
-    assert found.rejected[0].message == "search: its arguments cannot be read"
+    problems = judged(make(rule("fine", lambda *args: True)), sent)
+    assert problems.rejected[0].code == "invalid_arguments"
+    assert problems.rejected[0].message == "search: its arguments cannot be read"
     passed = judged(make(), sent)
     assert passed.plan[0] is sent
 
@@ -396,8 +399,8 @@ def test_rules_cannot_be_kept_of_what_cannot_be_read(make, rule, arguments):
 @pytest.mark.parametrize("name", ["other", ["no", "text"], None])
 def test_what_cannot_be_read_of_a_call_costs_no_other(make, rule, call, name, arguments):
     contract = make(rule("no-twin", no_twin))
-    found = judged(contract, ToolCall(name=name, arguments=arguments), call(a=1))
-    assert len(found.plan) == 2
+    problems = judged(contract, ToolCall(name=name, arguments=arguments), call(a=1))
+    assert len(problems.plan) == 2
 
 
 def test_arguments_may_be_json_text_and_stay_so_unless_they_are_corrected(make, rule):
@@ -420,12 +423,12 @@ def test_a_name_that_is_no_text_has_no_contract(make, name):
 
 
 def test_a_call_that_does_not_fit_is_rejected_before_any_rule(make, rule, call):
-    found = judged(
+    problems = judged(
         make(rule("a", raising(AssertionError()))),
         call(),
         find_mismatch=lambda call: ("odd", "It is odd."),
     )
-    (verdict,) = found.rejected
+    (verdict,) = problems.rejected
     assert (verdict.code, verdict.message, verdict.ids) == ("odd", "It is odd.", ())
 
 
@@ -479,16 +482,16 @@ def test_each_call_may_have_a_configuration_of_its_own(make, rule, call):
         asked.append((index, sent))
         return {"limit": index + 1}
 
-    found = judged(contract, *plan, config=config)
+    problems = judged(contract, *plan, config=config)
     assert asked == [(0, plan[0]), (2, plan[2])]
-    assert found.rejected == ()
+    assert problems.rejected == ()
 
 
 def test_a_normalizer_that_raises_rejects_the_calls_of_its_tool_alone(make, call):
     contract = make(config_params=[ToolConfigParam("limit", "x", int)])
-    found = judged(contract, call(), call("free"))
-    assert found.plan == (call("free"),)
-    (verdict,) = found.rejected
+    problems = judged(contract, call(), call("free"))
+    assert problems.plan == (call("free"),)
+    (verdict,) = problems.rejected
     assert verdict.message == "search: the configured value of 'limit' is invalid"
     assert verdict.problem.startswith("ValueError: invalid literal")
     assert verdict.code == "rejected"
@@ -508,8 +511,8 @@ def test_a_rule_cannot_set_a_key_of_the_state(make, rule, call):
         return True
 
     state = {"s": 1}
-    found = judged(make(rule("write", write)), call(), state=state)
-    assert found.rejected[0].problem.startswith("TypeError")
+    problems = judged(make(rule("write", write)), call(), state=state)
+    assert problems.rejected[0].problem.startswith("TypeError")
     assert state == {"s": 1}
 
 
@@ -519,9 +522,9 @@ def test_whatever_rules_do_to_a_call_the_plan_that_was_sent_stays(make, rule):
         return True
 
     sent = ToolCall(name="search", arguments={"list": [1]})
-    found = judged(make(rule("spoil", spoil)), sent)
+    problems = judged(make(rule("spoil", spoil)), sent)
     assert sent.arguments == {"list": [1]}
-    (verdict,) = found.rejected
+    (verdict,) = problems.rejected
     assert (verdict.ids, verdict.problem) == (
         ("spoil",),
         "TypeError: it changed the arguments of the call",
@@ -535,12 +538,12 @@ def test_no_rule_makes_another_judge_what_will_not_run(make, rule):
         return True
 
     few = rule("few", lambda call, state, config: call.arguments["n"] < 5)
-    found = judged(
+    problems = judged(
         make(rule("spoil", spoil_others), few),
         *(ToolCall(name="search", arguments={"n": n}) for n in (2, 9)),
     )
-    assert [call.arguments for call in found.plan] == [{"n": 2}]
-    assert found.rejected[0].ids == ("few",)
+    assert [call.arguments for call in problems.plan] == [{"n": 2}]
+    assert problems.rejected[0].ids == ("few",)
 
 
 def test_rules_cannot_change_the_configuration(make, rule, call):
@@ -555,16 +558,16 @@ def test_rules_cannot_change_the_configuration(make, rule, call):
 def test_a_corrected_call_shares_nothing_with_the_state(make, rule, call):
     state = {"ids": [1]}
     correct = lambda call, state, config: (with_(call, ids=state["ids"]), True)  # noqa: E731
-    found = judged(make(rule("ids", has("ids"), correct)), call(), state=state)
-    found.plan[0].arguments["ids"].append(2)
+    problems = judged(make(rule("ids", has("ids"), correct)), call(), state=state)
+    problems.plan[0].arguments["ids"].append(2)
     assert state == {"ids": [1]}
 
 
 def test_a_huge_plan_is_judged(make, rule, call):
     contract = make(rule("first", lambda c, s, g, plan: plan.at == 0, lambda *args: DROP_STEP))
-    found = judged(contract, *(call(n=n) for n in range(300)))
-    assert found.plan == (call(n=0),)
-    assert len(found.pruned) == 299
+    problems = judged(contract, *(call(n=n) for n in range(300)))
+    assert problems.plan == (call(n=0),)
+    assert len(problems.pruned) == 299
 
 
 # ---- whatever the rules are -------------------------------------------------------------------
@@ -610,7 +613,7 @@ CORRECTORS = st.one_of(
 
 @st.composite
 def contracts(draw):
-    made = []
+    created = []
     for name in ("one", "two"):
         rules = [
             ToolInvariant(id=f"{name}-{n}", rule=f"Rule {n}.", check=check, correct=correct)
@@ -618,10 +621,10 @@ def contracts(draw):
                 draw(st.lists(st.tuples(CHECKS, CORRECTORS), max_size=4))
             )
         ]
-        made.append(
+        created.append(
             ToolContract(name=name, schema={"type": "object"}, description="Do.", invariants=rules)
         )
-    return Contracts(made)
+    return Contracts(created)
 
 
 PLANS = st.lists(
@@ -631,22 +634,22 @@ PLANS = st.lists(
 
 
 @given(contracts(), PLANS, VALUES)
-def test_what_comes_out_keeps_every_rule_and_never_grows_and_keeps_its_order(made, plan, value):
+def test_what_comes_out_keeps_every_rule_and_never_grows_and_keeps_its_order(created, plan, value):
     state = {"s": value}
     sent = deepcopy((plan, state))
-    found = made.validate(plan, state)
+    problems = created.validate(plan, state)
     assert (plan, state) == sent
 
-    kept = [call.id for call in found.plan]
-    out = [item.sent.id for item in (*found.pruned, *found.rejected)]
+    kept = [call.id for call in problems.plan]
+    out = [item.sent.id for item in (*problems.pruned, *problems.rejected)]
     assert sorted(kept + out) == [call.id for call in plan]
     assert kept == sorted(kept)
-    for verdicts in (found.corrected, found.pruned, found.rejected):
+    for verdicts in (problems.corrected, problems.pruned, problems.rejected):
         assert [item.index for item in verdicts] == sorted(item.index for item in verdicts)
         assert all(plan[item.index] is item.sent for item in verdicts)
 
-    corrected = {item.index: item for item in found.corrected}
-    for call in found.plan:
+    corrected = {item.index: item for item in problems.corrected}
+    for call in problems.plan:
         before = plan[int(call.id)]
         assert call.name == before.name
         if int(call.id) in corrected:
@@ -655,18 +658,18 @@ def test_what_comes_out_keeps_every_rule_and_never_grows_and_keeps_its_order(mad
         else:
             assert call is before
 
-    again = made.validate(found.plan, state)
-    assert again == Validation(plan=found.plan)
+    again = created.validate(problems.plan, state)
+    assert again == Validation(plan=problems.plan)
 
-    for at, call in enumerate(found.plan):
-        for rule in made[call.name].invariants if call.name in made else ():
-            assert rule.is_kept(call, state, {}, Plan(found.plan, at))
+    for at, call in enumerate(problems.plan):
+        for rule in created[call.name].invariants if call.name in created else ():
+            assert rule.is_kept(call, state, {}, Plan(problems.plan, at))
 
 
 @given(contracts(), PLANS, VALUES)
-def test_the_same_plan_with_the_same_state_gives_the_same_verdicts(made, plan, value):
+def test_the_same_plan_with_the_same_state_gives_the_same_verdicts(created, plan, value):
     state = {"s": value}
-    assert made.validate(plan, state) == made.validate(deepcopy(plan), dict(state))
+    assert created.validate(plan, state) == created.validate(deepcopy(plan), dict(state))
 
 
 def test_rules_see_the_defaults_of_what_was_left_out_and_the_plan_stays_as_it_was_sent():
@@ -693,7 +696,7 @@ def test_rules_see_the_defaults_of_what_was_left_out_and_the_plan_stays_as_it_wa
 
 @pytest.mark.parametrize("value", [object(), Vague()])
 def test_values_that_cannot_be_compared_cost_no_call(make, rule, value):
-    found = judged(
+    problems = judged(
         make(rule("a", lambda *args: True)), ToolCall(name="search", arguments={"x": value})
     )
-    assert found.rejected == ()
+    assert problems.rejected == ()

@@ -61,10 +61,10 @@ def test_the_first_key_fills_a_variable_and_unknown_ones_have_no_value():
 
 
 def test_an_unknown_variable_is_reported_where_it_stands():
-    told = unknown_variable("GONE", "prompt.md")
-    assert (told.code, told.where.path) == ("prompt-variable-unknown", "prompt.md")
-    assert told.message == "no contract fills {{GONE}}; it is left empty"
-    assert "ToolStateEffect" in told.fix
+    messages = unknown_variable("GONE", "prompt.md")
+    assert (messages.code, messages.where.path) == ("prompt-variable-unknown", "prompt.md")
+    assert messages.message == "no contract fills {{GONE}}; it is left empty"
+    assert "ToolStateEffect" in messages.fix
 
 
 # ---- values -----------------------------------------------------------------------------------

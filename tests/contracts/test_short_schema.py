@@ -215,12 +215,12 @@ def test_the_name_of_a_field_is_text():
         read_short_form({1: "str"}, "here")
 
 
-@pytest.mark.parametrize("told", [None, 3, {"type": "string"}, ["str"], b"str"])
-def test_every_field_is_text(told):
+@pytest.mark.parametrize("message", [None, 3, {"type": "string"}, ["str"], b"str"])
+def test_every_field_is_text(message):
     with pytest.raises(
         DefinitionError, match=r"here: its field 'query' is .*, not a string"
     ) as caught:
-        read_short_form({"many": "int", "query": told}, "here")
+        read_short_form({"many": "int", "query": message}, "here")
     assert "write every field as a string" in caught.value.fix
 
 

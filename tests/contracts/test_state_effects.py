@@ -128,7 +128,7 @@ def test_a_value_joins_what_is_there_and_leaves_the_old_value_alone(merge, befor
 
 
 @pytest.mark.parametrize(
-    ("merge", "before", "value", "told"),
+    ("merge", "before", "value", "message"),
     [
         ("append", {"a": 1}, 1, "the state holds a value of type dict, not a list"),
         ("append", "", 1, "the state holds a value of type str, not a list"),
@@ -139,7 +139,7 @@ def test_a_value_joins_what_is_there_and_leaves_the_old_value_alone(merge, befor
     ],
 )
 def test_what_cannot_be_merged_is_an_error_and_writes_nothing_of_the_call(
-    merge, before, value, told
+    merge, before, value, message
 ):
     both = contract(ToolStateEffect(key="first"), ToolStateEffect(key="found", merge=merge))
     state = {"found": before}
@@ -148,7 +148,7 @@ def test_what_cannot_be_merged_is_an_error_and_writes_nothing_of_the_call(
         effects_of(both, to_result({"first": 1, "found": value}), state)
     assert state == sent
     assert (caught.value.tool, caught.value.key) == ("search", "found")
-    assert caught.value.message == f"search: 'found' cannot be written: {told}"
+    assert caught.value.message == f"search: 'found' cannot be written: {message}"
 
 
 def test_a_value_without_end_is_an_error():

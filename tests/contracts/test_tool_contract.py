@@ -242,7 +242,7 @@ def test_parts_of_another_kind_are_refused(part, given_):
 
 
 @pytest.mark.parametrize(
-    ("part", "item", "told"),
+    ("part", "item", "message"),
     [
         ("invariants", RULE, "two invariants have the id 'brief'"),
         ("config_params", ToolConfigParam("limit"), "two config params have the key 'limit'"),
@@ -250,8 +250,8 @@ def test_parts_of_another_kind_are_refused(part, given_):
         ("state_effects", ToolStateEffect(key="seen"), "two state effects have the key 'seen'"),
     ],
 )
-def test_two_parts_of_one_name_are_refused(part, item, told):
-    with pytest.raises(DefinitionError, match=told):
+def test_two_parts_of_one_name_are_refused(part, item, message):
+    with pytest.raises(DefinitionError, match=message):
         ToolContract(name="search", schema={}, description="Search.", **{part: [item, item]})
 
 
@@ -353,16 +353,16 @@ def test_null_is_the_default_only_where_it_is_no_value_of_its_own():
         "either": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 4},
         "any": {"default": 4},
     }
-    made = ToolContract(
+    created = ToolContract(
         name="search", schema={"type": "object", "properties": properties}, description="S."
     )
-    assert made.with_defaults(dict.fromkeys(properties)) == {
+    assert created.with_defaults(dict.fromkeys(properties)) == {
         "whole": 4,
         "listed": None,
         "either": None,
         "any": None,
     }
-    assert made.with_defaults({}) == dict.fromkeys(properties, 4)
+    assert created.with_defaults({}) == dict.fromkeys(properties, 4)
 
 
 def asks_for(word):

@@ -30,11 +30,13 @@ def forge(source: Path, code: str, flags: int = CHECKED) -> Path:
     compiled = Path(os.path.dirname(source), "__pycache__", f"{source.stem}.{TAG}.pyc")
     compiled.parent.mkdir(exist_ok=True)
     if flags:
-        said = importlib.util.source_hash(source.read_bytes())
+        message = importlib.util.source_hash(source.read_bytes())
     else:
         status = source.stat()
-        said = b"".join(int(it).to_bytes(4, "little") for it in (status.st_mtime, status.st_size))
-    head = importlib.util.MAGIC_NUMBER + flags.to_bytes(4, "little") + said
+        message = b"".join(
+            int(it).to_bytes(4, "little") for it in (status.st_mtime, status.st_size)
+        )
+    head = importlib.util.MAGIC_NUMBER + flags.to_bytes(4, "little") + message
     compiled.write_bytes(head + marshal.dumps(compile(code, str(source), "exec")))
     return compiled
 

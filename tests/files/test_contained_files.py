@@ -44,12 +44,12 @@ def uses(base, path):
     yield lambda: insert_text_file(path, "x", 1, base_directory=base)
 
 
-def assert_refused(base, path, said):
+def assert_refused(base, path, message):
     before = {file: file.read_text() for file in (base.parent / "outside").iterdir()}
     for use in uses(base, path):
         with pytest.raises(ToolError) as problem:
             use()
-        assert said in str(problem.value)
+        assert message in str(problem.value)
         assert str(base.parent) not in str(problem.value).replace(repr(path), "")
         assert len(str(problem.value)) < 400
     assert {file: file.read_text() for file in (base.parent / "outside").iterdir()} == before
@@ -75,7 +75,7 @@ def test_what_is_no_path_is_refused(base, way, path):
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         *((path, "is a folder") for path in (".", "inner", "inner/", "folder-in", "inner/..")),
         ("inner/a.txt/b", "is not a folder"),
@@ -83,8 +83,8 @@ def test_what_is_no_path_is_refused(base, way, path):
         ("x" * 300, "is too long"),
     ],
 )
-def test_a_path_that_is_no_file_is_refused_in_words_that_help(base, path, said):
-    assert_refused(base, path, said)
+def test_a_path_that_is_no_file_is_refused_in_words_that_help(base, path, message):
+    assert_refused(base, path, message)
 
 
 def test_an_absolute_path_outside_is_refused_even_if_it_begins_like_the_folder(base):
@@ -148,7 +148,7 @@ def test_a_folder_that_is_missing_is_reported_without_its_path(tmp_path):
 
 
 @pytest.mark.parametrize("swapped", ["inner", "inner/a.txt"])
-def test_a_link_that_is_put_in_place_after_the_look_is_not_followed(base, monkeypatch, swapped):
+def test_a_link_that_is_put_in_place_after_the_check_is_not_followed(base, monkeypatch, swapped):
     look = contained_files._parts
 
     def then_swap(*args):

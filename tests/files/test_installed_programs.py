@@ -23,8 +23,8 @@ def clone(tmp_path, monkeypatch):
 def test_a_relative_folder_of_the_path_is_not_searched(clone, monkeypatch, path):
     monkeypatch.setenv("PATH", path)
     assert absolute_path_variable() == os.defpath
-    found = find_program("git")
-    assert found is None or not found.startswith(str(clone))
+    result = find_program("git")
+    assert result is None or not result.startswith(str(clone))
     monkeypatch.setenv("PATH", f"{path}:{clone}/mine")
     assert absolute_path_variable() == f"{clone}/mine"
     assert find_program("git") is None

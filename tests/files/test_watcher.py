@@ -111,7 +111,7 @@ def test_once_the_watches_stand_everything_must_be_looked_at(watch, tmp_path):
     assert [notifier.roots for notifier in watched.built] == [[str(tmp_path)]]
 
 
-def test_an_event_is_a_hint_at_its_path(watch, tmp_path):
+def test_an_event_names_its_path(watch, tmp_path):
     watched = watch()
     watched.next()
     watched.send([str(tmp_path / "a")])
@@ -125,7 +125,7 @@ def test_small_batches_go_at_once_and_one_by_one(watch, tmp_path):
     assert [watched.next().paths, watched.next().paths] == [{"a"}, {"b"}]
 
 
-def test_a_burst_becomes_one_hint_when_it_is_over(watch):
+def test_a_burst_becomes_one_change_event_when_it_is_over(watch):
     watched = watch()
     watched.next()
     watched.send(["a", "b", "c"], ["d"], ["e", "a"])
@@ -288,8 +288,8 @@ def test_a_notifier_that_dies_is_started_again_and_everything_is_compared(watch,
 def test_a_notifier_that_keeps_dying_is_replaced_by_comparing(watch):
     watched = watch()
     watched.send(*[RuntimeError("dead")] * 5)
-    found = [codes(watched.next()) for _ in range(7)]
-    assert found == [[], *[["watcher-failed"]] * 4, *[["watcher-polling"]] * 2]
+    results = [codes(watched.next()) for _ in range(7)]
+    assert results == [[], *[["watcher-failed"]] * 4, *[["watcher-polling"]] * 2]
     assert all(notifier.closed for notifier in watched.built)
     assert len(watched.built) == 5
 
@@ -420,10 +420,10 @@ def test_the_end_of_an_installation_is_noticed(watch, tmp_path):
 
 def test_polling_compares_everything_at_each_tick_and_says_so_once(watch):
     watched = watch(polling=True)
-    found = [watched.next() for _ in range(3)]
-    assert [hint.paths for hint in found] == [None] * 3
-    assert [codes(hint) for hint in found] == [["watcher-polling"]] * 3
-    assert "switched off" in found[0].diagnostics[0].message
+    results = [watched.next() for _ in range(3)]
+    assert [hint.paths for hint in results] == [None] * 3
+    assert [codes(hint) for hint in results] == [["watcher-polling"]] * 3
+    assert "switched off" in results[0].diagnostics[0].message
     assert watched.built == []
 
 
@@ -435,7 +435,7 @@ def test_polling_is_quick_while_something_is_half_written(watch):
 
 
 @pytest.mark.parametrize("polling", [False, True])
-def test_stopping_ends_the_hints_and_lets_everything_go(watch, polling):
+def test_stopping_ends_the_change_events_and_lets_everything_go(watch, polling):
     watched = watch(polling=polling)
     watched.next()
     open_files = len(os.listdir("/proc/self/fd"))
@@ -444,7 +444,7 @@ def test_stopping_ends_the_hints_and_lets_everything_go(watch, polling):
     assert len(os.listdir("/proc/self/fd")) <= open_files
 
 
-def test_a_watch_that_is_stopped_before_it_begins_gives_no_hint(watch):
+def test_a_watch_that_is_stopped_before_it_begins_gives_no_change_event(watch):
     watched = watch()
     assert watched.ended()
     assert watched.built == []
@@ -463,9 +463,9 @@ def test_stopping_wakes_a_watch_that_waits_for_its_root(tmp_path):
 def test_stopping_wakes_the_native_notifier(tmp_path):
     stop = threading.Event()
     watched = WatchTargets(roots=(str(tmp_path),))
-    found = change_events(lambda: watched, stop, replace(CALM, heartbeat=60))
-    assert next(found).paths is None
-    thread = threading.Thread(target=lambda: next(found, None), daemon=True)
+    result = change_events(lambda: watched, stop, replace(CALM, heartbeat=60))
+    assert next(result).paths is None
+    thread = threading.Thread(target=lambda: next(result, None), daemon=True)
     thread.start()
     stop.set()
     thread.join(60)
@@ -474,12 +474,12 @@ def test_stopping_wakes_the_native_notifier(tmp_path):
 
 def test_the_native_notifier_reports_a_file_that_is_written(tmp_path):
     stop = threading.Event()
-    found = change_events(lambda: WatchTargets(roots=(str(tmp_path),)), stop, CALM)
-    assert next(found).paths is None
+    result = change_events(lambda: WatchTargets(roots=(str(tmp_path),)), stop, CALM)
+    assert next(result).paths is None
     (tmp_path / "a").write_text("x")
-    assert next(found).paths == {str(tmp_path / "a")}
+    assert next(result).paths == {str(tmp_path / "a")}
     stop.set()
-    assert next(found, None) is None
+    assert next(result, None) is None
 
 
 def test_what_becomes_readable_is_watched_from_then_on(tmp_path, monkeypatch):

@@ -126,8 +126,8 @@ def test_tools_come_in_the_order_of_their_def():
 
 def test_a_digest_names_the_code_of_a_tool_wherever_it_stands():
     def digest(source):
-        (found,) = declared_tools(source.encode(), "tools.py").value
-        return found.digest
+        (value,) = declared_tools(source.encode(), "tools.py").value
+        return value.digest
 
     plain = "@tool\ndef f():\n    return 1\n"
     assert digest("import os\n\n" + plain + "# end\n") == digest(plain)
@@ -136,8 +136,8 @@ def test_a_digest_names_the_code_of_a_tool_wherever_it_stands():
 
 
 def test_text_from_outside_has_nothing_invisible():
-    (found,) = declared_tools(b'@tool(name="a\\ud800b")\ndef f(): "c\\x1b[2Jd"', "t.py").value
-    assert (found.name, found.description) == ("ab", "c[2Jd")
+    (value,) = declared_tools(b'@tool(name="a\\ud800b")\ndef f(): "c\\x1b[2Jd"', "t.py").value
+    assert (value.name, value.description) == ("ab", "c[2Jd")
 
 
 def test_code_is_not_run():
@@ -171,13 +171,13 @@ def test_code_is_not_run():
 )
 def test_code_that_does_not_compile_is_reported(source, line, column):
     reading = declared_tools(source, "tools.py")
-    (found,) = reading.diagnostics
+    (diagnostic,) = reading.diagnostics
     assert reading.value is None
-    assert (found.code, found.where.path) == ("plugin-syntax", "tools.py")
-    assert found.message
-    assert all(at is None or at > 0 for at in (found.where.line, found.where.column))
+    assert (diagnostic.code, diagnostic.where.path) == ("plugin-syntax", "tools.py")
+    assert diagnostic.message
+    assert all(at is None or at > 0 for at in (diagnostic.where.line, diagnostic.where.column))
     if line:
-        assert (found.where.line, found.where.column) == (line, column)
+        assert (diagnostic.where.line, diagnostic.where.column) == (line, column)
 
 
 SCRAPS = ["@tool", "def f", "(", ")", ":", "\n", "  ", "import satchel", " as ", "'x'", "=", "\\d"]

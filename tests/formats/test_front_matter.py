@@ -34,14 +34,14 @@ def test_a_file_that_does_not_begin_with_a_fence_has_no_frontmatter(data, limits
 
 @pytest.mark.parametrize(("data", "line"), [(b"---", 1), (b"---\na: b\n", 1), (b"\n---\na", 2)])
 def test_frontmatter_without_a_second_fence_is_reported_at_the_first(data, line, limits):
-    (found,) = split(data, limits).diagnostics
-    assert (found.code, found.where.line) == ("skill-frontmatter-open", line)
+    (diagnostic,) = split(data, limits).diagnostics
+    assert (diagnostic.code, diagnostic.where.line) == ("skill-frontmatter-open", line)
 
 
 def test_a_file_over_the_limit_is_refused_and_the_limit_is_named(limits):
-    (found,) = split(b"-" * 11, replace(limits, skill_file=10)).diagnostics
-    assert found.code == "skill-too-large"
-    assert "(limit skill_file)" in found.message
+    (diagnostic,) = split(b"-" * 11, replace(limits, skill_file=10)).diagnostics
+    assert diagnostic.code == "skill-too-large"
+    assert "(limit skill_file)" in diagnostic.message
 
 
 def test_a_file_that_is_not_utf8_is_refused(limits, codes):

@@ -37,8 +37,8 @@ def accepts(schema, value):
 
 
 def errors(text):
-    found = read_plugin(text.encode(), "demo", "toolkit.yaml", Limits())
-    return [item for item in found.diagnostics if item.severity is Severity.ERROR]
+    result = read_plugin(text.encode(), "demo", "toolkit.yaml", Limits())
+    return [item for item in result.diagnostics if item.severity is Severity.ERROR]
 
 
 def fields(schema):
@@ -69,10 +69,10 @@ def test_an_editor_shows_a_sentence_in_place_of_a_pattern():
 
 @pytest.mark.parametrize("schema", MANIFEST_SCHEMAS)
 def test_every_field_is_described_in_a_schema_that_is_valid(schema):
-    made = MANIFEST_SCHEMAS[schema]()
-    jsonschema_rs.meta.validate(made)
-    assert json.loads(json.dumps(made)) == made
-    for name, part in made["properties"].items():
+    created = MANIFEST_SCHEMAS[schema]()
+    jsonschema_rs.meta.validate(created)
+    assert json.loads(json.dumps(created)) == created
+    for name, part in created["properties"].items():
         assert part.get("description") or part.get("properties") or name == "mcpServers", name
 
 
@@ -161,9 +161,9 @@ def _lists(schema):
 
 def _objects(schema):
     if "properties" in schema:
-        made = {key: _generated(part) for key, part in schema["properties"].items()}
-        needed = {key: made.pop(key) for key in schema.get("required", ())}
-        return st.fixed_dictionaries(needed, optional=made)
+        created = {key: _generated(part) for key, part in schema["properties"].items()}
+        needed = {key: created.pop(key) for key in schema.get("required", ())}
+        return st.fixed_dictionaries(needed, optional=created)
     names, values = schema.get("propertyNames", {}), schema.get("additionalProperties")
     keys = _matching(names["pattern"]) if "pattern" in names else NAMES
     return st.dictionaries(keys, _generated(values) if values else st.just({}), max_size=2)
@@ -187,22 +187,22 @@ def _matching(pattern):
 
 def _toolkit_faults(value):
     text, name = yaml.safe_dump(value).encode(), value.get("name")
-    found = read_plugin(text, name or "demo", "t", Limits(), entry_point="" if name else "demo")
-    return [item.message for item in found.diagnostics]
+    result = read_plugin(text, name or "demo", "t", Limits(), entry_point="" if name else "demo")
+    return [item.message for item in result.diagnostics]
 
 
 def _satchel_faults(value):
     text = "".join(f"{key} = {_toml(part)}\n" for key, part in value.items()).encode()
-    found = [parse_selection("s", scope, text).diagnostics for scope in Precedence]
-    faults = [item.message for item in min(found, key=len)]
+    results = [parse_selection("s", scope, text).diagnostics for scope in Precedence]
+    faults = [item.message for item in min(results, key=len)]
     for name, table in value.get("mcp", {}).items() if not faults else ():
         try:
             server_declarations.user_server(name, table, "s", {"HOME": "/home"})
         except DefinitionError as error:
             faults.append(error.message)
     if not faults:
-        _, found = validated(WorkerTable, value.get("worker", {}))
-        faults = list(found.values())
+        _, results = validated(WorkerTable, value.get("worker", {}))
+        faults = list(results.values())
     return faults
 
 
@@ -214,13 +214,13 @@ def _toml(value):
 
 
 def _plugin_faults(value):
-    found = open_plugin_manifest.read_open_plugin(json.dumps(value).encode(), "p", Limits())
-    return [item.message for item in found.diagnostics]
+    result = open_plugin_manifest.read_open_plugin(json.dumps(value).encode(), "p", Limits())
+    return [item.message for item in result.diagnostics]
 
 
 def _mcp_faults(value):
-    found = read_mcp(json.dumps(value).encode(), "m", Limits(), "1.0.0")
-    return [item.message for item in found.diagnostics]
+    result = read_mcp(json.dumps(value).encode(), "m", Limits(), "1.0.0")
+    return [item.message for item in result.diagnostics]
 
 
 FAULTS = {
@@ -263,8 +263,8 @@ def test_what_a_schema_accepts_its_reader_takes(name, key, data):
 @given(data=st.data())
 def test_what_a_reader_takes_its_schema_accepts(name, key, data):
     schema, (faults, smallest) = MANIFEST_SCHEMAS[name](), FAULTS[name]
-    made = data.draw(accepted(schema["properties"][key]))
-    at, part, changed = data.draw(_one_value_changed(made, (key,)))
+    created = data.draw(accepted(schema["properties"][key]))
+    at, part, changed = data.draw(_one_value_changed(created, (key,)))
     value = {**smallest, key: changed}
     if name == "satchel" and (None in _leaves(value) or not _has_tables(value)):
         return  # there is no null in TOML; the file's reader leaves servers to another one
@@ -283,10 +283,10 @@ def _one_value_changed(draw, value, at):
         part = draw(ANYTHING)
         return at, part, part
     step, below = draw(st.sampled_from(parts))
-    found, part, changed = draw(_one_value_changed(below, (*at, str(step))))
+    item, part, changed = draw(_one_value_changed(below, (*at, str(step))))
     copy = value.copy()
     copy[step] = changed
-    return found, part, copy
+    return item, part, copy
 
 
 def _leaves(value):

@@ -31,7 +31,7 @@ def servers(**servers):
 def is_valid(server):
     """Tell whether a server is read; one that is not takes no other along, and is reported."""
     reading = servers(good=GOOD, tried=server, last=REMOTE)
-    names = [found.name for found in reading.value]
+    names = [value.name for value in reading.value]
     assert [name for name in names if name != "tried"] == ["good", "last"]
     assert bool(reading.diagnostics) is ("tried" not in names)
     assert {item.code for item in reading.diagnostics} <= {"mcp-server-invalid"}

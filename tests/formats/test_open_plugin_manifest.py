@@ -317,8 +317,8 @@ def test_a_manifest_that_is_too_large_or_too_deep_is_fatal():
 
 
 def test_an_author_is_held_to_the_letter_where_loading_is_lenient():
-    found = strictly(read(minimal(surprise=1, extensions=[])).diagnostics)
-    assert {item.severity for item in found} == {Severity.ERROR}
+    result = strictly(read(minimal(surprise=1, extensions=[])).diagnostics)
+    assert {item.severity for item in result} == {Severity.ERROR}
 
 
 @given(

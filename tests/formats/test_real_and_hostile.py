@@ -42,13 +42,13 @@ def test_a_quirky_skill_loads_or_says_exactly_why_not(shared):
 
 def test_real_skills_need_no_repair_and_few_warnings(shared):
     corpus = shared / "corpus"
-    found = {
+    codes = {
         item.code
         for path in corpus.rglob("SKILL.md")
         for item in read(path, corpus).diagnostics
         if item.severity is Severity.WARNING
     }
-    assert found <= {
+    assert codes <= {
         "skill-name-missing",
         "skill-name-shape",
         "skill-name-folder",

@@ -45,8 +45,8 @@ def test_comments_and_last_commas_are_read_as_editors_write_them():
         },},
     },}"""
     reading = read_claude_servers(text.encode(), "x/.mcp.json", Limits())
-    (found,) = reading.value
-    assert (found.table["url"], found.table["headers"]) == (
+    (value,) = reading.value
+    assert (value.table["url"], value.table["headers"]) == (
         "https://example.com//a/*b,]",
         {"a": "\\"},
     )
@@ -97,8 +97,8 @@ def test_other_keys_beside_the_servers_are_named():
 
 
 def test_a_command_may_be_a_list_with_its_arguments():
-    found, said = one({"type": "local", "command": ["npx", "-y", "x"], "environment": {"A": 1}})
-    assert (found, said) == ({"command": "npx", "args": ["-y", "x"], "env": {"A": "1"}}, [])
+    item, message = one({"type": "local", "command": ["npx", "-y", "x"], "environment": {"A": 1}})
+    assert (item, message) == ({"command": "npx", "args": ["-y", "x"], "env": {"A": "1"}}, [])
 
 
 @pytest.mark.parametrize(
@@ -112,30 +112,30 @@ def test_a_command_may_be_a_list_with_its_arguments():
     ],
 )
 def test_time_limits_count_as_their_client_counts(key, fields, seconds):
-    found, said = one({**LOCAL, **fields}, key)
-    assert ((found.get("timeout"), found.get("startup-timeout")), said) == (seconds, [])
+    item, message = one({**LOCAL, **fields}, key)
+    assert ((item.get("timeout"), item.get("startup-timeout")), message) == (seconds, [])
 
 
 @pytest.mark.parametrize("value", [60, 0, -1, "soon", True])
 def test_a_limit_that_is_invalid_or_less_than_a_second_is_named(value):
-    found, said = one({**LOCAL, "timeout": value})
-    assert (found.get("timeout"), said) == (None, ["server 'box': not used: 'timeout'"])
+    item, message = one({**LOCAL, "timeout": value})
+    assert (item.get("timeout"), message) == (None, ["server 'box': not used: 'timeout'"])
 
 
 def test_the_protocol_has_a_word_of_our_own():
     assert one(LOCAL)[0] == LOCAL
-    found, said = one({**LOCAL, "protocol": "legacy"})
-    assert (found["protocol"], said) == ("legacy", [])
-    found, said = one({**LOCAL, "protocol": "2030"})
-    assert said == ["'protocol' of server 'box' is neither auto nor legacy"]
-    assert found == LOCAL
+    item, message = one({**LOCAL, "protocol": "legacy"})
+    assert (item["protocol"], message) == ("legacy", [])
+    item, message = one({**LOCAL, "protocol": "2030"})
+    assert message == ["'protocol' of server 'box' is neither auto nor legacy"]
+    assert item == LOCAL
 
 
 @pytest.mark.parametrize("value", [["legacy"], {"legacy": 1}, 5, True])
 def test_a_protocol_that_is_no_text_is_named_like_an_unknown_one(value):
-    found, said = one({**LOCAL, "protocol": value})
-    assert said == ["'protocol' of server 'box' is neither auto nor legacy"]
-    assert found == LOCAL
+    item, message = one({**LOCAL, "protocol": value})
+    assert message == ["'protocol' of server 'box' is neither auto nor legacy"]
+    assert item == LOCAL
 
 
 @settings(max_examples=30)  # each has all fields
@@ -161,8 +161,8 @@ def test_a_disabled_server_is_named(fields):
 
 @pytest.mark.parametrize("fields", [{"disabled": "no"}, {"enabled": 1}])
 def test_a_switch_that_is_unclear_makes_a_server_invalid(fields):
-    found, (message,) = one({**LOCAL, **fields})
-    assert found is None
+    item, (message,) = one({**LOCAL, **fields})
+    assert item is None
     assert "not true or false" in message
 
 
@@ -177,8 +177,8 @@ def test_a_switch_that_is_unclear_makes_a_server_invalid(fields):
     ],
 )
 def test_lists_of_tools_choose_tools(fields, enable, disable):
-    found, said = one({**LOCAL, **fields})
-    assert (found.get("enable"), found.get("disable"), said) == (enable, disable, [])
+    item, message = one({**LOCAL, **fields})
+    assert (item.get("enable"), item.get("disable"), message) == (enable, disable, [])
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_what_permits_calls_elsewhere_permits_nothing_and_is_named(name):
 
 
 def test_permissions_of_single_tools_choose_no_tools():
-    found, said = one({**LOCAL, "tools": {"a": {"approval_mode": "approve"}}})
-    assert (found.get("enable"), said) == (None, ["server 'box': not used: 'tools'"])
+    item, message = one({**LOCAL, "tools": {"a": {"approval_mode": "approve"}}})
+    assert (item.get("enable"), message) == (None, ["server 'box': not used: 'tools'"])
 
 
 def test_fields_of_the_other_kind_of_server_are_named():
@@ -205,24 +205,24 @@ def test_headers_and_variables_may_be_given_by_the_names_of_variables():
     remote, _ = one(
         {**REMOTE, "bearer_token_env_var": "TOKEN", "env_http_headers": {"X-User": "USER_ID"}}
     )
-    local, said = one({**LOCAL, "env_vars": ["A", {"name": "B"}], "env": {"A": "1"}})
+    local, message = one({**LOCAL, "env_vars": ["A", {"name": "B"}], "env": {"A": "1"}})
     assert remote["headers"] == {"X-User": "${USER_ID}", "Authorization": "Bearer ${TOKEN}"}
-    assert (local["env"], said) == ({"A": "1", "B": "${B}"}, [])
+    assert (local["env"], message) == ({"A": "1", "B": "${B}"}, [])
 
 
 def test_a_login_is_read_in_the_words_of_each_client_and_its_other_fields_are_named():
     oauth = {"clientId": "us", "callbackPort": 8765, "authServerMetadataUrl": "https://a"}
-    claude, said = one({**REMOTE, "oauth": oauth})
+    claude, message = one({**REMOTE, "oauth": oauth})
     cursor, _ = one({**REMOTE, "auth": {"CLIENT_ID": "us", "scopes": ["a", "b"]}})
     opencode, _ = one({**REMOTE, "oauth": {"client_id": "us", "scope": "a b"}})
     assert claude["oauth"] == {"client-id": "us", "redirect": "http://localhost:8765/callback"}
-    assert said == ["server 'box': not used: 'oauth.authServerMetadataUrl'"]
+    assert message == ["server 'box': not used: 'oauth.authServerMetadataUrl'"]
     assert cursor["oauth"] == opencode["oauth"] == {"client-id": "us", "scopes": ["a", "b"]}
 
 
 def test_a_redirect_to_another_machine_is_not_used_and_named():
-    found, said = one({**REMOTE, "oauth": {"redirectUri": "https://evil.example/cb"}})
-    assert (found, said) == (REMOTE, ["server 'box': not used: 'oauth.redirectUri'"])
+    item, message = one({**REMOTE, "oauth": {"redirectUri": "https://evil.example/cb"}})
+    assert (item, message) == (REMOTE, ["server 'box': not used: 'oauth.redirectUri'"])
 
 
 def test_a_secret_is_said_to_be_unused_once():
@@ -232,14 +232,14 @@ def test_a_secret_is_said_to_be_unused_once():
 
 @pytest.mark.parametrize("text", ["${env:TOKEN}", "{env:TOKEN}", "${TOKEN}"])
 def test_variables_are_named_as_each_client_names_them(text):
-    found, _ = one({**REMOTE, "headers": {"Authorization": f"Bearer {text}"}})
-    assert found["headers"]["Authorization"] == "Bearer ${TOKEN}"
+    item, _ = one({**REMOTE, "headers": {"Authorization": f"Bearer {text}"}})
+    assert item["headers"]["Authorization"] == "Bearer ${TOKEN}"
 
 
 def test_folders_of_an_editor_are_filled_in_where_they_are_known():
     server = {**LOCAL, "args": ["${workspaceFolder}/a${/}b"], "envFile": "${userHome}/.env"}
-    found, said = one(server, **FOLDERS)
-    assert (found["args"], found["env-file"], said) == (["/work/a/b"], "/home/ada/.env", [])
+    item, message = one(server, **FOLDERS)
+    assert (item["args"], item["env-file"], message) == (["/work/a/b"], "/home/ada/.env", [])
 
 
 @pytest.mark.parametrize(
@@ -249,19 +249,19 @@ def test_folders_of_an_editor_are_filled_in_where_they_are_known():
 def test_a_placeholder_that_nothing_fills_in_is_never_passed_on(text, place):
     kind = REMOTE if place in {"headers", "url"} else LOCAL
     value = {"env": {"A": text}, "headers": {"A": text}, "args": [text]}.get(place, text)
-    found, (message,) = one({**kind, place: value})
-    assert found is None
+    item, (message,) = one({**kind, place: value})
+    assert item is None
     assert f"the placeholder '{text}', which only its own client can fill in" in message
 
 
 def test_a_placeholder_in_a_field_that_is_not_used_costs_nothing():
-    found, said = one({**LOCAL, "sandbox": {"allowWrite": ["${workspaceFolder}"]}})
-    assert (found, said) == (LOCAL, ["server 'box': not used: 'sandbox'"])
+    item, message = one({**LOCAL, "sandbox": {"allowWrite": ["${workspaceFolder}"]}})
+    assert (item, message) == (LOCAL, ["server 'box': not used: 'sandbox'"])
 
 
 def test_other_text_with_a_colon_in_braces_stays():
-    found, said = one({**LOCAL, "args": ["${ctx:user}", "${NAME:-none}", "{file}"]})
-    assert (found["args"], said) == (["${ctx:user}", "${NAME:-none}", "{file}"], [])
+    item, message = one({**LOCAL, "args": ["${ctx:user}", "${NAME:-none}", "{file}"]})
+    assert (item["args"], message) == (["${ctx:user}", "${NAME:-none}", "{file}"], [])
 
 
 def test_an_empty_url_is_named():

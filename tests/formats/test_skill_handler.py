@@ -31,16 +31,16 @@ def test_the_library_reads_every_real_file_as_the_loader_does(shared):
 def test_what_cannot_be_loaded_raises_with_its_diagnostics():
     with pytest.raises(FrontmatterError, match="yaml-unsafe") as caught:
         frontmatter.loads("---\nname: a\nb: &x 1\n---\n", handler=SkillHandler("a/SKILL.md"))
-    (found,) = caught.value.diagnostics
-    assert (found.where.path, found.where.line) == ("a/SKILL.md", 3)
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.where.path, diagnostic.where.line) == ("a/SKILL.md", 3)
 
 
 def test_a_repair_is_kept_with_its_line():
     handler = SkillHandler()
     post = frontmatter.loads("---\nname: a\ndescription: Use: now\n---\nB", handler=handler)
     assert post["description"] == "Use: now"
-    (found,) = handler.reading.diagnostics
-    assert (found.code, found.where.line) == ("yaml-repaired", 3)
+    (diagnostic,) = handler.reading.diagnostics
+    assert (diagnostic.code, diagnostic.where.line) == ("yaml-repaired", 3)
 
 
 @pytest.mark.parametrize("text", ["", "# Title", "---\nopen: yes"])

@@ -181,11 +181,11 @@ def test_a_name_other_than_the_folders_loads_with_a_warning(codes):
 )
 def test_a_skill_without_a_description_is_refused(line, word):
     reading = read(f"name: pdf\n{line}")
-    (found,) = reading.diagnostics
+    (diagnostic,) = reading.diagnostics
     assert reading.value is None
-    assert found.code == "skill-description-missing"
-    assert word in found.message
-    assert found.where.line == (3 if line else None)
+    assert diagnostic.code == "skill-description-missing"
+    assert word in diagnostic.message
+    assert diagnostic.where.line == (3 if line else None)
 
 
 def test_a_long_description_warns_and_one_far_too_long_is_refused(codes):
@@ -327,12 +327,12 @@ def test_a_plain_no_leaves_it_to_the_model(word):
 @pytest.mark.parametrize(
     "words", ["maps geo", "maps, geo", "maps,geo", "[maps, ' geo ']", "[maps, geo, maps, '', [x]]"]
 )
-def test_what_loading_switches_on_is_a_list_or_text_wherever_it_stands(key, words):
+def test_what_loading_activates_is_a_list_or_text_wherever_it_stands(key, words):
     assert with_field(f"{key}: {words}").value.groups == ("maps", "geo")
     assert with_field(f"metadata:\n  {key}: {words}").value.groups == ("maps", "geo")
 
 
-def test_what_several_fields_name_is_switched_on_once():
+def test_what_several_fields_name_is_activated_once():
     skill = with_field(
         "metadata:\n  groups: a b\n  adk_additional_tools: [d]\ngroups: [b, c]\ninclude_tools: a"
     ).value
@@ -340,22 +340,22 @@ def test_what_several_fields_name_is_switched_on_once():
 
 
 @pytest.mark.parametrize("line", ["", "groups:", "groups: {a: b}", "metadata: {groups: {a: b}}"])
-def test_a_skill_that_names_no_groups_switches_on_none(line):
+def test_a_skill_that_names_no_groups_activates_none(line):
     assert with_field(line).value.groups == ()
 
 
 def test_a_field_of_other_clients_that_satchel_uses_says_so():
-    (found,) = with_field("disable-model-invocation: true").diagnostics
-    assert (found.severity, found.code) == (Severity.INFO, "skill-field-foreign")
-    assert "Satchel uses it, too" in found.message
+    (diagnostic,) = with_field("disable-model-invocation: true").diagnostics
+    assert (diagnostic.severity, diagnostic.code) == (Severity.INFO, "skill-field-foreign")
+    assert "Satchel uses it, too" in diagnostic.message
 
 
 @pytest.mark.parametrize("key", ["groups", "include_tools", "adk_additional_tools"])
 def test_a_field_beyond_the_format_is_reported_as_one_that_is_heeded(key):
-    (found,) = with_field(f"{key}: true").diagnostics
-    assert (found.severity, found.code) == (Severity.INFO, "skill-field-unknown")
-    assert "uses it nevertheless" in found.message
-    assert "Keep it" in found.fix
+    (diagnostic,) = with_field(f"{key}: true").diagnostics
+    assert (diagnostic.severity, diagnostic.code) == (Severity.INFO, "skill-field-unknown")
+    assert "uses it nevertheless" in diagnostic.message
+    assert "Keep it" in diagnostic.fix
 
 
 @given(st.lists(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), max_size=5))
@@ -463,8 +463,8 @@ def test_a_simple_skill_comes_back_as_it_was_written(name, description, body, li
     ],
 )
 def test_the_message_shows_how_allowed_tools_are_written(value, message, fix):
-    (found,) = with_field(f"allowed-tools: {value}").diagnostics
-    assert (found.message, found.fix) == (message, fix)
+    (diagnostic,) = with_field(f"allowed-tools: {value}").diagnostics
+    assert (diagnostic.message, diagnostic.fix) == (message, fix)
 
 
 def test_a_skill_of_a_server_asks_for_no_tools():

@@ -246,7 +246,7 @@ def test_an_extension_has_the_name_of_its_plugin_and_no_say_in_its_description()
     reading = read_plugin(text.encode(), "demo", "x", Limits(), extends="demo")
     plugin = reading.value
     assert (plugin.name, plugin.notes, plugin.active, plugin.tools) == ("demo", "n", True, "code")
-    assert [found.name for found in plugin.groups] == ["g"]
+    assert [item.name for item in plugin.groups] == ["g"]
     assert places(reading) == [("plugin-field-unknown", line) for line in (1, 2, 3, 4, 5)]
 
 

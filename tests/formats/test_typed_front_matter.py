@@ -43,9 +43,9 @@ def read(text):
     ],
 )
 def test_values_have_the_types_of_yaml_1_2(written, value):
-    found = read(f"key: {written}")
-    assert found == {"key": value}
-    assert type(found["key"]) is type(value)
+    result = read(f"key: {written}")
+    assert result == {"key": value}
+    assert type(result["key"]) is type(value)
 
 
 @pytest.mark.parametrize("text", ["a: &x 1\nb: *x", "a: !!int 3", "a: 1\na: 2", "a: [", "- 1"])

@@ -29,8 +29,8 @@ def test_utf8_is_read_with_or_without_bom_and_every_line_end_becomes_lf(data, te
 )
 def test_anything_else_is_refused_with_its_line_and_the_code_of_the_caller(data, line, word):
     reading = decode(data, "f", "plugin-unreadable")
-    (found,) = reading.diagnostics
+    (diagnostic,) = reading.diagnostics
     assert reading.value is None
-    assert (found.code, found.where.line) == ("plugin-unreadable", line)
-    assert word in found.message
-    assert found.fix
+    assert (diagnostic.code, diagnostic.where.line) == ("plugin-unreadable", line)
+    assert word in diagnostic.message
+    assert diagnostic.fix

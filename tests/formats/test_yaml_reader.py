@@ -113,9 +113,9 @@ def test_the_limits_of_size_depth_and_nodes_are_exact_and_named():
         ("a: [b, c, d]\n", "yaml_nodes"),
         ("a: bbbbbbbbbbbbbbbbbbb\n", "frontmatter"),
     ]:
-        (found,) = read(text, limits).diagnostics
-        assert found.code == "yaml-too-large"
-        assert f"(limit {name})" in found.message
+        (diagnostic,) = read(text, limits).diagnostics
+        assert diagnostic.code == "yaml-too-large"
+        assert f"(limit {name})" in diagnostic.message
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_deep_nesting_is_refused_at_once_whatever_the_size_limit(text, loader, m
 
 
 def test_too_many_brackets_name_the_limit_of_depth():
-    (found,) = read("a: '" + "[" * 10_001 + "'").diagnostics
-    assert found.message == "10,001 opening brackets, more than 10,000 (limit yaml_depth)"
+    (diagnostic,) = read("a: '" + "[" * 10_001 + "'").diagnostics
+    assert diagnostic.message == "10,001 opening brackets, more than 10,000 (limit yaml_depth)"
 
 
 def test_brackets_in_text_are_not_nesting():

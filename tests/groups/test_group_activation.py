@@ -40,18 +40,18 @@ def test_activating_a_group_shows_its_tools_in_the_order_of_names(catalog):
     assert tools == ["fetch", "geocode", "route", "say"]
 
 
-def test_a_group_that_begins_active_can_be_switched_off_and_on_again(catalog):
+def test_a_group_that_begins_active_can_be_deactivated_and_on_again(catalog):
     off = Activation().deactivate("web")
     assert shown(catalog, off) == (["basic"], ["say"])
     assert shown(catalog, off.activate("web")) == shown(catalog, Activation())
 
 
-def test_a_group_that_was_activated_can_be_switched_off(catalog):
+def test_a_group_that_was_activated_can_be_deactivated(catalog):
     activation = Activation().activate("maps").deactivate("maps")
     assert shown(catalog, activation) == shown(catalog, Activation())
 
 
-def test_basic_cannot_be_switched_off():
+def test_basic_cannot_be_deactivated():
     with pytest.raises(ConflictError, match="'basic' is always active"):
         Activation().deactivate(BASIC_GROUP)
 

@@ -157,10 +157,10 @@ def deleted_path():
 )
 def test_entries_that_vanish_from_the_module_path_are_put_back(work):
     path, before = sys.path, list(sys.path)
-    _, (told,) = guarded(work, 5)
+    _, (messages,) = guarded(work, 5)
     assert sys.path is path
     assert path == before
-    assert told.startswith("sys.path")
+    assert messages.startswith("sys.path")
 
 
 def test_the_process_is_put_back_also_after_an_error(tmp_path, monkeypatch):

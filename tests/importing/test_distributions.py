@@ -26,10 +26,14 @@ def parsed(monkeypatch):
 
 def test_an_entry_point_is_found_without_importing(install, site):
     info = install(site, acme_plugin="raise SystemExit", files=("acme/data.txt", '"odd, name"'))
-    (found,) = scan_distributions([str(site)]).findings
-    assert (found.name, found.value) == ("acme", "acme_plugin")
-    assert (found.distribution, found.version, found.summary) == ("acme", "1.0", "Sums up.")
-    assert (found.path, found.files) == (
+    (finding,) = scan_distributions([str(site)]).findings
+    assert (finding.name, finding.value) == ("acme", "acme_plugin")
+    assert (finding.distribution, finding.version, finding.summary) == (
+        "acme",
+        "1.0",
+        "Sums up.",
+    )
+    assert (finding.path, finding.files) == (
         str(info),
         ("acme_plugin.py", "acme/data.txt", "odd, name"),
     )
@@ -42,8 +46,8 @@ def test_each_entry_point_of_the_group_counts_and_no_other(install, site):
         "[satchel.plugins_of_tomorrow]\nc = c\n"
     )
     install(site, points=points)
-    found = scan_distributions([str(site)]).findings
-    assert [(item.name, item.value) for item in found] == [("B", "b:Plugin"), ("a", "a")]
+    findings = scan_distributions([str(site)]).findings
+    assert [(item.name, item.value) for item in findings] == [("B", "b:Plugin"), ("a", "a")]
 
 
 def test_a_distribution_without_plugins_is_not_parsed(install, site):
@@ -105,8 +109,8 @@ def test_metadata_that_is_a_folder_costs_only_its_own_distribution(install, site
 
 def test_metadata_without_a_name_is_named_after_its_folder(install, site):
     (install(site, "acme-tools") / "METADATA").write_text("Metadata-Version: 2.1\n")
-    (found,) = scan_distributions([str(site)]).findings
-    assert (found.distribution, found.version, found.summary) == ("acme_tools", "", "")
+    (finding,) = scan_distributions([str(site)]).findings
+    assert (finding.distribution, finding.version, finding.summary) == ("acme_tools", "", "")
 
 
 def test_an_installation_under_way_is_awaited(install, site):
@@ -204,8 +208,8 @@ def test_a_distribution_hides_another_version_of_it_in_a_later_folder(install, t
     (install(first, "Acme_Tools", version="2.0") / "entry_points.txt").unlink()
     install(second, "acme-tools", version="1.0")
     assert scan_distributions([str(first), str(second)]).findings == ()
-    (found,) = scan_distributions([str(second), str(first)]).findings
-    assert found.version == "1.0"
+    (finding,) = scan_distributions([str(second), str(first)]).findings
+    assert finding.version == "1.0"
 
 
 def test_no_section_of_the_entry_points_adds_to_another(install, site):
@@ -216,8 +220,11 @@ def test_no_section_of_the_entry_points_adds_to_another(install, site):
 def test_two_distributions_can_offer_one_name(install, site):
     install(site, "one")
     install(site, "two")
-    found = scan_distributions([str(site)]).findings
-    assert [(item.name, item.distribution) for item in found] == [("acme", "one"), ("acme", "two")]
+    findings = scan_distributions([str(site)]).findings
+    assert [(item.name, item.distribution) for item in findings] == [
+        ("acme", "one"),
+        ("acme", "two"),
+    ]
 
 
 def test_the_digest_changes_with_the_metadata_and_the_record(install, site):

@@ -310,8 +310,8 @@ def site(site, monkeypatch):
 
 
 def found_in(site) -> DistributionFinding:
-    (found,) = scan_distributions([str(site)]).findings
-    return found
+    (finding,) = scan_distributions([str(site)]).findings
+    return finding
 
 
 def upgraded(site) -> DistributionFinding:

@@ -53,8 +53,8 @@ def edited(install, site):
         (site / "_acme.pth").write_text(f"{work}\n")
         points = f"[satchel.plugins]\nacme = {name}.p\n"
         install(site, points=points, files=("_acme.pth", f"v{version}"))
-        (found,) = scan_distributions([str(site)]).findings
-        return found, LocatedModule(name, str(work / name))
+        (finding,) = scan_distributions([str(site)]).findings
+        return finding, LocatedModule(name, str(work / name))
 
     return edited
 
@@ -125,8 +125,8 @@ def test_what_a_sibling_has_begun_to_share_stays_when_the_first_is_undone(acme):
 
 
 def test_of_two_holders_of_one_version_the_last_forgets_it(acme):
-    found = acme()
-    first, second = import_distribution(found, 5), import_distribution(found, 5)
+    result = acme()
+    first, second = import_distribution(result, 5), import_distribution(result, 5)
     first.purge()
     assert sys.modules["acme.p"] is second.thing
     second.purge()
@@ -146,10 +146,10 @@ def test_an_import_that_fails_leaves_a_sibling_its_modules(acme):
 
 
 def test_each_life_of_a_plugin_has_modules_of_its_own(acme):
-    found = acme()
-    first = import_distribution(found, 5)
+    result = acme()
+    first = import_distribution(result, 5)
     first.own()
-    second = import_distribution(found, 5)
+    second = import_distribution(result, 5)
     assert second.thing is not first.thing
     assert second.thing.state is not first.thing.state
     second.undo()
@@ -164,34 +164,34 @@ def test_siblings_share_the_modules_that_one_of_them_claimed(acme):
 
 
 def test_without_a_claim_a_version_is_shared(acme):
-    found = acme()
-    first = import_distribution(found, 5)
-    assert import_distribution(found, 5).thing is first.thing
+    result = acme()
+    first = import_distribution(result, 5)
+    assert import_distribution(result, 5).thing is first.thing
 
 
 def test_a_module_that_replaced_itself_is_imported_again(install, site):
     source = "import sys\nclass Box: pass\nsys.modules[__name__] = Box()\n"
     install(site, acme_plugin=source)
-    (found,) = scan_distributions([str(site)]).findings
-    first = import_distribution(found, 5)
+    (finding,) = scan_distributions([str(site)]).findings
+    first = import_distribution(finding, 5)
     first.own()
-    assert import_distribution(found, 5).thing is not first.thing
+    assert import_distribution(finding, 5).thing is not first.thing
 
 
 def test_what_cannot_be_referred_to_weakly_comes_back_as_well(install, site):
     source = "import sys\nclass Box:\n    __slots__ = ()\nsys.modules[__name__] = Box()\n"
     install(site, acme_plugin=source)
-    (found,) = scan_distributions([str(site)]).findings
-    first = import_distribution(found, 5)
-    import_distribution(found, 5).undo()
+    (finding,) = scan_distributions([str(site)]).findings
+    first = import_distribution(finding, 5)
+    import_distribution(finding, 5).undo()
     assert sys.modules["acme_plugin"] is first.thing
 
 
 # ---- editable installs --------------------------------------------------------------------
 
 
-def take(found, package=None):
-    return import_distribution(found, 5, edited=package)
+def take(result, package=None):
+    return import_distribution(result, 5, edited=package)
 
 
 def test_an_editable_install_that_moves_runs_where_it_is(edited, tmp_path):
@@ -234,8 +234,8 @@ def test_what_the_host_imported_from_the_old_place_is_not_taken_for_the_new(
 
 
 def test_nothing_is_left_of_an_editable_install_that_is_gone(edited, tmp_path):
-    found, package = edited(tmp_path / "a")
-    code = take(found, package)
+    item, package = edited(tmp_path / "a")
+    code = take(item, package)
     for file in (*tmp_path.glob("site/*.dist-info/*"), tmp_path / "site" / "_acme.pth"):
         file.unlink()
     (tmp_path / "site" / "acme-1.0.dist-info").rmdir()
@@ -246,8 +246,8 @@ def test_nothing_is_left_of_an_editable_install_that_is_gone(edited, tmp_path):
 
 
 def test_a_sibling_that_goes_leaves_the_way_to_the_package(edited, tmp_path):
-    found, package = edited(tmp_path / "a")
-    first, second = take(found, package), take(found, package)
+    item, package = edited(tmp_path / "a")
+    first, second = take(item, package), take(item, package)
     first.purge()
     assert [route.package for route in entries_of("acme")] == [package]
     second.purge()
@@ -255,10 +255,10 @@ def test_a_sibling_that_goes_leaves_the_way_to_the_package(edited, tmp_path):
 
 
 def test_each_edited_package_of_a_distribution_has_a_version_of_its_own(edited, tmp_path):
-    found, package = edited(tmp_path / "a")
-    one = take(found, package)
+    item, package = edited(tmp_path / "a")
+    one = take(item, package)
     write(tmp_path / "a" / "other" / "p.py", "X = 'other'\n")
-    other = replace(found, name="other", value="other.p", digest="another")
+    other = replace(item, name="other", value="other.p", digest="another")
     two = take(other, LocatedModule("other", str(tmp_path / "a" / "other")))
     assert (sys.modules["acme.p"], two.thing.X) == (one.thing, "other")
     assert len(entries_of("acme")) == 2
@@ -287,9 +287,9 @@ def test_a_package_that_is_spread_over_folders_is_left_to_its_owner(
     write(tmp_path / "more" / "acme" / "__init__.py", EXTENDED)
     write(tmp_path / "more" / "acme" / "lib.py", "")
     monkeypatch.syspath_prepend(tmp_path / "more")
-    found = acme("1", __init__=EXTENDED)
+    result = acme("1", __init__=EXTENDED)
     package, lib = importlib.import_module("acme"), importlib.import_module("acme.lib")
-    code = take(found)
+    code = take(result)
     assert code.thing.late() == "1"
     code.purge()
     assert loaded() == {"acme": package, "acme.lib": lib}
@@ -314,10 +314,10 @@ def test_a_module_of_the_host_that_a_distribution_lists_too_stays(acme, tmp_path
 
 
 def test_modules_that_a_package_makes_go_with_it(acme):
-    made = "import sys, types\nsys.modules['acme.made'] = types.ModuleType('acme.made')\n"
-    first = take(acme("1", p=STATE + made))
+    created = "import sys, types\nsys.modules['acme.made'] = types.ModuleType('acme.made')\n"
+    first = take(acme("1", p=STATE + created))
     of_first = sys.modules["acme.made"]
-    take(acme("2", p=STATE + made))
+    take(acme("2", p=STATE + created))
     assert sys.modules["acme.made"] is not of_first
     first.purge()
     assert "acme.made" in sys.modules
@@ -333,24 +333,24 @@ def test_what_was_imported_late_goes_with_the_rest(acme):
 def test_a_package_that_an_earlier_folder_hides_says_so_and_leaves_all_as_it_was(
     acme, tmp_path, monkeypatch
 ):
-    found = acme()
+    result = acme()
     write(tmp_path / "checkout" / "acme" / "__init__.py", "")
     write(tmp_path / "checkout" / "acme" / "p.py", "")
     monkeypatch.syspath_prepend(tmp_path / "checkout")
     hosts = importlib.import_module("acme.p")
     with pytest.raises(PluginCodeError, match=r"acme\.p is installed in .*site.*, but .*checkout"):
-        take(found)
+        take(result)
     assert sys.modules["acme.p"] is hosts
 
 
 def test_files_that_an_installer_linked_lie_where_their_links_are(acme, site, tmp_path):
-    found = acme()
+    result = acme()
     cache = tmp_path / "cache"
     cache.mkdir()
     for number, file in enumerate(sorted((site / "acme").glob("*.py"))):
         file.rename(cache / f"{number}")
         file.symlink_to(cache / f"{number}")
-    assert take(found).thing.late() == "1"
+    assert take(result).thing.late() == "1"
 
 
 def test_a_name_that_is_no_text_does_no_harm(acme, monkeypatch):

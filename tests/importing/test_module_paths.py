@@ -3,21 +3,21 @@ import pytest
 from satchel.importing.module_paths import ModuleBase, edited_bases, locate, parents, path_lines
 
 
-def names(found):
-    return [(item.name, item.path) for item in found]
+def names(result):
+    return [(item.name, item.path) for item in result]
 
 
 def test_a_module_is_found_with_the_packages_it_is_in(tmp_path):
     package = tmp_path / "acme" / "weather"
     package.mkdir(parents=True)
     (package / "plugin.py").write_text("")
-    found = locate("acme.weather.plugin", [ModuleBase("", str(tmp_path))])
-    assert names(found) == [
+    result = locate("acme.weather.plugin", [ModuleBase("", str(tmp_path))])
+    assert names(result) == [
         ("acme.weather.plugin", str(package / "plugin")),
         ("acme.weather", str(package)),
         ("acme", str(tmp_path / "acme")),
     ]
-    assert [item.file for item in found] == [str(package / "plugin.py"), "", ""]
+    assert [item.file for item in result] == [str(package / "plugin.py"), "", ""]
 
 
 def test_a_table_of_modules_knows_only_what_it_maps(tmp_path):
@@ -25,8 +25,8 @@ def test_a_table_of_modules_knows_only_what_it_maps(tmp_path):
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
     base = ModuleBase("acme.weather", str(package))
-    (found,) = locate("acme.weather", [base])
-    assert (found.name, found.path, found.is_regular_package) == (
+    (item,) = locate("acme.weather", [base])
+    assert (item.name, item.path, item.is_regular_package) == (
         "acme.weather",
         str(package),
         True,

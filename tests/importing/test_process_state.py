@@ -167,8 +167,8 @@ def test_beside_others_what_the_host_may_have_set_stays(monkeypatch):
         monkeypatch.setattr(sys, "displayhook", print)
         assert before.put_back("/plugin", alone=False) == (f"the environment{NOT_REVERTED}",)
         assert "PATH" not in os.environ
-        told = before.put_back("/plugin")
-        assert set(told) == {"sys.displayhook", "the collection of garbage", "the environment"}
+        messages = before.put_back("/plugin")
+        assert set(messages) == {"sys.displayhook", "the collection of garbage", "the environment"}
         assert gc.isenabled()
         assert "PATH" in os.environ
     finally:
@@ -310,9 +310,9 @@ def test_settings_that_all_code_shares_are_put_back(monkeypatch):
         *beside
     }
     assert all(what.endswith(NOT_REVERTED) for what in beside), "the host may have done it"
-    told = before.put_back()
+    messages = before.put_back()
     names = {"the default timeout of sockets", "the time zone", "the environment"}
-    assert names <= set(told)
+    assert names <= set(messages)
     assert resource.getrlimit(resource.RLIMIT_CORE) == (soft, hard)
     assert (time.tzname, locale.setlocale(locale.LC_ALL)) == (zone, language)
     assert socket.getdefaulttimeout() is timeout

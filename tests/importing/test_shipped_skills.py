@@ -18,16 +18,16 @@ def test_skills_beside_the_code_belong_to_the_plugin_of_their_distribution(insta
     skills = ship(site, "acme_pack")
     install(site, "other", "[satchel.plugins]\nother = x\n", files=("other/a.py",))
     install(site, "acme", files=("acme_pack/.agents/skills/a-skill/SKILL.md",))
-    found = found_in(site)
-    assert (found["acme"].skills, found["other"].skills) == ((skills,), ())
+    result = found_in(site)
+    assert (result["acme"].skills, result["other"].skills) == ((skills,), ())
 
 
 def test_a_distribution_with_skills_alone_is_a_plugin_of_its_name(install, site):
     skills = ship(site, "acme_pack")
     info = install(site, "Acme_Skills", "", files=("acme_pack/.agents/skills/a-skill/SKILL.md",))
-    (found,) = found_in(site).values()
-    assert (found.name, found.value, found.skills) == ("acme-skills", "", (skills,))
-    assert (found.distribution, found.path) == ("Acme_Skills", str(info))
+    (item,) = found_in(site).values()
+    assert (item.name, item.value, item.skills) == ("acme-skills", "", (skills,))
+    assert (item.distribution, item.path) == ("Acme_Skills", str(info))
 
 
 def test_skills_at_the_top_belong_to_whom_lists_them(install, site):
@@ -76,9 +76,9 @@ def test_records_are_read_until_the_owner_is_found(install, site):
     infos = [install(site, name, "") for name in ("alpha", "beta")]
     infos.append(install(site, "zeta", "", files=("zeta_pack/.agents/skills/a-skill/SKILL.md",)))
     read = []
-    found = owners(
+    result = owners(
         shipped_skills(str(site), ["zeta_pack"]),
         list(map(str, infos)),
         lambda info: (read.append(info), recorded_files(info))[1],
     )
-    assert (read, [*found]) == ([str(infos[2])], [str(infos[2])])
+    assert (read, [*result]) == ([str(infos[2])], [str(infos[2])])

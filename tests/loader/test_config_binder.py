@@ -41,8 +41,10 @@ def supply(state=Status.OK, digest="1", *tools, **parts):
 
 
 def tool(function=needs_key, *state):
-    made = FunctionTool(function, state=list(state))
-    return ToolContribution(name=made.name, description="", path="tools.py", version="1", tool=made)
+    function_tool = FunctionTool(function, state=list(state))
+    return ToolContribution(
+        name=function_tool.name, description="", path="tools.py", version="1", tool=function_tool
+    )
 
 
 UNIT = unit_of(supply())

@@ -147,8 +147,8 @@ def test_no_plugin_has_a_tool_that_reads_like_one_of_the_session(add, tmp_path, 
     add("maps", tool=name.replace("-", "__"))
     app = Satchel(plugins=[tmp_path / "plugins"])
     assert states(app) == {"maps": "held"}
-    (said,) = [it.message for it in app.catalog.diagnostics if it.code == "tool-name-held"]
-    assert "reads like a built-in tool" in said
+    (messages,) = [it.message for it in app.catalog.diagnostics if it.code == "tool-name-held"]
+    assert "reads like a built-in tool" in messages
 
 
 def test_the_host_may_replace_any_tool(add, load):

@@ -30,11 +30,11 @@ class Importer:
         self.gate = threading.Event()
         self.gate.set()
 
-    def __call__(self, found, rank, limits, *, alone):
-        self.imported.append(found.path)
+    def __call__(self, result, rank, limits, *, alone):
+        self.imported.append(result.path)
         assert self.gate.wait(10)
-        supply = builtin_providers.read_folder(found, rank)
-        return replace(supply, code=object(), **self.parts.get(found.path, {}))
+        supply = builtin_providers.read_folder(result, rank)
+        return replace(supply, code=object(), **self.parts.get(result.path, {}))
 
     @property
     def names(self):
@@ -112,17 +112,17 @@ def after(imported: Imported) -> ScanCache:
 
 def test_of_two_of_one_name_only_the_first_is_imported(given, importer, write, scan):
     write("near"), write("far")
-    found = import_plugins(given(), scan("near", "far"))
+    result = import_plugins(given(), scan("near", "far"))
     assert importer.names == ["near/demo"]
-    assert states(found) == {"near": Status.OK, "far": Status.OK}
+    assert states(result) == {"near": Status.OK, "far": Status.OK}
 
 
 def test_the_second_is_imported_when_the_first_fails(given, importer, write, scan):
     importer.parts[write("near")] = {"state": Status.FAILED}
     write("far")
-    found = import_plugins(given(), scan("near", "far"))
+    result = import_plugins(given(), scan("near", "far"))
     assert importer.names == ["near/demo", "far/demo"]
-    assert states(found) == {"near": Status.FAILED, "far": Status.OK}
+    assert states(result) == {"near": Status.FAILED, "far": Status.OK}
 
 
 def test_the_second_is_not_imported_when_the_first_lacks_some_tools(given, importer, write, scan):
@@ -154,24 +154,24 @@ def test_a_disabled_plugin_is_not_imported_and_takes_no_name(
         def disabled(self, kind, name, texts=()):
             return off if any("near" in text for text in texts) else None
 
-    found = import_plugins(given(selection=Off()), scan("near", "far"))
-    assert states(found) == {"near": Status.DISABLED, "far": Status.OK}
+    result = import_plugins(given(selection=Off()), scan("near", "far"))
+    assert states(result) == {"near": Status.DISABLED, "far": Status.OK}
     assert importer.names == ["far/demo"]
 
 
 def test_the_same_content_is_imported_once(given, importer, write, scan):
     write("near")
-    found = scan("near")
-    first = import_plugins(given(), found)
-    second = import_plugins(given(after(first)), found)
+    result = scan("near")
+    first = import_plugins(given(), result)
+    second = import_plugins(given(after(first)), result)
     assert only(second) is only(first)
     assert len(importer.imported) == 1
 
 
 def test_other_content_is_imported_again(given, importer, write, scan):
     write("near")
-    found = scan("near")
-    first = import_plugins(given(), found)
+    result = scan("near")
+    first = import_plugins(given(), result)
     write("near", source="X = 2\n")
     import_plugins(given(after(first)), scan("near"))
     assert len(importer.imported) == 2
@@ -180,11 +180,11 @@ def test_other_content_is_imported_again(given, importer, write, scan):
 @pytest.mark.parametrize("state", [Status.FAILED, Status.DEGRADED, Status.HELD])
 def test_broken_code_is_tried_again_only_when_asked_to(given, importer, write, scan, state):
     importer.parts[write("near")] = {"state": state}
-    found = scan("near")
-    first = after(import_plugins(given(), found))
-    import_plugins(given(first), found)
+    result = scan("near")
+    first = after(import_plugins(given(), result))
+    import_plugins(given(first), result)
     assert len(importer.imported) == 1
-    import_plugins(given(first, retry=True), found)
+    import_plugins(given(first, retry=True), result)
     assert len(importer.imported) == 2
 
 
@@ -192,9 +192,9 @@ def test_broken_code_is_tried_again_only_when_asked_to(given, importer, write, s
 def test_an_installation_may_heal_what_lacks_a_module(given, importer, write, scan, message):
     problem = make_diagnostic("plugin-import-failed", Where("x"), message)
     importer.parts[write("near")] = {"state": Status.FAILED, "diagnostics": (problem,)}
-    found = scan("near")
-    first = after(import_plugins(given(), found))
-    import_plugins(given(first), found, may_heal=True)
+    result = scan("near")
+    first = after(import_plugins(given(), result))
+    import_plugins(given(first), result, may_heal=True)
     assert len(importer.imported) == (2 if "Module" in message else 1)
 
 
@@ -202,9 +202,9 @@ def test_a_version_that_was_started_with_other_values_is_imported_again(
     given, importer, write, scan
 ):
     importer.parts[write("near")] = {"started_with": "other values"}
-    found = scan("near")
-    first = after(import_plugins(given(), found))
-    import_plugins(given(first), found)
+    result = scan("near")
+    first = after(import_plugins(given(), result))
+    import_plugins(given(first), result)
     assert len(importer.imported) == 2
 
 
@@ -221,21 +221,21 @@ def test_what_is_broken_and_young_settles_without_an_import(given, importer, wri
     folder = write("near", source="def (")
     now = time.time()
     os.utime(os.path.join(folder, "tools.py"), (now, now))
-    found = scan("near")
-    assert only(import_plugins(given(debounce=True), found)).state is Status.SETTLING
-    assert only(import_plugins(given(), found)).state is Status.FAILED
+    result = scan("near")
+    assert only(import_plugins(given(debounce=True), result)).state is Status.SETTLING
+    assert only(import_plugins(given(), result)).state is Status.FAILED
 
 
 def test_a_slow_import_continues_aside_and_is_taken_over_once(given, importer, write, scan):
     write("near")
     importer.gate.clear()
-    found = scan("near")
-    first = import_plugins(given(in_background=True), found)
+    result = scan("near")
+    first = import_plugins(given(in_background=True), result)
     assert (only(first).state, len(first.pending)) == (Status.SETTLING, 1)
-    second = import_plugins(given(after(first), in_background=True), found)
+    second = import_plugins(given(after(first), in_background=True), result)
     assert only(second).state is Status.SETTLING
     importer.gate.set()
-    third = import_plugins(given(after(second)), found)
+    third = import_plugins(given(after(second)), result)
     assert (only(third).state, third.pending) == (Status.OK, {})
     assert len(importer.imported) == 1
 
@@ -243,8 +243,8 @@ def test_a_slow_import_continues_aside_and_is_taken_over_once(given, importer, w
 def test_an_edit_during_a_slow_import_begins_another(given, importer, write, scan):
     write("near")
     importer.gate.clear()
-    found = scan("near")
-    first = import_plugins(given(in_background=True), found)
+    result = scan("near")
+    first = import_plugins(given(in_background=True), result)
     write("near", source="X = 2\n")
     edited = scan("near")
     second = import_plugins(given(after(first), in_background=True), edited)
@@ -291,10 +291,10 @@ def installed(*packages, folders=()):
 def packages(monkeypatch, importer):
     """Let the import of packages be the same stand-in."""
 
-    def load_package(found, rank, limits, *, alone):
-        importer.imported.append(found.installed.distribution)
+    def load_package(result, rank, limits, *, alone):
+        importer.imported.append(result.installed.distribution)
         assert importer.gate.wait(10)
-        return replace(builtin_providers.read_package(found, rank), code=object())
+        return replace(builtin_providers.read_package(result, rank), code=object())
 
     monkeypatch.setattr("satchel.plugins.package_loading.load_package", load_package)
     return importer
@@ -336,16 +336,16 @@ def test_two_packages_that_offer_one_name_are_revoked_unless_only_one_is_enabled
     before = after(both)
     one = import_plugins(given(before, entry_points=frozenset({"other"})), two)
     assert packages.imported == ["other"]
-    found = sorted(str(item.state) for item in one.contributions.values() if item.name != "host")
-    assert found == ["disabled", "ok"]
+    result = sorted(str(item.state) for item in one.contributions.values() if item.name != "host")
+    assert result == ["disabled", "ok"]
 
 
 def test_a_folder_comes_before_a_package_of_its_name(given, packages, write, scan):
     write("near", "acme")
     there = installed(package(), folders=scan("near"))
-    found = import_plugins(given(entry_points=ACME), there)
+    result = import_plugins(given(entry_points=ACME), there)
     assert packages.names == ["near/acme"]
-    assert sorted(item.code is None for item in found.contributions.values()) == [False, True]
+    assert sorted(item.code is None for item in result.contributions.values()) == [False, True]
 
 
 def test_a_package_is_imported_again_only_when_its_import_has_ended(given, packages):
@@ -396,7 +396,7 @@ def test_a_plugin_that_asks_for_a_process_gets_one(given, importer, write, scan,
     write("near", manifest="isolation: process\n")
     started = []
 
-    def load_worker(supply, found, configured, workers):
+    def load_worker(supply, result, configured, workers):
         started.append(workers)
         return replace(supply, code=object())
 

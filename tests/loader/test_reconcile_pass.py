@@ -209,10 +209,10 @@ def test_a_package_that_is_not_installed_is_reported_with_its_near_misses(given,
 def test_a_watch_observes_an_edited_package_only_while_it_is_used(
     given, tmp_path, monkeypatch, is_used
 ):
-    found = PackageFinding(installed=package(), edited=LocatedModule("acme", str(tmp_path)))
+    result = PackageFinding(installed=package(), edited=LocatedModule("acme", str(tmp_path)))
     scan = SimpleNamespace(findings=(package(),), diagnostics=(), stamps=(), awaited=())
     monkeypatch.setattr(builtin_providers, "scan_distributions", lambda *_: scan)
-    monkeypatch.setattr(builtin_providers, "scan_packages", lambda *_: {"acme": found})
+    monkeypatch.setattr(builtin_providers, "scan_packages", lambda *_: {"acme": result})
     names = frozenset({"acme"} if is_used else ())
     config = given(run_code=False, entry_points=names).config
     now, _ = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
@@ -306,7 +306,7 @@ def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(g
         SimpleNamespace(path="/s/a", folder_name="a", manifest=SimpleNamespace(name="pdf")),
         SimpleNamespace(path="/s/torn", folder_name="torn", manifest=None),
     ]
-    scan = SimpleNamespace(findings={found.path: found for found in findings})
+    scan = SimpleNamespace(findings={item.path: item for item in findings})
     now = ScanCache(plugins=tuple(plugins), skills={"/s": scan})
     previous = SimpleNamespace(
         all_skills=[

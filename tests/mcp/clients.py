@@ -41,18 +41,18 @@ class Told:
 @asynccontextmanager
 async def client_of(server, era=HANDSHAKE, **more):
     """Connect to a `Serving`, a command or an address; yields the client, and what it is told."""
-    told = Told()
+    messages = Told()
     target = getattr(server, "server", server)
     async with asyncio.timeout(PATIENCE * 2):
         async with Client(
             target,
             mode=era,
-            message_handler=told.message,
-            logging_callback=told.log,
+            message_handler=messages.message,
+            logging_callback=messages.log,
             cache=None,
             **more,
         ) as client:
-            yield client, told
+            yield client, messages
 
 
 def run(coroutine):

@@ -97,9 +97,9 @@ async def served(world, *more):
     )
     try:
         async with asyncio.timeout(PATIENCE):
-            while not (found := re.search(rb"at (http://\S+),", await process.stderr.readline())):
+            while not (match := re.search(rb"at (http://\S+),", await process.stderr.readline())):
                 pass
-        yield found[1].decode()
+        yield match[1].decode()
         process.terminate()
         assert await process.wait() == 0
     finally:
@@ -137,9 +137,9 @@ def steady(tmp_path_factory, write_plugin):
         stdout=subprocess.DEVNULL,
         env={**environment(world), "SATCHEL_CONFIG_DIR": str(world / "config")},
     ) as process:
-        while not (found := re.search(rb"at (http://\S+),", process.stderr.readline())):
+        while not (match := re.search(rb"at (http://\S+),", process.stderr.readline())):
             assert process.poll() is None
-        yield world, found[1].decode()
+        yield world, match[1].decode()
         process.terminate()
     assert process.returncode == 0
 

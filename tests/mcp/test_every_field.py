@@ -133,9 +133,9 @@ def line(tmp_path):
 @pytest.fixture
 def app(tmp_path, line):
     settings = Settings(limits=Limits(mcp_connect=60), state_folder=str(tmp_path / "state"))
-    with Satchel(settings=settings) as made:
-        made.register_mcp_server(StdioServer(**line), name="box")
-        yield made
+    with Satchel(settings=settings) as satchel_app:
+        satchel_app.register_mcp_server(StdioServer(**line), name="box")
+        yield satchel_app
 
 
 @pytest.fixture

@@ -69,9 +69,9 @@ async def connected(url, era, token=None):
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
         create_mcp_http_client(headers=headers) as http,
-        client_of(streamable_http_client(url, http_client=http), era) as (client, told),
+        client_of(streamable_http_client(url, http_client=http), era) as (client, notices),
     ):
-        yield client, told
+        yield client, notices
 
 
 async def names_at(url, era, token=None):
@@ -211,13 +211,13 @@ def test_idle_sessions_make_room_for_new_ones(satchel, tokens, monkeypatch):
     async def ask():
         async with served(satchel, tokens=tokens) as url:
             many = [await asyncio.to_thread(opened, url, WHOLE) for _ in range(5)]
-            found = [await asyncio.to_thread(opened, url, WHOLE, session) for session in many]
-            return many, found, await asyncio.to_thread(opened, url, ANOTHER)
+            item = [await asyncio.to_thread(opened, url, WHOLE, session) for session in many]
+            return many, item, await asyncio.to_thread(opened, url, ANOTHER)
 
-    many, found, other = run(ask())
+    many, item, other = run(ask())
     assert all(isinstance(session, str) for session in (*many, other))
-    assert found[:3] == [404, 404, 404]
-    assert 404 not in found[3:]
+    assert item[:3] == [404, 404, 404]
+    assert 404 not in item[3:]
 
 
 def test_a_body_that_does_not_come_is_cut(satchel, monkeypatch):
@@ -448,25 +448,25 @@ def test_a_browser_may_ask_first_only_from_a_page_that_was_named(satchel):
 @every_era
 def test_idle_clients_hear_of_changes(satchel, era):
     async def ask():
-        async with served(satchel) as url, connected(url, era) as (client, told):
+        async with served(satchel) as url, connected(url, era) as (client, notices):
             if era == STATELESS:
                 async with client.listen(tools_list_changed=True) as stream:
                     satchel.register_tool(echo, name="newer")
                     await anext(stream)
             else:
-                await standing(satchel, told)
+                await standing(satchel, notices)
             return await names_of(client)
 
     assert "newer" in run(ask())
 
 
-async def standing(satchel, told):
+async def standing(satchel, notices):
     """Change something until the client hears of it: its stream may not stand yet."""
     for number in range(10):
         satchel.register_tool(echo, name="newer" if not number else f"newer_{number}")
         try:
             async with asyncio.timeout(0.2 * 2**number):
-                await told.until("notifications/tools/list_changed")
+                await notices.until("notifications/tools/list_changed")
         except TimeoutError:
             continue
         return

@@ -61,8 +61,8 @@ def maps(**choice):
 
 def serving(*tools, **options):
     app = Satchel(**options)
-    for made in tools:
-        app.register_tool(made)
+    for created in tools:
+        app.register_tool(created)
     return SatchelServer(app)
 
 
@@ -70,8 +70,8 @@ def asking(server, question, era=HANDSHAKE, **more):
     """Connect, and return what `question(client, told)` comes to."""
 
     async def ask():
-        async with client_of(server, era, **more) as (client, told):
-            return await question(client, told)
+        async with client_of(server, era, **more) as (client, notices):
+            return await question(client, notices)
 
     return run(ask())
 
@@ -84,16 +84,16 @@ def test_tools_are_listed_with_schemas_annotations_and_their_group(era):
     def listed(client, _):
         return client.list_tools()
 
-    (made,) = asking(serving(forecast), listed, era).tools
-    assert (made.name, made.title, made.description) == (
+    (created,) = asking(serving(forecast), listed, era).tools
+    assert (created.name, created.title, created.description) == (
         "forecast",
         "Weather",
         "Weather for the next days.",
     )
-    assert made.input_schema["required"] == ["city"]
-    assert made.output_schema["type"] == "object"
-    assert made.annotations.read_only_hint is True
-    assert made.meta["dev.satchel/group"] == "basic"
+    assert created.input_schema["required"] == ["city"]
+    assert created.output_schema["type"] == "object"
+    assert created.annotations.read_only_hint is True
+    assert created.meta["dev.satchel/group"] == "basic"
 
 
 @every_era
@@ -129,13 +129,13 @@ def test_every_kind_of_block_arrives_as_it_is(era):
 
 @every_era
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [({"text": "a", "times": -1}, "times must not be negative"), ({"txt": "a"}, "text")],
 )
-def test_what_goes_wrong_in_a_tool_is_reported_to_the_model(era, arguments, told):
+def test_what_goes_wrong_in_a_tool_is_reported_to_the_model(era, arguments, message):
     result = asking(serving(echo), lambda c, _: c.call_tool("echo", arguments), era)
     assert result.is_error
-    assert told in result.content[0].text
+    assert message in result.content[0].text
 
 
 @every_era
@@ -183,7 +183,7 @@ def test_a_tool_that_does_not_fit_costs_no_other(era, caplog):
 
     async def ask(client, _):
         result = await client.call_tool("hints", {})
-        return {made.name: made for made in (await client.list_tools()).tools}, result
+        return {created.name: created for created in (await client.list_tools()).tools}, result
 
     tools, result = asking(server, ask, era)
     assert set(tools) == {"echo", "hints"}
@@ -202,12 +202,12 @@ def test_all_pages_of_the_tools_are_served(era, monkeypatch):
         app.register_tool(echo, name=name)
 
     async def pages(client, _):
-        found, cursor = [], None
+        item, cursor = [], None
         while True:
             page = await client.list_tools(cursor=cursor)
-            found.append([made.name for made in page.tools])
+            item.append([created.name for created in page.tools])
             if (cursor := page.next_cursor) is None:
-                return found
+                return item
 
     assert asking(SatchelServer(app), pages, era) == [names[:2], names[2:4], names[4:]]
 
@@ -259,9 +259,9 @@ async def counting(upto: int):
 
 
 def test_the_parts_of_a_stream_are_sent_as_progress_and_are_the_result():
-    async def call(client, told):
-        result = await client.call_tool("counting", {"upto": 3}, progress_callback=told.step)
-        return result, told.progress
+    async def call(client, notices):
+        result = await client.call_tool("counting", {"upto": 3}, progress_callback=notices.step)
+        return result, notices.progress
 
     result, progress = asking(serving(counting), call)
     assert result.content[0].text == "0 1 2 "
@@ -282,22 +282,22 @@ async def working(context: ToolContext) -> str:
 
 @every_era
 def test_a_tool_sends_its_client_progress_which_only_grows(era):
-    async def call(client, told):
-        await client.call_tool("working", {}, progress_callback=told.step)
-        return told.progress
+    async def call(client, notices):
+        await client.call_tool("working", {}, progress_callback=notices.step)
+        return notices.progress
 
     steps = asking(serving(working), call, era)
     assert steps == [(done, 100, f"{done} of 100") for done in (0, 50, 100)]
 
 
 def test_a_client_with_a_handshake_gets_log_lines_of_the_level_that_it_set():
-    async def call(client, told):
+    async def call(client, notices):
         await client.call_tool("working", {})
-        first, told.logged = told.logged, []
+        first, notices.logged = notices.logged, []
         params = types.SetLevelRequestParams(level="error")
         await client.session.send_request(types.SetLevelRequest(params=params), types.EmptyResult)
         await client.call_tool("working", {})
-        return first, told.logged
+        return first, notices.logged
 
     first, second = asking(serving(working), call)
     assert first == [("info", {"step": 1}), ("error", "oh")]
@@ -306,9 +306,9 @@ def test_a_client_with_a_handshake_gets_log_lines_of_the_level_that_it_set():
 
 @pytest.mark.parametrize(("level", "lines"), [(None, 0), ("debug", 3), ("error", 1)])
 def test_a_request_that_stands_alone_gets_the_log_lines_that_it_asks_for(level, lines):
-    async def call(client, told):
+    async def call(client, notices):
         await client.call_tool("working", {})
-        return told.logged
+        return notices.logged
 
     assert len(asking(serving(working), call, STATELESS, log_level=level)) == lines
 
@@ -494,10 +494,10 @@ def test_background_work_ends_with_the_connection(era, single):
 def test_a_client_with_a_connection_switches_groups_and_is_notified_of_its_new_tools():
     server, _ = maps()
 
-    async def ask(client, told):
+    async def ask(client, notices):
         before = await names_of(client)
         answer = await client.call_tool("reset_equipped_tools", {"maps": True})
-        await told.until("notifications/tools/list_changed")
+        await notices.until("notifications/tools/list_changed")
         return before, await names_of(client), answer.content[0].text
 
     before, after, text = asking(server, ask)
@@ -506,7 +506,7 @@ def test_a_client_with_a_connection_switches_groups_and_is_notified_of_its_new_t
     assert "Geocode first." in text
 
 
-def test_what_one_client_switches_on_is_not_on_for_another():
+def test_what_one_client_activates_is_not_on_for_another():
     server, _ = maps()
 
     async def ask():
@@ -519,7 +519,7 @@ def test_what_one_client_switches_on_is_not_on_for_another():
     assert "route" not in other
 
 
-def test_a_tool_of_a_group_that_is_off_is_explained_where_it_can_be_switched_on():
+def test_a_tool_of_a_group_that_is_off_is_explained_where_it_can_be_activated():
     server, _ = maps()
     arguments = {"start": "a", "end": "b"}
     result = asking(server, lambda c, _: c.call_tool("route", arguments))
@@ -545,7 +545,7 @@ def test_a_group_that_the_host_chose_is_on(era):
 
 
 @every_era
-def test_a_tool_that_the_host_switched_off_is_neither_listed_nor_called(era):
+def test_a_tool_that_the_host_disabled_is_neither_listed_nor_called(era):
     server, _ = maps(every_group=True, disable=("route",))
     arguments = {"start": "a", "end": "b"}
 
@@ -558,7 +558,7 @@ def test_a_tool_that_the_host_switched_off_is_neither_listed_nor_called(era):
     assert text == "There is no tool 'route'."
 
 
-def test_a_tool_that_the_host_switched_off_is_announced_by_no_one(tmp_path):
+def test_a_tool_that_the_host_disabled_is_announced_by_no_one(tmp_path):
     app = Satchel()
     app.create_group("maps")  # is described by the names of its tools
     for number in range(40):
@@ -566,18 +566,18 @@ def test_a_tool_that_the_host_switched_off_is_announced_by_no_one(tmp_path):
     app.register_tool(route, name="secret_route", group="maps")
 
     async def ask(client, _):
-        found = await client.call_tool("search_tools", {"words": "secret route"})
+        result = await client.call_tool("search_tools", {"words": "secret route"})
         wrong = await code_of(client.call_tool("route_99", {}))
         on = await client.call_tool("reset_equipped_tools", {"maps": True})
-        return found, wrong, on, await client.list_tools()
+        return result, wrong, on, await client.list_tools()
 
-    told = [
+    messages = [
         str(answer)
         for answer in asking(SatchelServer(app, ServedSelection(disable=("secret_*",))), ask)
     ]
-    assert "route_1" in told[0]
-    assert "route_1" in told[3]
-    assert not any("secret" in text for text in told)
+    assert "route_1" in messages[0]
+    assert "route_1" in messages[3]
+    assert not any("secret" in text for text in messages)
 
 
 @every_era
@@ -617,14 +617,14 @@ LISTS = ("tools", "prompts", "resources")
 def test_an_idle_client_is_notified_of_what_changed_and_of_nothing_else(tmp_path, write_skill):
     server, app = maps()
 
-    async def ask(client, told):
+    async def ask(client, notices):
         await client.list_tools()
         app.register_tool(echo, name="newer")
-        await told.until("notifications/tools/list_changed")
-        first, told.messages = told.messages, []
+        await notices.until("notifications/tools/list_changed")
+        first, notices.messages = notices.messages, []
         app.register_skill(write_skill(tmp_path, "pdf"))
-        await told.until("notifications/resources/list_changed")
-        return first, told.messages, await names_of(client)
+        await notices.until("notifications/resources/list_changed")
+        return first, notices.messages, await names_of(client)
 
     first, second, names = asking(server, ask)
     assert first == ["notifications/tools/list_changed"]
@@ -645,11 +645,11 @@ def test_a_client_that_does_not_read_for_a_while_is_notified_once_it_does(monkey
     monkeypatch.setattr(notifier, "send", send)
     monkeypatch.setattr(notifier, "_PATIENCE", 0.05)
 
-    async def ask(client, told):
+    async def ask(client, notices):
         await client.list_tools()
         app.register_tool(echo, name="newer")
-        await told.until("notifications/tools/list_changed")
-        return told.messages
+        await notices.until("notifications/tools/list_changed")
+        return notices.messages
 
     assert asking(server, ask) == ["notifications/tools/list_changed"]
 
@@ -685,12 +685,12 @@ def test_a_change_is_reported_also_if_taking_it_up_goes_wrong(era, monkeypatch):
 
     monkeypatch.setattr(server._skill_entries, "forget_all_but", fail)
 
-    async def ask(client, told):
+    async def ask(client, notices):
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         if era == HANDSHAKE:
             await client.list_tools()
             app.register_tool(echo, name="newer")
-            await told.until("notifications/tools/list_changed")
+            await notices.until("notifications/tools/list_changed")
         else:
             async with client.listen(tools_list_changed=True) as stream:
                 app.register_tool(echo, name="newer")
@@ -721,7 +721,7 @@ def test_what_is_shown_is_kept_for_a_few_choices_of_groups_only():
 def test_a_list_that_a_change_did_not_touch_is_not_made_again(era, skilled, monkeypatch):
     server = SatchelServer(skilled)
 
-    async def ask(client, told):
+    async def ask(client, notices):
         before = await client.list_resources()
         skilled.register_tool(echo, name="newer")
         await client.list_tools()
@@ -737,13 +737,13 @@ def test_a_list_that_a_change_did_not_touch_is_not_made_again(era, skilled, monk
 def test_a_change_of_what_no_one_is_shown_is_not_reported():
     server, app = maps()
 
-    async def ask(client, told):
+    async def ask(client, notices):
         await client.list_tools()
         app.register_tool(echo, name="hidden", group="maps")
         app.register_tool(echo, name="newer")
-        await told.until("notifications/tools/list_changed")
+        await notices.until("notifications/tools/list_changed")
         await client.list_tools()
-        return told.messages
+        return notices.messages
 
     assert asking(server, ask) == ["notifications/tools/list_changed"]
 
@@ -766,16 +766,16 @@ def test_only_the_resource_that_was_asked_for_is_reported(era, tmp_path, write_s
         (folder / "b.md").write_text("other b")
         app.refresh()
 
-    async def ask(client, told):
+    async def ask(client, notices):
         if era == STATELESS:
             async with client.listen(resource_subscriptions=["skill://pdf/b.md"]) as stream:
                 edit()
                 return [(await anext(stream)).uri]
         await subscription(client, types.SubscribeRequest, "skill://pdf/b.md")
         edit()
-        await told.until(updated)
+        await notices.until(updated)
         await subscription(client, types.UnsubscribeRequest, "skill://pdf/b.md")
-        count = told.messages.count(updated)
+        count = notices.messages.count(updated)
         return ["skill://pdf/b.md"] * count
 
     assert asking(SatchelServer(app), ask, era) == ["skill://pdf/b.md"]
@@ -901,15 +901,15 @@ def test_the_extension_lists_the_skills_for_models_with_all_their_files(era, ski
 @every_era
 def test_the_extension_gets_one_skill_also_one_that_is_not_listed(era, skilled):
     async def ask(client, _):
-        found = [
+        results = [
             (await extension(client, "skills/get", uri=f"skill://{name}/SKILL.md")).model_extra
             for name in ("pdf", "deploy")
         ]
-        return found, await code_of(extension(client, "skills/get", uri="skill://pdf"))
+        return results, await code_of(extension(client, "skills/get", uri="skill://pdf"))
 
-    found, (code, _) = asking(SatchelServer(skilled), ask, era)
-    assert [item["skill"]["frontmatter"]["name"] for item in found] == ["pdf", "deploy"]
-    assert found[1]["skill"]["frontmatter"]["disable-model-invocation"] is True
+    results, (code, _) = asking(SatchelServer(skilled), ask, era)
+    assert [item["skill"]["frontmatter"]["name"] for item in results] == ["pdf", "deploy"]
+    assert results[1]["skill"]["frontmatter"]["disable-model-invocation"] is True
     assert code == types.INVALID_PARAMS
 
 
@@ -918,17 +918,17 @@ def test_the_extension_reads_folders(era, skilled):
     method = "resources/directory/read"
 
     async def ask(client, _):
-        found = [
+        results = [
             (await extension(client, method, uri=uri)).model_extra["resources"]
             for uri in ("skill://pdf", "skill://pdf/references")
         ]
-        return found, [
+        return results, [
             (await code_of(extension(client, method, uri=uri)))[0]
             for uri in ("skill://pdf/SKILL.md", "skill://other", "skill://pdf/no")
         ]
 
-    found, codes = asking(SatchelServer(skilled), ask, era)
-    assert [[item["name"] for item in items] for items in found] == [
+    results, codes = asking(SatchelServer(skilled), ask, era)
+    assert [[item["name"] for item in items] for items in results] == [
         ["SKILL.md", "references"],
         ["guide.md"],
     ]
@@ -1149,17 +1149,17 @@ def offering(tmp_path, write_plugin):
 def test_a_plugin_offers_prompts_whose_arguments_are_those_of_a_function(era, offering):
     async def ask(client, _):
         listed = {item.name: item for item in (await client.list_prompts()).prompts}
-        made = await client.get_prompt("review", {"code": "x = 1"})
-        return listed["review"], made, await client.get_prompt("shown")
+        created = await client.get_prompt("review", {"code": "x = 1"})
+        return listed["review"], created, await client.get_prompt("shown")
 
-    review, made, shown = asking(SatchelServer(offering), ask, era)
+    review, created, shown = asking(SatchelServer(offering), ask, era)
     assert review.description == "Review some code."
     arguments = [(item.name, item.description, item.required) for item in review.arguments]
     assert arguments == [
         ("code", "What to review.", True),
         ("language", "What it is written in.", False),
     ]
-    assert [item.content.text for item in made.messages] == ["Review this python: x = 1"]
+    assert [item.content.text for item in created.messages] == ["Review this python: x = 1"]
     assert [item.content.type for item in shown.messages] == ["text", "image"]
 
 
@@ -1190,12 +1190,12 @@ def test_a_plugin_offers_resources_and_whole_families_of_them(era, offering):
 def test_a_resource_of_a_plugin_is_announced_as_updated_when_the_plugin_is(offering, tmp_path):
     motto = "notes://motto"
 
-    async def ask(client, told):
+    async def ask(client, notices):
         await subscription(client, types.SubscribeRequest, motto)
         tools = tmp_path / "notes" / "tools.py"
         tools.write_text(tools.read_text().replace("Simple first.", "Simple last."))
         offering.refresh()
-        await told.until("notifications/resources/updated")
+        await notices.until("notifications/resources/updated")
         return (await client.read_resource(motto)).contents[0].text
 
     assert asking(SatchelServer(offering), ask) == "Simple last."
@@ -1358,16 +1358,16 @@ def test_what_goes_wrong_in_completing_costs_only_the_words(era, tmp_path, write
     server = SatchelServer(Satchel(plugins=[tmp_path]), limits=Limits(hook=0.5))
 
     async def ask(client, _):
-        found = {}
+        results = {}
         for about in ("wrong", "leaving", "nothing", "mixed", "endless", "stuck"):
             reference = types.PromptReference(name="made")
             done = await client.complete(reference, {"name": about, "value": "a"})
-            found[about] = done.completion.values
-        return found
+            results[about] = done.completion.values
+        return results
 
-    found = asking(server, ask, era)
-    assert len(found.pop("endless")) == 100
-    assert found == {"wrong": [], "leaving": [], "nothing": [], "mixed": ["a", "ab"], "stuck": []}
+    results = asking(server, ask, era)
+    assert len(results.pop("endless")) == 100
+    assert results == {"wrong": [], "leaving": [], "nothing": [], "mixed": ["a", "ab"], "stuck": []}
 
 
 def test_completing_keeps_no_one_waiting(tmp_path, write_plugin):

@@ -10,18 +10,18 @@ def things(count):
 
 
 def read(listing):
-    found, cursor, pages = [], None, 0
+    item, cursor, pages = [], None, 0
     while True:
         items, cursor = listing.page(cursor)
-        found, pages = found + items, pages + 1
+        item, pages = item + items, pages + 1
         if cursor is None:
-            return found, pages
+            return item, pages
 
 
 @pytest.mark.parametrize("count", [0, 1, PAGE, PAGE + 1, 2 * PAGE, 2 * PAGE + 7])
 def test_all_pages_together_are_the_list(count):
-    found, pages = read(PagedList.of(things(count)))
-    assert found == things(count)
+    item, pages = read(PagedList.of(things(count)))
+    assert item == things(count)
     assert pages == max(1, -(-count // PAGE))
 
 

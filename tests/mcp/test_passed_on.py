@@ -50,12 +50,12 @@ def app(tmp_path):
     settings = Settings(
         limits=Limits(mcp_connect=60), state_folder=str(tmp_path / "state"), ask_mcp_clients=True
     )
-    with Satchel(settings=settings) as made:
+    with Satchel(settings=settings) as satchel_app:
         server = StdioServer(
             command=sys.executable, args=(GIFTED,), env={"WHO": "one", "KEY": "hush-hush"}
         )
-        made.register_mcp_server(server, name="box")
-        yield made
+        satchel_app.register_mcp_server(server, name="box")
+        yield satchel_app
 
 
 def second(app):
@@ -67,15 +67,15 @@ def serving(app, work, era, **callbacks):
     """Serve, and return what a client gets."""
 
     async def main():
-        async with client_of(SatchelServer(app, ALL), era, **callbacks) as (client, told):
-            return await work(client, told)
+        async with client_of(SatchelServer(app, ALL), era, **callbacks) as (client, notices):
+            return await work(client, notices)
 
     return asyncio.run(main())
 
 
 @BOTH_WAYS
 def test_prompts_and_resources_are_served_on(behind, app, era):
-    async def work(client, told):
+    async def work(client, notices):
         prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
         greeting = await client.get_prompt("greet_them", {"name": "Ada"})
         dialog = await client.get_prompt("dialog")
@@ -111,7 +111,7 @@ def test_prompts_and_resources_are_served_on(behind, app, era):
 def test_names_that_clash_have_the_server_in_front(app):
     second(app)
 
-    async def work(client, told):
+    async def work(client, notices):
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]
         note = (await client.read_resource("other+note://today")).contents[0]
         return names, note
@@ -126,7 +126,7 @@ def test_the_instructions_are_in_the_prompt_of_its_clients(app, tmp_path):
     server = StdioServer(command=sys.executable, args=(GIFTED, str(tmp_path / "text")))
     app.register_mcp_server(server, name="told")
 
-    async def work(client, told):
+    async def work(client, notices):
         return client.instructions
 
     assert "> Ask first." in serving(app, work, HANDSHAKE)
@@ -153,9 +153,9 @@ ABLE = {"elicitation_callback": pick, "sampling_callback": think, "list_roots_ca
 
 
 def calling(name):
-    async def work(client, told):
+    async def work(client, notices):
         result = await client.call_tool(name)
-        return result.content[0].text, told
+        return result.content[0].text, notices
 
     return work
 
@@ -200,7 +200,7 @@ def two_deep(tmp_path, behind):
 
 @BOTH_WAYS
 def test_questions_go_through_two_satchels_to_the_client(two_deep, era):
-    async def work(client, told):
+    async def work(client, notices):
         async with asyncio.timeout(PATIENCE):
             while "pick" not in {tool.name for tool in (await client.list_tools()).tools}:
                 await asyncio.sleep(0.05)  # the inner server may start late
@@ -219,19 +219,19 @@ def test_a_client_that_cannot_answer_is_not_asked(behind, app, era):
 
 @pytest.mark.parametrize("behind", ["auto", "legacy"], indirect=True)
 def test_log_lines_go_to_the_client_that_called(behind, app):
-    _, told = serving(app, calling("mutter"), HANDSHAKE)
-    assert told.logged == [("warning", {"said": "hm"})]
-    assert told.metas == [{"com.example/line": {"said": "hm"}}]
-    _, told = serving(app, calling("leak"), HANDSHAKE)
-    assert [level for level, _ in told.logged] == ["error"]
-    assert "hush" not in str((told.logged, told.metas))
+    _, notices = serving(app, calling("mutter"), HANDSHAKE)
+    assert notices.logged == [("warning", {"said": "hm"})]
+    assert notices.metas == [{"com.example/line": {"said": "hm"}}]
+    _, notices = serving(app, calling("leak"), HANDSHAKE)
+    assert [level for level, _ in notices.logged] == ["error"]
+    assert "hush" not in str((notices.logged, notices.metas))
 
 
 def test_a_client_without_a_handshake_gets_the_log_lines_that_it_wants(behind, app):
-    async def work(client, told):
+    async def work(client, notices):
         await client.call_tool("mutter", meta={types.LOG_LEVEL_META_KEY: "info"})
         await client.call_tool("mutter")
-        return told.logged
+        return notices.logged
 
     assert serving(app, work, STATELESS) == [("warning", {"said": "hm"})]
 
@@ -276,7 +276,7 @@ def test_no_client_gets_the_question_of_another(app, monkeypatch):
 def test_arguments_are_completed_by_the_server(behind, app, era):
     second(app)
 
-    async def work(client, told):
+    async def work(client, notices):
         prompt = types.PromptReference(name="other_greet_them")
         day = types.ResourceTemplateReference(uri="other+day://{date}/notes/{+path}")
         typed = {"name": "name", "value": "A"}
@@ -305,12 +305,12 @@ async def until_followed(client, expected):
 def test_changes_of_a_resource_reach_those_who_subscribed(behind, app, era):
     second(app)
 
-    async def work(client, told):
+    async def work(client, notices):
         if era == HANDSHAKE:
             await client.session.subscribe_resource("note://today")
             await until_followed(client, ["note://today"])
             await client.call_tool("touch")
-            await told.until("notifications/resources/updated")
+            await notices.until("notifications/resources/updated")
             await client.session.unsubscribe_resource("note://today")
         else:
             async with client.listen(resource_subscriptions=["note://today"]) as changes:
@@ -325,25 +325,25 @@ def test_changes_of_a_resource_reach_those_who_subscribed(behind, app, era):
 
 
 def test_a_client_that_leaves_is_subscribed_no_more(behind, app):
-    async def work(client, told):
+    async def work(client, notices):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MCPDeprecationWarning)
             await client.session.subscribe_resource("note://today")
         await until_followed(client, ["note://today"])
 
     serving(app, work, HANDSHAKE)
-    serving(app, lambda client, told: until_followed(client, []), HANDSHAKE)
+    serving(app, lambda client, notices: until_followed(client, []), HANDSHAKE)
 
 
 @pytest.mark.parametrize("behind", ["auto", "legacy"], indirect=True)
 def test_a_subscription_outlives_the_connection_to_the_server(behind, app):
-    async def work(client, told):
+    async def work(client, notices):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MCPDeprecationWarning)
             await client.session.subscribe_resource("note://today")
         await client.call_tool("die")
         # It may have changed while nobody listened.
-        await told.until("notifications/resources/updated")
+        await notices.until("notifications/resources/updated")
         await until_followed(client, ["note://today"])
 
     serving(app, work, HANDSHAKE)
@@ -355,7 +355,7 @@ def test_a_server_that_does_not_report_changes_is_not_subscribed_to(app, statele
     server = StdioServer(command=sys.executable, args=(GIFTED,), env=env)
     app.register_mcp_server(RemoteClient(server, stateless=stateless), name="other")
 
-    async def work(client, told):
+    async def work(client, notices):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MCPDeprecationWarning)
             return await code_of(client.session.subscribe_resource("other+note://today"))

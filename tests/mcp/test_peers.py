@@ -20,7 +20,7 @@ def peers():
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_the_official_client_calls_and_leaves_with_a_call_open(peers, transport):
-    found = peers.run_client([sys.executable, PEERS / "clients" / "mcp_client.py"], transport)
-    assert peers.is_good(found), found
-    assert found["left"] == "MCPError"
-    assert {"echo", "slow"} <= {*found["tools"]}
+    result = peers.run_client([sys.executable, PEERS / "clients" / "mcp_client.py"], transport)
+    assert peers.is_good(result), result
+    assert result["left"] == "MCPError"
+    assert {"echo", "slow"} <= {*result["tools"]}

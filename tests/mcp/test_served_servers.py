@@ -48,8 +48,8 @@ def late() -> str:
 @pytest.fixture
 def app(tmp_path):
     settings = Settings(limits=Limits(mcp_connect=60), state_folder=str(tmp_path / "state"))
-    with Satchel(settings=settings) as made:
-        yield made
+    with Satchel(settings=settings) as satchel_app:
+        yield satchel_app
 
 
 @pytest.fixture
@@ -71,12 +71,12 @@ def test_a_group_that_was_asked_for_is_shown_whenever_it_comes(app, era, choice)
     server = SatchelServer(app, ServedSelection(**choice))
 
     async def main():
-        async with client_of(server, era) as (client, told):
+        async with client_of(server, era) as (client, notices):
             assert "late" not in await names_of(client)
             app.create_group("box", "Comes late.")
             app.register_tool(late, group="box")
             if era == HANDSHAKE:
-                await told.until("notifications/tools/list_changed")
+                await notices.until("notifications/tools/list_changed")
             assert "late" in await names_of(client)
             return (await client.call_tool("late", {})).content[0].text
 
@@ -117,7 +117,7 @@ def test_a_tool_of_an_enabled_server_is_explained_while_its_group_is_inactive(ap
     assert "weather" in run(main())
 
 
-def test_a_group_that_the_client_switched_off_stays_off_when_it_comes_again(app):
+def test_a_group_that_the_client_deactivated_stays_off_when_it_comes_again(app):
     app.create_group("box", "Comes and goes.")
     app.register_tool(late, group="box")
     server = SatchelServer(app, ServedSelection(every_group=True))
@@ -244,10 +244,10 @@ def test_progress_of_a_remote_tool_keeps_its_numbers_and_its_message(world, era)
     )
 
     async def main():
-        async with client_of(stdio_client(start), era) as (client, told):
+        async with client_of(stdio_client(start), era) as (client, notices):
             arguments = {"to": 3, "wait": 0.2}
-            result = await client.call_tool("count", arguments, progress_callback=told.step)
-            return result.content[0].text, told.progress
+            result = await client.call_tool("count", arguments, progress_callback=notices.step)
+            return result.content[0].text, notices.progress
 
     text, heard = run(main())
     assert text == "counted"
@@ -259,9 +259,9 @@ def test_what_the_operator_named_is_served(world, served):
     assert run(listed(world, STATELESS)) == ["echo", "hi"]
     assert run(listed(world, HANDSHAKE)) == ["reset_equipped_tools"]
     assert run(listed(world, STATELESS, "--group", "demo")) == ["hi"]
-    code, said = served("--strict")
+    code, message = served("--strict")
     assert code == 0
-    assert said == [
+    assert message == [
         (
             "serving 2 tools, 0 skills of basic, box, demo; "
             "clients that can switch groups activate box, demo"
@@ -273,9 +273,9 @@ def test_what_is_not_served_is_named_with_the_option_that_serves_it(world, serve
     configured(world, "active = false\n")
     (world / "plugins" / "demo" / "toolkit.yaml").write_text("name: demo\nactive: false\n")
     assert run(listed(world, STATELESS)) == []
-    code, said = served("--strict")
+    code, message = served("--strict")
     assert code == 0
-    assert said == [
+    assert message == [
         *(
             f"not served to clients that cannot switch groups: group {name!r} with 1 tool "
             f"(active = false); --group {name} serves it"
@@ -296,13 +296,15 @@ def test_what_is_not_served_is_named_with_the_option_that_serves_it(world, serve
 )
 def test_a_strict_server_fails_if_something_named_cannot_be_served(world, text, more, why, served):
     configured(world, text)
-    code, said = served(*more)
+    code, message = served(*more)
     assert code == 0
-    assert any(why in line for line in said)
-    code, said = served("--strict", *more)
+    assert any(why in line for line in message)
+    code, message = served("--strict", *more)
     assert code == 1
-    assert said[-1].startswith("Error: not everything that you named is served")
-    assert [why in line for line in said] == [*[False] * (len(said) - 1), True], "it is said once"
+    assert message[-1].startswith("Error: not everything that you named is served")
+    assert [why in line for line in message] == [*[False] * (len(message) - 1), True], (
+        "it is said once"
+    )
 
 
 def started(world, *options):
@@ -523,13 +525,13 @@ def test_a_slow_import_is_served_later_and_everything_else_meanwhile(world, writ
     )
 
     async def main():
-        async with client_of(stdio_client(start), HANDSHAKE) as (client, told):
+        async with client_of(stdio_client(start), HANDSHAKE) as (client, notices):
             first = await names_of(client)
             (world / "go").touch()
             async with asyncio.timeout(PATIENCE):
                 while "finally_here" not in await names_of(client):
-                    told.messages.clear()
-                    await told.until("notifications/tools/list_changed")
+                    notices.messages.clear()
+                    await notices.until("notifications/tools/list_changed")
             return first
 
     assert {"echo", "hi"} <= {*run(main())}

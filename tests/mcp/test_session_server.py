@@ -112,24 +112,24 @@ def test_the_chunks_of_a_call_come_as_progress(app):
     app.register_tool(slow)
 
     async def talk():
-        async with client_of(SessionServer(app, app.session())) as (client, told):
-            result = await client.call_tool("slow", {}, progress_callback=told.step)
+        async with client_of(SessionServer(app, app.session())) as (client, notices):
+            result = await client.call_tool("slow", {}, progress_callback=notices.step)
             assert result.content[0].text == "one two"
-            assert [message for _, _, message in told.progress] == ["one ", "two"]
+            assert [message for _, _, message in notices.progress] == ["one ", "two"]
 
     run(talk())
 
 
 def test_the_client_hears_of_a_new_tool_and_of_groups_that_a_call_switched(app):
     async def talk():
-        async with client_of(SessionServer(app, app.session()), HANDSHAKE) as (client, told):
+        async with client_of(SessionServer(app, app.session()), HANDSHAKE) as (client, notices):
             await names(client)
             app.register_tool(lambda: "x", name="more", description="More.")
-            await told.until(LISTED)
+            await notices.until(LISTED)
             assert "more" in await names(client)
-            told.messages.clear()
+            notices.messages.clear()
             await client.call_tool("reset_equipped_tools", {"maps": True})
-            await told.until(LISTED)
+            await notices.until(LISTED)
             assert "way" in await names(client)
 
     run(talk())
@@ -137,11 +137,11 @@ def test_the_client_hears_of_a_new_tool_and_of_groups_that_a_call_switched(app):
 
 def test_a_call_that_changes_nothing_reports_nothing(app):
     async def talk():
-        async with client_of(SessionServer(app, app.session()), HANDSHAKE) as (client, told):
+        async with client_of(SessionServer(app, app.session()), HANDSHAKE) as (client, notices):
             await names(client)
             await client.call_tool("echo", {"text": "x"})
             await names(client)
-            assert told.messages == []
+            assert notices.messages == []
 
     run(talk())
 

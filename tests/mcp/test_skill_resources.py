@@ -50,8 +50,8 @@ def test_addresses_are_made_of_the_name_and_the_path():
 
 @pytest.mark.parametrize("path", ["SKILL.md", "references/guide one.md", "", "references"])
 def test_an_address_leads_back_to_what_it_was_made_for(app, path):
-    found = find_target(uri_of("pdf", path), view(app))
-    assert (found.skill.name, found.path) == ("pdf", path)
+    result = find_target(uri_of("pdf", path), view(app))
+    assert (result.skill.name, result.path) == ("pdf", path)
 
 
 @pytest.mark.parametrize("uri", ["skill://other/SKILL.md", "file:///etc/passwd", "skill:", ""])

@@ -61,8 +61,8 @@ def greeting():
 
 def serving(*tools):
     app = Satchel()
-    for made in tools:
-        app.register_tool(made)
+    for created in tools:
+        app.register_tool(created)
     return SatchelServer(app, single=True)
 
 
@@ -167,12 +167,12 @@ def test_a_tool_that_sends_what_cannot_be_sent_fails_and_nothing_else(send):
         await send(context.get_metadata("mcp"))
         return "sent"
 
-    found = answers(
+    result = answers(
         serving(sending, echo), called("sending", 1, token=1), called("echo", 2, text="x")
     )
-    assert found[1]["isError"]
-    assert "send it without" in text_of(found[1])
-    assert text_of(found[2]) == "x"
+    assert result[1]["isError"]
+    assert "send it without" in text_of(result[1])
+    assert text_of(result[2]) == "x"
 
 
 def test_a_part_of_a_stream_that_cannot_be_reported_is_left_to_its_result():
@@ -182,8 +182,8 @@ def test_a_part_of_a_stream_that_cannot_be_reported_is_left_to_its_result():
         yield "fine "
         yield BROKEN
 
-    found = answers(serving(streaming), called("streaming", 1, token=1))
-    assert "invalid Unicode character" in found[1]["content"][-1]["text"]
+    result = answers(serving(streaming), called("streaming", 1, token=1))
+    assert "invalid Unicode character" in result[1]["content"][-1]["text"]
 
 
 def test_what_goes_past_the_check_costs_only_itself():
@@ -193,8 +193,8 @@ def test_what_goes_past_the_check_costs_only_itself():
         await context.get_metadata("mcp").sdk.session.report_progress(1, None, BROKEN)
         return "sent"
 
-    found = answers(serving(sending), called("sending", 1, token=1))
-    assert text_of(found[1]) == "sent"
+    result = answers(serving(sending), called("sending", 1, token=1))
+    assert text_of(result[1]) == "sent"
 
 
 def test_an_answer_that_cannot_be_written_is_an_error():
@@ -205,9 +205,9 @@ def test_an_answer_that_cannot_be_written_is_an_error():
         return {**result, "tools": [BROKEN]} if ctx.method == "tools/list" else result
 
     server.server.middleware.insert(0, breaking)
-    found = answers(server, said("tools/list", {}, 1), called("echo", 2, text="x"))
-    assert found[1]["code"] == -32603
-    assert text_of(found[2]) == "x"
+    results = answers(server, said("tools/list", {}, 1), called("echo", 2, text="x"))
+    assert results[1]["code"] == -32603
+    assert text_of(results[2]) == "x"
 
 
 # ---- what clients send ----------------------------------------------------------------------
@@ -230,25 +230,25 @@ def test_an_answer_that_cannot_be_written_is_an_error():
     ],
 )
 def test_what_is_no_message_is_answered_with_an_error(line, number, code):
-    found = answers(serving(echo), line + b"\n", called("echo", 9, text="x"))
-    assert found[number]["code"] == code
-    assert text_of(found[9]) == "x"
+    result = answers(serving(echo), line + b"\n", called("echo", 9, text="x"))
+    assert result[number]["code"] == code
+    assert text_of(result[9]) == "x"
 
 
 def test_a_line_that_is_too_long_is_answered_with_an_error(monkeypatch):
     monkeypatch.setattr("satchel.mcp.stdio_server.LARGEST_LINE", 1_000)
     long = called("echo", 3, text="x" * 10_000)
-    found = answers(serving(echo), long, called("echo", 9, text="x"))
-    assert found[None]["code"] == -32600
-    assert text_of(found[9]) == "x"
+    result = answers(serving(echo), long, called("echo", 9, text="x"))
+    assert result[None]["code"] == -32600
+    assert text_of(result[9]) == "x"
 
 
 @pytest.mark.parametrize("odd", [b"[" * 150 + b"]" * 150, b"1" * 5_000, b"1e999", b"NaN"])
 def test_what_is_odd_in_a_notification_ends_nothing(odd):
     line = b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":' + odd + b"}}\n"
     refused = -1 if len(odd) > 1_000 else 0  # Python reads no number of that length
-    found = answers(serving(echo), line, called("echo", 9, text="x"), unanswered=refused)
-    assert text_of(found[9]) == "x"
+    result = answers(serving(echo), line, called("echo", 9, text="x"), unanswered=refused)
+    assert text_of(result[9]) == "x"
 
 
 def test_empty_lines_say_nothing():
@@ -260,16 +260,16 @@ def test_empty_lines_say_nothing():
 
 def test_every_request_of_many_at_once_is_answered():
     lines = [called("slowly", number, text=str(number)) for number in range(1, 20)]
-    found = answers(serving(slowly), *lines)
-    assert {number: text_of(answer) for number, answer in found.items()} == {
+    result = answers(serving(slowly), *lines)
+    assert {number: text_of(answer) for number, answer in result.items()} == {
         number: str(number) for number in range(1, 20)
     }
 
 
 def test_nothing_is_written_after_the_client_has_left_also_with_a_call_open():
     lines = [called("endless", 1), called("slowly", 2, text="x"), called("echo", 3, text="x")]
-    found = answers(serving(endless, echo, slowly), *lines, unanswered=1)
-    assert found.keys() == {2, 3}
+    result = answers(serving(endless, echo, slowly), *lines, unanswered=1)
+    assert result.keys() == {2, 3}
     lines = [called("slowly", number, text="x") for number in range(1, 9)]
     assert answers(serving(slowly), *lines, unanswered=8) == {}
 

@@ -103,16 +103,16 @@ class HttpProcess:
 @pytest.fixture
 def on_http(book):
     """Start a server that offers some tools over HTTP."""
-    made = []
+    created = []
 
     def make(*tools, name="book", options=()):
         process = HttpProcess(book(*tools, name=name), options)
         process.start()
-        made.append(process)
+        created.append(process)
         return process
 
     yield make
-    for process in made:
+    for process in created:
         if process.process.poll() is None:
             process.kill()
 
@@ -126,9 +126,9 @@ class Watched:
 
     def until(self, what):
         """Return what is true at last, looking again after each piece of news."""
-        while not (found := what()):
+        while not (result := what()):
             self.news.get(timeout=ENOUGH)
-        return found
+        return result
 
     def up(self, *servers, **more):
         """Add servers, and wait until each has listed its tools."""
@@ -142,12 +142,12 @@ class Watched:
 
 @pytest.fixture
 def watched():
-    made = []
+    created = []
 
     def make(**limits):
-        made.append(Watched(Limits(**limits)))
-        return made[-1]
+        created.append(Watched(Limits(**limits)))
+        return created[-1]
 
     yield make
-    for item in made:
+    for item in created:
         item.pool.close()

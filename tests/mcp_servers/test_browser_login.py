@@ -37,14 +37,14 @@ ENOUGH = 120
 
 @pytest.fixture
 def running():
-    made = []
+    created = []
 
     def make(**options):
-        made.append(Running(**options))
-        return made[-1]
+        created.append(Running(**options))
+        return created[-1]
 
     yield make
-    for item in made:
+    for item in created:
         item.stop()
 
 
@@ -342,8 +342,8 @@ def test_the_address_can_be_pasted_where_there_is_no_browser(running, folder):
 
     dialog = LoginDialog(show=show, open=lambda _: False, read_line=pasted.get)
     server = HttpServer(running().url)
-    made = log_in("box", server, folder, dialog, limits=Limits(), seconds=ENOUGH)
-    assert asyncio.run(made) == 3
+    created = log_in("box", server, folder, dialog, limits=Limits(), seconds=ENOUGH)
+    assert asyncio.run(created) == 3
     pasted.put("")  # ends the thread that reads
 
 

@@ -100,8 +100,8 @@ def book(tmp_path):
 
 @pytest.fixture
 def app():
-    with satchel_of() as made:
-        yield made
+    with satchel_of() as created:
+        yield created
 
 
 @pytest.fixture
@@ -130,9 +130,9 @@ def until(app, what):
     news = queue.SimpleQueue()
     undo = app.subscribe(news.put)
     try:
-        while not (found := what()):
+        while not (result := what()):
             news.get(timeout=ENOUGH)
-        return found
+        return result
     finally:
         undo()
 
@@ -326,7 +326,7 @@ def test_a_broken_local_skill_keeps_its_name_too(book, tmp_path, write_skill):
         assert list(own.catalog.skills) == ["docs-pdf"]
 
 
-def test_one_that_is_switched_off_is_not_served(book, tmp_path, write_skill):
+def test_one_that_is_disabled_is_not_served(book, tmp_path, write_skill):
     book.add("pdf")
     config = tmp_path / "config"
     config.mkdir()
@@ -593,11 +593,11 @@ def test_of_many_bad_skills_a_few_are_named(app, book, carry):
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("message", "why"),
     [({"refuse": ["skills/list"]}, "no way"), ({"skills": [5]}, "not a list of skills")],
 )
-def test_skills_that_cannot_be_listed_cost_no_tools(app, book, carry, said, why):
-    book.say(**said)
+def test_skills_that_cannot_be_listed_cost_no_tools(app, book, carry, message, why):
+    book.say(**message)
     catalog = carry()
     assert "announce" in catalog.tools
     assert codes(app) == ["mcp-skills-unlisted"]
@@ -669,13 +669,13 @@ async def test_a_read_that_is_interrupted_is_cancelled_at_the_server(app, book, 
     book.say(hang=["resources/read"], say_read=str(pipe), say_cancelled=str(pipe))
     await asyncio.to_thread(carry)
     # Read and written, so that it does not end with one of its writers.
-    with open(os.open(pipe, os.O_RDWR)) as told:
+    with open(os.open(pipe, os.O_RDWR)) as reported:
         session = app.session()
         reading = asyncio.create_task(session.call("load_skill", {"name": "refunds"}, call_id="a"))
-        assert await asyncio.to_thread(told.readline) == "skill://refunds/SKILL.md\n"
+        assert await asyncio.to_thread(reported.readline) == "skill://refunds/SKILL.md\n"
         assert session.interrupt("a") == 1
         assert (await reading).is_interrupted
-        assert await asyncio.to_thread(told.readline) == "cancelled\n"
+        assert await asyncio.to_thread(reported.readline) == "cancelled\n"
 
 
 def test_reading_from_a_server_that_was_let_go_is_an_error_of_its_own(app, book, carry):
@@ -769,9 +769,9 @@ def test_what_is_carried_is_served_on(app, book, tmp_path, write_skill, is_taken
     (tmp_path / "on.py").write_text(SERVING_ON)
     args = (str(tmp_path / "on.py"), "-", str(local), *book.server.args)
     app.register_mcp_server(StdioServer(command=sys.executable, args=args), name="outer")
-    found = {entry.path: name for name, entry in app.catalog.skills.items()}
+    results = {entry.path: name for name, entry in app.catalog.skills.items()}
     address = "skill://outer/inner-refunds/refunds" if is_taken else "skill://outer/refunds"
-    name = found[address]
+    name = results[address]
     session = app.session()
     text = call(session, "load_skill", name=name).text
     assert "Read guide.md." in text

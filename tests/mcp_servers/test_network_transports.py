@@ -56,8 +56,8 @@ class RawHandler(BaseHTTPRequestHandler):
         self.server.doing.get("DELETE", lambda it: it.answer(200))(self)
 
     def do_POST(self):
-        said = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.id, method = said.get("id"), said["method"]
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.id, method = message.get("id"), message["method"]
         self.server.asked.append(method)
         if self.id is None:
             self.answer(202)
@@ -109,16 +109,16 @@ RESULTS = {
 
 @pytest.fixture
 def raw():
-    made = []
+    created = []
 
     def make():
         server = Raw()
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        made.append(server)
+        created.append(server)
         return server
 
     yield make
-    for server in made:
+    for server in created:
         server.let_go.set()
         server.events.put(None)
         server.shutdown()
@@ -127,8 +127,8 @@ def raw():
 
 @pytest.fixture
 def app():
-    with satchel_of(mcp_message=1_000_000) as made:
-        yield made
+    with satchel_of(mcp_message=1_000_000) as created:
+        yield created
 
 
 def called(app, name):
@@ -143,8 +143,8 @@ def until(app, what):
 
 
 def down(app):
-    (told,) = [item for item in app.catalog.diagnostics if item.code == "mcp-server-down"]
-    return told.message
+    (messages,) = [item for item in app.catalog.diagnostics if item.code == "mcp-server-down"]
+    return messages.message
 
 
 def test_a_compressed_response_is_refused(app, raw):

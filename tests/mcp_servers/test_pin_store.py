@@ -260,8 +260,8 @@ def test_pins_that_cannot_be_written_are_reported_and_hold_nothing(tmp_path):
 
 @pytest.fixture
 def app():
-    with satchel_of() as made:
-        yield made
+    with satchel_of() as created:
+        yield created
 
 
 def states(app):

@@ -35,8 +35,8 @@ HIDDEN = "\U000e0041\u202e"
 
 @pytest.fixture
 def app():
-    with satchel_of() as made:
-        yield made
+    with satchel_of() as created:
+        yield created
 
 
 class Told:
@@ -395,8 +395,8 @@ def test_progress_comes_as_chunks_and_the_result_as_it_is(app, on_stdio):
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["on_stdio", "on_http"])
 def test_a_call_that_is_interrupted_or_too_slow_ends_at_the_server(app, way, request, tmp_path):
-    made = request.getfixturevalue(way)("wait")
-    server = getattr(made, "server", made)
+    created = request.getfixturevalue(way)("wait")
+    server = getattr(created, "server", created)
     app.register_mcp_server(server, name="box", group="basic", timeout=5)
 
     async def main(*, interrupts):
@@ -558,8 +558,10 @@ def test_a_server_that_is_not_there_yet_is_found_once_it_is(app, changes_seen, o
 
 @pytest.mark.parametrize("way", ["on_stdio", "on_http"])
 def test_a_notice_of_a_change_is_heard_in_the_newer_era(app, changes_seen, way, request):
-    made = request.getfixturevalue(way)("offer")
-    app.register_mcp_server(getattr(made, "server", made), name="box", group="basic", pin="off")
+    created = request.getfixturevalue(way)("offer")
+    app.register_mcp_server(
+        getattr(created, "server", created), name="box", group="basic", pin="off"
+    )
     called(app, "offer", {"tools": [described("offer"), described("new")]})
     changes_seen.until(Event.ADDED, "new")
 
@@ -579,7 +581,7 @@ def test_a_list_is_asked_for_again_when_it_expires(app, changes_seen, on_stdio):
 
 
 @pytest.mark.slow
-def test_a_list_over_http_does_not_hold_for_longer_than_we_look(
+def test_a_list_over_http_does_not_hold_for_longer_than_the_limit(
     app, changes_seen, on_http, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(server_supervisor, "_LIST_INTERVAL", 2)
@@ -724,14 +726,14 @@ def test_a_tool_that_asks_a_person_learns_that_no_one_is_there():
 def test_a_result_that_would_take_long_to_check_is_refused(app, on_stdio):
     part = {"properties": {"c": {"allOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}}}
     schema = {"type": "object", "$defs": {"n": part}, "$ref": "#/$defs/n"}
-    made = {}
+    created = {}
     for _ in range(40):
-        made = {"c": made}
+        created = {"c": created}
     app.register_mcp_server(
         on_stdio(described("give", outputSchema=schema)), name="box", group="basic"
     )
     assert called(app, "give", {"structured": {"c": {}}}).structured == {"c": {}}
-    assert called(app, "give", {"structured": made}).error_code == "invalid_result"
+    assert called(app, "give", {"structured": created}).error_code == "invalid_result"
 
 
 def test_words_of_progress_are_cut(app, on_stdio):
@@ -960,9 +962,9 @@ def test_invisible_letters_reach_no_model(app, plain):
     app.register_mcp_server(
         plain(described("echo", description=hidden, inputSchema=schema)), group="basic"
     )
-    made = app.catalog.tools["echo"].tool
-    assert made.description == "Adds."
-    assert made.parameters["properties"]["a"]["description"] == "Adds."
+    created = app.catalog.tools["echo"].tool
+    assert created.description == "Adds."
+    assert created.parameters["properties"]["a"]["description"] == "Adds."
 
 
 @pytest.mark.parametrize(
@@ -993,12 +995,12 @@ def test_letters_that_are_not_hidden_are_taken():
 
 
 def test_servers_are_closed_in_reverse_order_of_opening(plain, tmp_path):
-    said = tmp_path / "closed"
+    log_file = tmp_path / "closed"
     with satchel_of() as app:
         for name in ("one", "two", "three"):
-            env = {"SAY_CLOSED": str(said), "NAME": name}
+            env = {"SAY_CLOSED": str(log_file), "NAME": name}
             app.register_mcp_server(plain("echo", env=env), name=name)
-    assert said.read_text().split() == ["three", "two", "one"]
+    assert log_file.read_text().split() == ["three", "two", "one"]
 
 
 @pytest.mark.slow
@@ -1015,11 +1017,11 @@ def test_a_satchel_that_is_let_go_lets_go_of_its_servers(plain, tmp_path):
     os.mkfifo(closed := tmp_path / "closed")
     env = {"SAY_CLOSED": str(closed), "NAME": "one"}
     app.register_mcp_server(plain("echo", env=env), name="one")
-    said = queue.SimpleQueue()
-    threading.Thread(target=lambda: said.put(closed.read_text()), daemon=True).start()
+    events = queue.SimpleQueue()
+    threading.Thread(target=lambda: events.put(closed.read_text()), daemon=True).start()
     del app
     gc.collect()
-    assert said.get(timeout=ENOUGH) == "one\n"
+    assert events.get(timeout=ENOUGH) == "one\n"
 
 
 def test_a_session_that_outlives_its_satchel_keeps_its_servers(plain, tmp_path):
@@ -1037,11 +1039,11 @@ def test_a_session_that_outlives_its_satchel_keeps_its_servers(plain, tmp_path):
     gc.collect()
     assert gone.wait(ENOUGH)
     assert asyncio.run(session.call("echo", {"a": 1})).text == '{"a": 1}'
-    said = queue.SimpleQueue()
-    threading.Thread(target=lambda: said.put(closed.read_text()), daemon=True).start()
+    events = queue.SimpleQueue()
+    threading.Thread(target=lambda: events.put(closed.read_text()), daemon=True).start()
     del session
     gc.collect()
-    assert said.get(timeout=ENOUGH) == "one\n"
+    assert events.get(timeout=ENOUGH) == "one\n"
 
 
 def test_what_is_not_closed_is_closed_when_the_interpreter_ends(plain, tmp_path):

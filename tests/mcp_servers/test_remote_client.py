@@ -96,11 +96,11 @@ async def test_a_stateless_client_reports_refusals_as_well(plain):
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [("no-such-command", "cannot be started"), (sys.executable, "disconnected")],
 )
-async def test_a_server_that_does_not_start_is_said_at_once(command, told):
-    with pytest.raises(SatchelError, match=f"MCP server .* {told}"):
+async def test_a_server_that_does_not_start_is_said_at_once(command, message):
+    with pytest.raises(SatchelError, match=f"MCP server .* {message}"):
         async with client_of(StdioServer(command=command, args=("-c", "raise SystemExit"))):
             pass
 
@@ -119,10 +119,10 @@ async def test_a_caller_that_stops_waiting_cancels_at_the_server(on_stdio, on_ht
         async with client_of(server) as client:
             wait = await client.get_callable_function("wait")
             call = asyncio.create_task(wait(pipe=str(pipe)))
-            with await asyncio.to_thread(pipe.open) as told:
-                assert await asyncio.to_thread(told.readline) == "begun\n"
+            with await asyncio.to_thread(pipe.open) as messages:
+                assert await asyncio.to_thread(messages.readline) == "begun\n"
                 call.cancel()
-                assert await asyncio.to_thread(told.readline) == "cancelled\n"
+                assert await asyncio.to_thread(messages.readline) == "cancelled\n"
             with pytest.raises(asyncio.CancelledError):
                 await call
 
@@ -133,10 +133,10 @@ async def test_a_call_has_a_time_limit(on_stdio, tmp_path, given):
     async with client_of(on_stdio("wait"), **given) as client:
         wait = await client.get_callable_function("wait")
         call = asyncio.create_task(wait(pipe=str(pipe)))
-        with await asyncio.to_thread(pipe.open) as told:
+        with await asyncio.to_thread(pipe.open) as messages:
             with pytest.raises(ToolError, match="wait did not answer within 2 s"):
                 await call
-            assert await asyncio.to_thread(told.read) == "begun\ncancelled\n"
+            assert await asyncio.to_thread(messages.read) == "begun\ncancelled\n"
 
 
 async def test_a_client_is_used_in_a_block(plain):

@@ -135,13 +135,15 @@ def test_two_plugins_may_bring_servers_of_one_name(written):
 def test_a_server_of_a_plugin_knows_its_folders_and_no_secrets(written, monkeypatch, tmp_path):
     monkeypatch.setenv("A_SECRET", "hush")
     monkeypatch.setenv("SATCHEL_DATA_DIR", str(tmp_path / "data"))
-    said = tmp_path / "said"
+    log_file = tmp_path / "said"
     folder = written("echo")
-    (folder / "demo" / "run").write_text(f"#!/bin/sh\nenv > {said}.part\nmv {said}.part {said}\n")
+    (folder / "demo" / "run").write_text(
+        f"#!/bin/sh\nenv > {log_file}.part\nmv {log_file}.part {log_file}\n"
+    )
     with Satchel(plugins=[folder], settings=SETTINGS) as app:
         app.wait_for_mcp_servers(60)
         assert codes(app) == ["mcp-server-down"]
-    lines = said.read_text().splitlines()
+    lines = log_file.read_text().splitlines()
     assert f"PLUGIN_ROOT={folder / 'demo'}" in lines
     assert f"PLUGIN_DATA={tmp_path / 'data' / 'plugins' / 'demo'}" in lines
     assert "A_SECRET=hush" not in lines
@@ -234,7 +236,7 @@ def test_a_server_that_is_removed_stays_away_though_it_is_written(user_file, boo
         assert "mcp:box" not in app.catalog.plugins
 
 
-def test_a_server_that_is_switched_off_is_not_started(user_file, tmp_path):
+def test_a_server_that_is_disabled_is_not_started(user_file, tmp_path):
     mark = tmp_path / "started"
     user_file(f'disable = ["mcp:box"]\n[mcp.box]\ncommand = "touch"\nargs = ["{mark}"]\n')
     with Satchel(settings=SETTINGS) as app:
@@ -265,9 +267,9 @@ def test_a_table_says_all_that_code_can_say():
         "timeout": 3,
         "pin": "warn",
     }
-    made = user_server("box", given, "file", {"WHERE": "here", "SECRET": "hush"})
+    created = user_server("box", given, "file", {"WHERE": "here", "SECRET": "hush"})
     server = StdioServer(command="run", args=("-x", "here"), env={"KEY": "k-hush"}, cwd="/srv")
-    plainly = replace(made, origin=ServerOrigin(), passed="")
+    plainly = replace(created, origin=ServerOrigin(), passed="")
     assert plainly == ServerConfig(
         owner="",
         name="box",
@@ -278,7 +280,7 @@ def test_a_table_says_all_that_code_can_say():
         timeout=3,
         pin="warn",
     )
-    assert (made.origin.source, made.origin.name) == ("file", "box")
+    assert (created.origin.source, created.origin.name) == ("file", "box")
     url = {"url": "https://a.org/mcp", "headers": {"A": "b"}}
     assert user_server("box", url, "", {}).server == HttpServer("https://a.org/mcp", {"A": "b"})
     old = {**url, "transport": "sse"}
@@ -325,8 +327,8 @@ def test_names_are_their_own():
     item = ServerConfig(owner="one", name="box", path="", server=StdioServer(command="x"))
     other = ServerConfig(owner="two", name="box", path="", server=StdioServer(command="y"))
     basic = ServerConfig(owner="two", name="basic", path="", server=StdioServer(command="z"))
-    made = unique_server_names([item, other, basic], ["two-basic"])
-    assert made == {"box": item, "two-box": other, "two-basic-2": basic}
+    created = unique_server_names([item, other, basic], ["two-basic"])
+    assert created == {"box": item, "two-box": other, "two-basic-2": basic}
     assert [*unique_server_names([item], ["box"])] == ["one-box"]
 
 
@@ -335,9 +337,9 @@ def test_no_server_is_dropped_for_its_name():
         ServerConfig(owner="p" * 40, name="a" * 60, path="", server=StdioServer(command=str(n)))
         for n in range(15)
     ]
-    made = unique_server_names(items, [])
-    assert [*made.values()] == items
-    assert [name for name in made if plugin_name_fault(name)] == []
+    created = unique_server_names(items, [])
+    assert [*created.values()] == items
+    assert [name for name in created if plugin_name_fault(name)] == []
 
 
 def test_how_a_server_is_reached_counts_as_it_is_written():

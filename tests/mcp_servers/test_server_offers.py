@@ -36,18 +36,18 @@ def era(request, monkeypatch):
 
 @pytest.fixture
 def app_of(tmp_path):
-    made = []
+    created = []
 
     def make(*servers, settings=None, **options):
         own = {"limits": Limits(mcp_connect=60), "state_folder": str(tmp_path / "state")}
         app = Satchel(settings=Settings(**own, **(settings or {})), **options)
-        made.append(app)
+        created.append(app)
         for name, server in servers:
             app.register_mcp_server(server, name=name)
         return app
 
     yield make
-    for app in made:
+    for app in created:
         app.close()
 
 

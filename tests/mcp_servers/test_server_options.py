@@ -33,8 +33,8 @@ ENOUGH = 120
 
 @pytest.fixture
 def app():
-    with satchel_of() as made:
-        yield made
+    with satchel_of() as created:
+        yield created
 
 
 def called(app, name, arguments=None, **options):
@@ -49,9 +49,9 @@ def until(app, what):
     changes = queue.SimpleQueue()
     undo = app.subscribe(changes.put)
     try:
-        while not (found := what()):
+        while not (result := what()):
             changes.get(timeout=ENOUGH)
-        return found
+        return result
     finally:
         undo()
 
@@ -131,23 +131,23 @@ def test_a_name_in_the_options_that_matches_nothing_is_reported(app, plain):
         rename_arguments={"forecast": {"town": "place"}},
     )
     app.register_mcp_server(plain(FORECAST), name="box", options=options)
-    told = [i for i in app.catalog.diagnostics if i.code == "mcp-choice-unknown"]
+    messages = [i for i in app.catalog.diagnostics if i.code == "mcp-choice-unknown"]
     theirs = "its tool 'forecast' does not have"
-    assert [item.message for item in told] == [
+    assert [item.message for item in messages] == [
         "MCP server 'box': rename names 'forcast', which matches none of its tools",
         "MCP server 'box': descriptions names 'other', which matches none of its tools",
         "MCP server 'box': rename-arguments name the argument 'town', which " + theirs,
     ]
-    assert told[0].fix == "did you mean forecast?"
+    assert messages[0].fix == "did you mean forecast?"
 
 
 @pytest.mark.parametrize("name", ["group:delete", "skill:delete", "plugin:delete"])
 def test_a_pattern_of_another_kind_is_the_tool_of_that_very_name(app, plain, name):
     app.register_mcp_server(plain("delete", name), name="box", disable=[name, "group:none"])
     assert [*app.catalog.tools] == ["delete"]
-    told = [i.message for i in app.catalog.diagnostics if i.code == "mcp-choice-unknown"]
+    messages = [i.message for i in app.catalog.diagnostics if i.code == "mcp-choice-unknown"]
     none = "disable names 'group:none', which matches none of its tools"
-    assert told == [f"MCP server 'box': {none}"]
+    assert messages == [f"MCP server 'box': {none}"]
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def test_a_table_has_a_key_for_each_option(tmp_path):
         "forward-headers": ["X-User"],
     }
     assert table.keys() - {"url"} == {item.name.replace("_", "-") for item in fields(ServerOptions)}
-    made = user_server("box", table, str(tmp_path / "satchel.toml"), {}).options
-    assert made == ServerOptions(
+    created = user_server("box", table, str(tmp_path / "satchel.toml"), {}).options
+    assert created == ServerOptions(
         active=False,
         startup_timeout=90,
         protocol="legacy",
@@ -259,7 +259,7 @@ server.run()
 """
 
 
-@pytest.mark.parametrize("stateless", [False, True])
+@pytest.mark.parametrize("stateless", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_server_of_the_sdk_may_ask_in_the_middle_of_a_call(tmp_path, stateless):
     def on_elicit(server, params):
         return {"action": "accept", "content": {"city": "Oslo"}}
@@ -301,10 +301,10 @@ def test_a_question_ends_no_other_call(tmp_path):
 
     async def main(session):
         slow = asyncio.create_task(session.call("slow", {"pipe": str(pipe)}))
-        with await asyncio.to_thread(pipe.open, "w") as told:
+        with await asyncio.to_thread(pipe.open, "w") as messages:
             assert "call it again" in (await session.call("roam")).text
             assert (await session.call("roam")).text == "Oslo ['file:///srv']"
-            told.write("done")
+            messages.write("done")
         return (await slow).text
 
     with Satchel(settings=settings, on_elicit=on_elicit) as app:
@@ -338,8 +338,8 @@ def test_no_more_calls_run_at_once_than_may(app, tmp_path, on_stdio):
     async def main():
         session = app.session()
         first = asyncio.create_task(session.call("wait", {"pipe": str(pipes[0])}, call_id="1"))
-        with await asyncio.to_thread(pipes[0].open) as told:
-            assert await asyncio.to_thread(told.readline) == "begun\n"
+        with await asyncio.to_thread(pipes[0].open) as messages:
+            assert await asyncio.to_thread(messages.readline) == "begun\n"
             second = asyncio.create_task(session.call("pid"))
             done, _ = await asyncio.wait([second], timeout=0.5)
             assert not done

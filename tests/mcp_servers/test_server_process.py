@@ -21,15 +21,15 @@ async def test_a_process_ends_though_the_task_that_ends_it_is_cancelled(plain, t
             is_closing.set()
 
     task = asyncio.create_task(run())
-    with await asyncio.to_thread(held.open) as told:
-        assert await asyncio.to_thread(told.readline) == "begun\n"
+    with await asyncio.to_thread(held.open) as messages:
+        assert await asyncio.to_thread(messages.readline) == "begun\n"
         begun.set()
         await is_closing.wait()
         await asyncio.sleep(0.1)  # the process stays for seconds
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        ended = asyncio.to_thread(told.read)
+        ended = asyncio.to_thread(messages.read)
         assert await asyncio.wait_for(ended, 20) == ""
 
 

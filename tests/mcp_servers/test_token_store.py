@@ -48,9 +48,9 @@ class Ring(KeyringBackend):
 
 @pytest.fixture
 def ring(monkeypatch):
-    made = Ring()
-    monkeypatch.setattr(keyring, "get_keyring", lambda: made)
-    return made
+    created = Ring()
+    monkeypatch.setattr(keyring, "get_keyring", lambda: created)
+    return created
 
 
 @pytest.fixture

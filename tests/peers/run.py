@@ -90,9 +90,9 @@ def client_rows(name: str) -> Iterator[tuple[list[str], bool]]:
         path = home(f"client {name}") / script
         path.write_text((HERE / "clients" / script).read_text())
     for transport in ("stdio", "http"):
-        found = run_client([*program, path], transport)
-        cells = [f"{name} ({version})", transport, *(str(found.get(key, "")) for key in KEYS)]
-        yield cells, is_good(found)
+        result = run_client([*program, path], transport)
+        cells = [f"{name} ({version})", transport, *(str(result.get(key, "")) for key in KEYS)]
+        yield cells, is_good(result)
 
 
 KEYS = ("tools", "called", "left")
@@ -100,9 +100,9 @@ TIMEOUTS = ("McpError", "MCPError", "TimeoutError")
 """Errors of clients for a call that they gave up; an `ExceptionGroup` hides theirs."""
 
 
-def is_good(found: dict) -> bool:
+def is_good(result: dict) -> bool:
     """Return whether a client saw and called the tool, and left with an error of its own."""
-    return found.get("called") == "abab" and found.get("left") in TIMEOUTS
+    return result.get("called") == "abab" and result.get("left") in TIMEOUTS
 
 
 def run_client(program: list, transport: str) -> dict:
@@ -146,11 +146,11 @@ def server_rows(name: str) -> Iterator[tuple[list[str], bool]]:
     bins = folder / ("node_modules/.bin" if package.startswith("@") else "bin")
     filled = [item.replace("{folder}", str(folder)) for item in arguments]
     line = [sys.executable, HERE / "servers.py", name, bins / program, *filled]
-    found = reported(line)
-    seen, every = found.get("tools", 0), found.get("of", -1)
-    problems = ", ".join(found.get("problems", [found.get("left", "")])) or "none"
-    cells = [f"{name} ({version})", f"{seen} of {every}", str(found.get("same", ""))]
-    yield [*cells, str(found.get("called", "")), problems], seen == every == found.get("same")
+    result = reported(line)
+    seen, every = result.get("tools", 0), result.get("of", -1)
+    problems = ", ".join(result.get("problems", [result.get("left", "")])) or "none"
+    cells = [f"{name} ({version})", f"{seen} of {every}", str(result.get("same", ""))]
+    yield [*cells, str(result.get("called", "")), problems], seen == every == result.get("same")
 
 
 def reported(line: list) -> dict:
@@ -168,9 +168,9 @@ def reported(line: list) -> dict:
         )
     except subprocess.TimeoutExpired:
         return {"left": f"took longer than {PATIENCE} s"}
-    for said in done.stdout.splitlines():
-        if said.startswith("PEER "):
-            return json.loads(said.removeprefix("PEER "))
+    for message in done.stdout.splitlines():
+        if message.startswith("PEER "):
+            return json.loads(message.removeprefix("PEER "))
     lines = [item for item in done.stderr.splitlines() if item.strip()]
     return {"left": f"failed: {lines[-1][:200] if lines else done.returncode}"}
 

@@ -47,8 +47,8 @@ def main(name: str, command: str, *args: str) -> None:
             problems = sorted(
                 {item.code for item in app.catalog.diagnostics if item.code.startswith("mcp-")}
             )
-    found = {"tools": len(tools), "of": len(schemas), "same": same, "called": answer}
-    print("PEER " + json.dumps({**found, "problems": problems}))
+    results = {"tools": len(tools), "of": len(schemas), "same": same, "called": answer}
+    print("PEER " + json.dumps({**results, "problems": problems}))
 
 
 main(*sys.argv[1:])

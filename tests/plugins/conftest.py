@@ -63,10 +63,10 @@ def load(find, loaded, write_plugin, tmp_path) -> Callable[..., PluginContributi
         manifest: str = "", *, run: bool = True, limits=None, **modules: str
     ) -> PluginContribution:
         write_plugin(tmp_path, "demo", manifest, **modules)
-        found = find("demo")
+        match = find("demo")
         if not run:
-            return read_folder(found, (0,))
-        loaded.append(load_folder(found, (0,), limits or Limits(plugin_import=60, hook=60)))
+            return read_folder(match, (0,))
+        loaded.append(load_folder(match, (0,), limits or Limits(plugin_import=60, hook=60)))
         return loaded[-1]
 
     return load
@@ -91,10 +91,10 @@ def package(loaded, tmp_path, monkeypatch) -> Callable[..., PluginContribution]:
         (info / "entry_points.txt").write_text(f"[satchel.plugins]\n{name} = acme_plugin\n")
         (info / "RECORD").write_text(f"acme_plugin.py,,{hash(source)}\n")
         installed = scan_distributions([str(site)]).findings
-        (found,) = scan_packages(installed, Limits(), lambda _found: True, {}).values()
+        (item,) = scan_packages(installed, Limits(), lambda _found: True, {}).values()
         if not run:
-            return read_package(found, (0,))
-        loaded.append(load_package(found, (0,), limits or Limits(hook=60)))
+            return read_package(item, (0,))
+        loaded.append(load_package(item, (0,), limits or Limits(hook=60)))
         return loaded[-1]
 
     yield package

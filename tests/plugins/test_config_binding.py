@@ -80,9 +80,9 @@ def test_a_plugin_without_state_is_passed_on_and_its_configuration_is_not_read()
 def test_a_tool_is_bound_on_a_copy():
     raw = FunctionTool(needs_key, state=["api_key"])
     fitted = bind_config(supply(raw), configured(api_key="abc"), {}, None)
-    (made,) = fitted.contribution.tools
-    assert made.tool is not raw
-    assert made.tool.injected == {"api_key": "abc"}
+    (created,) = fitted.contribution.tools
+    assert created.tool is not raw
+    assert created.tool.injected == {"api_key": "abc"}
     assert raw.injected == {}
 
 
@@ -385,9 +385,9 @@ def test_a_model_is_for_one_plugins_tool():
 
     models = {"acme:plain": More}
     fitted = bind_config(supply(FunctionTool(plain)), never, models, None)
-    (made,) = fitted.contribution.tools
-    assert list(made.tool.parameters["properties"]) == ["unit"]
-    assert made.version != "v1"
+    (created,) = fitted.contribution.tools
+    assert list(created.tool.parameters["properties"]) == ["unit"]
+    assert created.version != "v1"
     other = supply(FunctionTool(twin, name="plain"), name="other")
     assert bind_config(other, never, models, None).contribution is other
 
@@ -418,9 +418,9 @@ def test_state_and_a_model_may_come_together():
 
     given = supply(FunctionTool(both, state=["api_key"]))
     fitted = bind_config(given, configured(api_key="abc"), {"acme:both": More}, None)
-    (made,) = fitted.contribution.tools
-    assert made.tool.injected == {"api_key": "abc"}
-    assert list(made.tool.parameters["properties"]) == ["unit"]
+    (created,) = fitted.contribution.tools
+    assert created.tool.injected == {"api_key": "abc"}
+    assert list(created.tool.parameters["properties"]) == ["unit"]
 
 
 def declared(tmp_path, supplied, fields, before=None, **given):
@@ -468,7 +468,7 @@ def test_a_required_field_is_reported_once_by_the_tool_that_needs_it_or_else_by_
     assert codes(declared(tmp_path, supply(FunctionTool(plain)), (KEY,))) == ["config-invalid"]
 
 
-def test_of_a_plugin_that_is_switched_off_nothing_is_reported():
+def test_of_a_plugin_that_is_disabled_nothing_is_reported():
     off = replace(
         supply(groups=(Group(name="web", requires=("KEY",)),)), config=(KEY,), state=Status.DISABLED
     )

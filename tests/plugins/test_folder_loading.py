@@ -391,10 +391,10 @@ def test_a_manifest_chooses_tools_of_several_modules_and_names_them(load, codes,
     supply = load(CHOSEN, tools=TWO)
     assert codes(supply) == []
     assert names(supply) == ["first", "made", "renamed", "simple"]
-    first, made, renamed, simple = supply.tools
+    first, created, renamed, simple = supply.tools
     assert first.groups == ("own",)
-    assert (made.tool.name, renamed.tool.name) == ("made", "renamed")
-    assert renamed.tool is not made.tool
+    assert (created.tool.name, renamed.tool.name) == ("made", "renamed")
+    assert renamed.tool is not created.tool
     assert simple.description == "A plain function."
     assert simple.path == str(tmp_path / "demo/code/more.py")
     assert list(simple.tool.parameters["properties"]) == ["x"]

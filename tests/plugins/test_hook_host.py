@@ -29,8 +29,8 @@ def test_a_plugin_without_hooks_brings_nothing():
 
 
 def test_tools_are_taken_as_they_come():
-    made = FunctionTool(hello, name="made")
-    assert call_hooks(plugin(tools=[hello, made, 7])).tools == (hello, made, 7)
+    function_tool = FunctionTool(hello, name="made")
+    assert call_hooks(plugin(tools=[hello, function_tool, 7])).tools == (hello, function_tool, 7)
 
 
 @pytest.mark.parametrize("answer", [(hello,), {hello}, iter([hello])])

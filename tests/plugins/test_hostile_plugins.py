@@ -169,16 +169,16 @@ def test_every_hostile_plugin_that_can_be_survived_is_tried(plugins):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_healthy_neighbour_serves_and_the_host_lives(plugins, host, name):
     more = {"json": "raise SystemExit"} if name == "shadow-stdlib-file" else {}
-    told = host(plugins[name][0], **more)
-    assert told["answer"] == "Hello you"
-    assert (told["cwd"], told["path"], told["interrupt"]) == (True, True, True)
-    assert "plugins" not in told["json"]
+    message = host(plugins[name][0], **more)
+    assert message["answer"] == "Hello you"
+    assert (message["cwd"], message["path"], message["interrupt"]) == (True, True, True)
+    assert "plugins" not in message["json"]
     if name in REFUSED:
-        assert (told["state"], told["codes"]) == ("failed", [REFUSED[name]])
+        assert (message["state"], message["codes"]) == ("failed", [REFUSED[name]])
     else:
-        assert told["state"] == "ok"
+        assert message["state"] == "ok"
     if name in {"chdir", "syspath-clear"}:
-        assert told["codes"] == ["plugin-meddled"]
+        assert message["codes"] == ["plugin-meddled"]
 
 
 def install(site, name, source):
@@ -196,10 +196,10 @@ def test_installed_plugins_are_held_in_the_same_way(plugins, tmp_path):
     install(tmp_path / "site", "healthy", HEALTHY)
     for name in NAMES:
         install(tmp_path / "site", name, plugins[name][0])
-    answer, kept, found = reported_by(run(tmp_path / "site", program=INSTALLED))
+    answer, kept, item = reported_by(run(tmp_path / "site", program=INSTALLED))
     assert (answer, kept) == ("Hello you", [True, True, True])
     for name in NAMES:
-        state, codes = found[name]
+        state, codes = item[name]
         if name in REFUSED:
             assert (name, state, codes) == (name, "failed", [REFUSED[name]])
         elif name in {"chdir", "syspath-clear"}:
@@ -218,10 +218,10 @@ def test_installed_plugins_are_held_in_the_same_way(plugins, tmp_path):
     ],
 )
 def test_what_misbehaves_when_it_is_called_ends_its_own_call(plugins, host, name, is_error, code):
-    told = host(plugins[name][0], "active: true\ntools:\n  - function: call\n")
-    assert told["answer"] == "Hello you"
-    assert (told["called"]["is_error"], told["called"]["code"]) == (is_error, code)
-    assert told["called"]["size"] < 1_000_000
+    message = host(plugins[name][0], "active: true\ntools:\n  - function: call\n")
+    assert message["answer"] == "Hello you"
+    assert (message["called"]["is_error"], message["called"]["code"]) == (is_error, code)
+    assert message["called"]["size"] < 1_000_000
 
 
 # What else such plugins might do: their sources, what becomes of them, and what is told to be put
@@ -306,11 +306,11 @@ def test_what_else_they_do_is_put_back_and_reported(tmp_path, write_plugin, tool
     assert ended.returncode == 0, ended.stderr
     lines = [line for line in ended.stdout.splitlines() if line.startswith('{"answer"')]
     for (name, (_, state, put_back)), line in zip(MORE.items(), lines, strict=True):
-        told = json.loads(line)
-        assert (name, told["answer"], told["changed"]) == (name, "Hello you", [])
-        assert (name, told["state"]) == (name, state)
-        assert (told["cwd"], told["path"], told["interrupt"]) == (True, True, True)
-        messages = "".join(message for message in told["messages"] if "hostile" in message)
+        reported = json.loads(line)
+        assert (name, reported["answer"], reported["changed"]) == (name, "Hello you", [])
+        assert (name, reported["state"]) == (name, state)
+        assert (reported["cwd"], reported["path"], reported["interrupt"]) == (True, True, True)
+        messages = "".join(message for message in reported["messages"] if "hostile" in message)
         for what in put_back:
             assert f"loading it changed {what}; the change was reverted" in messages
 
@@ -374,14 +374,14 @@ def test_under_watch_the_last_good_serves_until_each_is_fixed(plugins, tmp_path,
     wanted = {name: plugins[name][0] for name in NAMES}
     wanted |= {name: MORE[name][0] for name in MORE}
     ended = run(tmp_path / "plugins", json.dumps(wanted), program=WATCHING, timeout=120)
-    told = reported_by(ended)
-    assert told.pop("the end") == [True, True, "ok", "the end"]
+    messages = reported_by(ended)
+    assert messages.pop("the end") == [True, True, "ok", "the end"]
     failing = {*REFUSED, *(name for name, (_, state, _) in MORE.items() if state == "failed")}
     expected = {
         name: [True, True, "stale", name] if name in failing else [True, True, "ok", None]
         for name in wanted
     }
-    assert told == expected
+    assert messages == expected
 
 
 @pytest.mark.parametrize(
@@ -399,5 +399,5 @@ def test_what_no_process_survives_is_named_in_the_documentation(
     write_plugin(tmp_path / "plugins", "hostile", tools=source)
     assert run(tmp_path / "plugins").returncode != 0
     page = Path(__file__).parents[2] / "docs" / "reference" / "plugin-format.md"
-    _, _, told = page.read_text().partition("### What one Python process cannot isolate")
-    assert named in told.partition("\n## ")[0]
+    _, _, messages = page.read_text().partition("### What one Python process cannot isolate")
+    assert named in messages.partition("\n## ")[0]

@@ -62,10 +62,10 @@ def acme(loaded, tmp_path, monkeypatch):
         record = [f"acme/{path.name},," for path in folder.iterdir()]
         (info / "RECORD").write_text("\n".join(record))
         installed = scan_distributions([str(site)]).findings
-        (found,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
+        (item,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
         if not run:
-            return read_package(found, (0,))
-        loaded.append(load_package(found, (0,), Limits(hook=60)))
+            return read_package(item, (0,))
+        loaded.append(load_package(item, (0,), Limits(hook=60)))
         return loaded[-1]
 
     yield acme

@@ -71,10 +71,10 @@ def acme(loaded, tmp_path, monkeypatch):
             record.append(f"acme_tools-1.0.dist-info/x,,{next(version)}")
         (info / "RECORD").write_text("\n".join(record))
         installed = scan_distributions([str(site)]).findings
-        (found,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
+        (item,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
         if not run:
-            return read_package(found, (0,))
-        loaded.append(load_package(found, (0,), Limits(hook=60)))
+            return read_package(item, (0,))
+        loaded.append(load_package(item, (0,), Limits(hook=60)))
         return loaded[-1]
 
     yield acme
@@ -85,8 +85,8 @@ def acme(loaded, tmp_path, monkeypatch):
 
 
 def parts(manifest="", tools=TOOLS, plugin="", **more):
-    found = {"toolkit.yaml": manifest, "tools.py": tools, "plugin.py": plugin, **more}
-    return {name: text for name, text in found.items() if text is not None}
+    results = {"toolkit.yaml": manifest, "tools.py": tools, "plugin.py": plugin, **more}
+    return {name: text for name, text in results.items() if text is not None}
 
 
 def names(things):
@@ -94,8 +94,8 @@ def names(things):
 
 
 def say(supply, tool="hello"):
-    (found,) = [item for item in supply.tools if item.name == tool]
-    return asyncio.run(found.tool.execute(name="Ada"))
+    (result,) = [item for item in supply.tools if item.name == tool]
+    return asyncio.run(result.tool.execute(name="Ada"))
 
 
 def imported():

@@ -43,7 +43,7 @@ def test_of_many_names_ten_are_named():
 
 
 @pytest.mark.parametrize(
-    ("events", "told"),
+    ("events", "message"),
     [
         (["added", "changed"], "new tools: a"),
         (["changed", "changed"], "changed tools: a"),
@@ -54,9 +54,9 @@ def test_of_many_names_ten_are_named():
         (["loaded"], None),
     ],
 )
-def test_of_several_changes_the_outcome_is_reported(events, told):
-    said = render_changes([change(event, "tool", "a") for event in events])
-    assert said == (f"Since the last step: {told}." if told else "")
+def test_of_several_changes_the_outcome_is_reported(events, message):
+    message = render_changes([change(event, "tool", "a") for event in events])
+    assert message == (f"Since the last step: {message}." if message else "")
 
 
 def test_a_skill_that_comes_from_elsewhere_now_has_changed():

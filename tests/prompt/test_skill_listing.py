@@ -144,8 +144,8 @@ def test_a_length_of_nothing_shows_no_description():
 @example([SkillLine(name="a", description="x" * 1_023 + "&<>", folder="/")])
 @example([SkillLine(name="\uff1c\ufe64", description="", folder="")])
 def test_no_field_leaves_its_element(lines):
-    found = skills_in(said(lines, UNBOUND))
-    for skill, line in zip(found, sorted(lines, key=folded), strict=True):
+    result = skills_in(said(lines, UNBOUND))
+    for skill, line in zip(result, sorted(lines, key=folded), strict=True):
         place = {"location"} if xml_path(line.folder) else set()
         assert set(skill) == {"name", "description"} | place
         assert skill["name"] == one_line(line.name).translate(SIGNS_LIKE_LESS_THAN)
@@ -195,7 +195,7 @@ def test_without_a_budget_everything_is_said():
     assert (listing.form, listing.described, listing.left_out) == (ListingForm.FULL, 500, 0)
 
 
-def test_there_is_a_budget_unless_it_is_switched_off():
+def test_there_is_a_budget_unless_it_is_disabled():
     assert 0.8 * DEFAULT_BUDGET < len(said(wordy(50), SkillPrompt())) <= DEFAULT_BUDGET == 16_000
 
 

@@ -64,10 +64,10 @@ def test_tools_keep_their_order():
     assert [item.findtext("name") for item in tools] == names
 
 
-@pytest.mark.parametrize("said", [None, 3, ["a"], {"a": 1}])
-def test_a_description_that_is_no_text_harms_nothing(said):
-    parameters = {"properties": {"a": {"description": said}}}
-    assert str(said) in render_guide(
+@pytest.mark.parametrize("message", [None, 3, ["a"], {"a": 1}])
+def test_a_description_that_is_no_text_harms_nothing(message):
+    parameters = {"properties": {"a": {"description": message}}}
+    assert str(message) in render_guide(
         [ToolGuideEntry(name="a", description="Does.", parameters=parameters)]
     )
 
@@ -80,8 +80,10 @@ TEXTS = st.text(
 @given(st.tuples(*[TEXTS] * 6))
 @example(("", "", "", "\ud800", "", ""))
 def test_no_text_of_a_tool_can_pose_as_another_part(texts):
-    name, about, argument, said, id_, words = texts
-    parameters = {"properties": {argument: {"enum": [said], "description": said, "default": said}}}
+    name, about, argument, message, id_, words = texts
+    parameters = {
+        "properties": {argument: {"enum": [message], "description": message, "default": message}}
+    }
     guide = render_guide(
         [ToolGuideEntry(name=name, description=about, parameters=parameters, rules=((id_, words),))]
     )

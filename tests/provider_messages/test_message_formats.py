@@ -184,19 +184,19 @@ def test_a_custom_call_is_answered_in_its_form_also_after_a_restart():
 
 
 @pytest.mark.parametrize(
-    ("sql", "is_error", "said"),
+    ("sql", "is_error", "message"),
     [
         (lambda input: f"ran {input}", False, "ran select 1"),  # noqa: A006
         (lambda query: f"ran {query}", True, "query"),
     ],
 )
 def test_a_custom_call_runs_a_tool_with_that_argument_and_another_says_what_is_wrong(
-    sql, is_error, said
+    sql, is_error, message
 ):
     app = Satchel()
     app.register_tool(sql, name="sql", description="Ask.")
     [result] = asyncio.run(app.session().step().execute([CUSTOM]))
-    assert (result.is_error, said in result.text) == (is_error, True)
+    assert (result.is_error, message in result.text) == (is_error, True)
 
 
 def test_a_text_is_sent_as_each_provider_wants_it():

@@ -66,13 +66,14 @@ class Watched:
         self.until(lambda: sorted(self.app.catalog.skills) == sorted(names))
 
     def until_event(self, event: str, name: str) -> Change:
-        found: list[Change] = []
+        results: list[Change] = []
         self.until(
             lambda: (
-                found.extend(c for c in self.changes if (c.event, c.name) == (event, name)) or found
+                results.extend(c for c in self.changes if (c.event, c.name) == (event, name))
+                or results
             )
         )
-        return found[0]
+        return results[0]
 
     def until_as_cold(self) -> None:
         """Wait until the live catalog is that of a fresh load, to the byte."""

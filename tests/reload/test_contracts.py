@@ -54,8 +54,8 @@ def greet(app, name="Ada"):
 
 
 def codes(app) -> set[str]:
-    found = {it.code for it in app.catalog.diagnostics}
-    return found - {"plugin-not-enabled", "tool-undescribed"}
+    problem_codes = {it.code for it in app.catalog.diagnostics}
+    return problem_codes - {"plugin-not-enabled", "tool-undescribed"}
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def test_a_plugin_goes_and_comes_with_all_it_brings(
 
 
 @pytest.mark.parametrize("when", ["off-then-on", "at-once"])
-def test_a_stale_skill_that_was_switched_off_comes_back_as_it_is_on_disk(
+def test_a_stale_skill_that_was_disabled_comes_back_as_it_is_on_disk(
     watched, root, choices, write_skill, when
 ):
     write_skill(root, "pdf")
@@ -126,7 +126,7 @@ def test_a_stale_skill_that_was_switched_off_comes_back_as_it_is_on_disk(
         seen.until_as_cold()
 
 
-def test_a_stale_skill_whose_good_name_is_switched_off_falls_back_to_what_is_on_disk(
+def test_a_stale_skill_whose_good_name_is_disabled_falls_back_to_what_is_on_disk(
     watched, root, choices, skill_text, write_skill
 ):
     write_skill(root, "folder", text=skill_text("pdf"))
@@ -139,7 +139,7 @@ def test_a_stale_skill_whose_good_name_is_switched_off_falls_back_to_what_is_on_
         seen.until_as_cold()
 
 
-def test_a_stale_plugin_that_was_switched_off_comes_back_as_it_is_on_disk(
+def test_a_stale_plugin_that_was_disabled_comes_back_as_it_is_on_disk(
     watched, tmp_path, choices, write_plugin
 ):
     write_plugin(tmp_path / "plugins", "demo", tools=TOOLS)

@@ -103,8 +103,8 @@ def grown(tmp_path: Path, write_plugin, reloads: int, *, leak: bool = False) -> 
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    found: dict[str, int] = json.loads(ended.stdout)
-    return found
+    records: dict[str, int] = json.loads(ended.stdout)
+    return records
 
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks as Linux tells")
@@ -113,9 +113,9 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="a
 @pytest.mark.slow
 @needs_proc
 def test_a_thousand_reloads_leave_one_version(tmp_path, write_plugin):
-    found = grown(tmp_path, write_plugin, 1_000)
-    memory = found.pop("memory")
-    assert found == {"threads": 0, "handles": 0, "modules": 0, "alive": A_VERSION}
+    result = grown(tmp_path, write_plugin, 1_000)
+    memory = result.pop("memory")
+    assert result == {"threads": 0, "handles": 0, "modules": 0, "alive": A_VERSION}
     assert memory < 5 * 1024 * 1024
 
 
@@ -123,9 +123,9 @@ def test_a_thousand_reloads_leave_one_version(tmp_path, write_plugin):
 @needs_proc
 def test_a_host_that_keeps_a_function_of_each_version_keeps_the_versions(tmp_path, write_plugin):
     """So the test above can fail."""
-    found = grown(tmp_path, write_plugin, 20, leak=True)
-    assert found["alive"] > 100 * A_VERSION / 2
-    assert found["modules"] == 0, "but nobody can import them any more"
+    result = grown(tmp_path, write_plugin, 20, leak=True)
+    assert result["alive"] > 100 * A_VERSION / 2
+    assert result["modules"] == 0, "but nobody can import them any more"
 
 
 @pytest.fixture

@@ -189,12 +189,12 @@ def test_a_wheel_whose_setup_fails_goes_again_and_an_upgrade_is_reported(scratch
         code = {f"acme_greeter/{name}": text for name, text in parts.items()}
         return write_wheel(tmp_path, {**code, "acme_greeter/setup.py": setup}, version)
 
-    told = scratch("install", "--yes", made("1.0", failing), fails=True)
-    assert "division by zero" in told
-    assert "nothing was installed" in told
-    assert "the values are kept in" in told
+    message = scratch("install", "--yes", made("1.0", failing), fails=True)
+    assert "division by zero" in message
+    assert "nothing was installed" in message
+    assert "the values are kept in" in message
     assert "acme" not in scratch("list", "plugins")
     scratch("install", "--yes", made("1.0", "def setup(ctx):\n    pass\n"))
-    told = scratch("install", "--yes", made("2.0", failing), fails=True)
-    assert "acme-greeter 2.0 stays installed; acme is enabled" in told
-    assert "kept" not in told
+    message = scratch("install", "--yes", made("2.0", failing), fails=True)
+    assert "acme-greeter 2.0 stays installed; acme is enabled" in message
+    assert "kept" not in message

@@ -305,8 +305,8 @@ def test_a_data_file_is_read_where_it_lies_and_nothing_is_written(plugin, read, 
     assert plugin.say() == "one"
     plugin.edit({"data/word.txt": "two"})
     assert plugin.say() == "two"
-    found = {path.name for path in plugin.folder.rglob("*") if path.is_file()}
-    assert found == {"toolkit.yaml", "tools.py", "__init__.py", "word.txt"}
+    results = {path.name for path in plugin.folder.rglob("*") if path.is_file()}
+    assert results == {"toolkit.yaml", "tools.py", "__init__.py", "word.txt"}
 
 
 def test_a_compiled_module_in_a_folder_is_not_imported(plugin):

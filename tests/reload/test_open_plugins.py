@@ -44,8 +44,8 @@ def servers(plugins):
     """Write the servers for both formats."""
 
     def write(*names):
-        found = {name: {"type": "stdio", "command": "x"} for name in names}
-        data = json.dumps({"$schema": MCP_SCHEMA, "mcpServers": found})
+        results = {name: {"type": "stdio", "command": "x"} for name in names}
+        data = json.dumps({"$schema": MCP_SCHEMA, "mcpServers": results})
         for name in ("mcp.json", ".mcp.json"):
             (plugins / "demo" / name).write_text(data)
 

@@ -57,9 +57,9 @@ class Lines:
 
     def until(self, event: str, kind: str, name: str) -> dict[str, object]:
         while True:
-            found = json.loads(self._lines.get(timeout=PATIENCE))
-            if (found["event"], found["kind"], found["name"]) == (event, kind, name):
-                return found
+            records = json.loads(self._lines.get(timeout=PATIENCE))
+            if (records["event"], records["kind"], records["name"]) == (event, kind, name):
+                return records
 
 
 @pytest.mark.slow

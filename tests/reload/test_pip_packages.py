@@ -205,7 +205,7 @@ class Place:
         )
         return json.loads(done.stdout)
 
-    def until(self, said: str, notes: str = "", *, version: str = "", **skills: bool) -> list:
+    def until(self, message: str, notes: str = "", *, version: str = "", **skills: bool) -> list:
         """Wait until the live catalog answers so, and compare it with a cold load."""
         deadline = time.monotonic() + PATIENCE
         while True:
@@ -213,7 +213,7 @@ class Place:
             plugins = {item["name"]: item["version"] for item in seen[0]["plugin"]}
             names = [item["name"] for item in seen[0]["skill"]]
             if (
-                (seen[3], plugins.get("weather", "")) == (said, version)
+                (seen[3], plugins.get("weather", "")) == (message, version)
                 and notes in seen[1]
                 and all((skill in names) is there for skill, there in skills.items())
             ):

@@ -338,7 +338,7 @@ def git(folder, *words):
 
 
 @pytest.mark.slow
-def test_a_checkout_of_thousands_of_files_is_a_few_looks_and_one_result(
+def test_a_checkout_of_thousands_of_files_is_a_few_scans_and_one_result(
     watched, tmp_path, write_skill
 ):
     project, count = tmp_path / "project", 1500

@@ -68,7 +68,7 @@ def test_a_limit_that_grows_lets_calls_through():
         max_size=40,
     )
 )
-def test_rooms_are_never_too_full_and_empty_at_the_end(calls):
+def test_limits_are_never_exceeded_and_free_at_the_end(calls):
     sizes = {"v": 3, "w": 2, "g": 2}
 
     async def main():

@@ -210,8 +210,11 @@ def test_a_change_of_the_state_that_is_lost_is_reported(folder, url, calls, reas
                 app.register_runner(runner)
                 session = app.session()
                 await asyncio.gather(*(session.call(name, given) for name, given in calls))
-                (found,) = runner.diagnostics
-                assert (found.code, reason in found.message) == ("remote-state-lost", True)
+                (diagnostic,) = runner.diagnostics
+                assert (diagnostic.code, reason in diagnostic.message) == (
+                    "remote-state-lost",
+                    True,
+                )
                 await runner.aclose()
 
     asyncio.run(main())
@@ -295,9 +298,9 @@ def test_workers_with_another_key_count_as_none_and_the_host_says_why(
                 result = await app.session().call("where")
                 assert text in result.text
                 assert result.error_code == (None if otherwise == "here" else "no_worker")
-                (found,) = runner.diagnostics
-                assert found.code == "remote-no-worker"
-                assert "another key" in found.message
+                (diagnostic,) = runner.diagnostics
+                assert diagnostic.code == "remote-no-worker"
+                assert "another key" in diagnostic.message
             await runner.aclose()
 
     asyncio.run(main())
@@ -394,7 +397,7 @@ def test_a_limit_of_a_group_holds_for_all_plugins_of_a_worker(folder, url, write
     asyncio.run(main())
 
 
-def test_nothing_that_a_call_carries_can_be_read_in_redis(folder, url):
+def test_nothing_that_a_call_contains_can_be_read_in_redis(folder, url):
     async def main():
         async with serving(folder, url) as worker, hosting(folder, url) as session:
             session.state["token"] = "TOKEN-7788"

@@ -644,11 +644,11 @@ def test_every_page_names_the_addresses_of_the_package():
     site, repository = urls["Documentation"].rstrip("/"), urls["Source"]
     address = re.compile(r"https://github\.com/[\w.-]+/satchel\b|https://satchel\.\w+\b")
     written = [
-        (path.relative_to(REPOSITORY).as_posix(), found)
+        (path.relative_to(REPOSITORY).as_posix(), item)
         for pattern in ("*.*", "docs/**/*.md", "tools/*.py", "src/**/*.py", ".github/**/*.yml")
         for path in REPOSITORY.glob(pattern)
         if path.suffix in {".md", ".toml", ".yml", ".py"}
-        for found in address.findall(path.read_text(encoding="utf-8"))
+        for item in address.findall(path.read_text(encoding="utf-8"))
     ]
     assert len({path for path, _ in written}) > 4
     assert [line for line in written if line[1] not in {site, repository}] == []

@@ -79,7 +79,7 @@ def test_however_many_are_timed_there_is_one_timer_and_none_after_the_last_limit
     assert (every[0].ended.is_set(), loop.timers) == (True, [])
 
 
-def test_a_limit_that_is_over_when_it_begins_ends_at_the_next_look():
+def test_a_limit_that_is_over_when_it_begins_ends_at_the_next_check():
     loop, clock, timed = ManualLoop(), CallClock(), Timed()
     clock.start(timed, -1, loop)
     loop.move_to(0)

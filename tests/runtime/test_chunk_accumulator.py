@@ -35,8 +35,8 @@ def test_one_structured_value_is_not_put_into_a_list():
 
 def test_text_after_a_value_or_a_picture_begins_again():
     picture = Image(b"p")
-    told = collected("a", {"b": 1}, "c", "d", picture, "e").result()
-    assert told.content == (Text("a"), Text('{"b":1}'), Text("cd"), picture, Text("e"))
+    messages = collected("a", {"b": 1}, "c", "d", picture, "e").result()
+    assert messages.content == (Text("a"), Text('{"b":1}'), Text("cd"), picture, Text("e"))
 
 
 def test_metadata_joins_and_the_last_word_counts():
@@ -85,11 +85,11 @@ def test_what_ended_a_call_without_a_chunk_stands_alone():
 @given(st.lists(st.text()), st.integers(0, 30))
 def test_the_chunks_that_were_sent_make_up_the_result(texts, limit):
     chunks = ChunkAccumulator(Limits(result_text=limit))
-    told = "".join(chunks.add(ToolChunk(content=(Text(text),))).text for text in texts)
+    messages = "".join(chunks.add(ToolChunk(content=(Text(text),))).text for text in texts)
     kept = "".join(block.text for block in chunks.result().content)
-    assert kept.startswith(told)
-    assert len(told.encode()) <= limit
-    assert "".join(texts).startswith(told)
+    assert kept.startswith(messages)
+    assert len(messages.encode()) <= limit
+    assert "".join(texts).startswith(messages)
 
 
 def test_the_blocks_of_a_whole_result_stay_apart():

@@ -21,7 +21,7 @@ def forecast(city: str, days: int = 3):
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("sent", "message"),
     [
         ("{", "they are not valid JSON"),
         ('["secret"]', "they must be one JSON object"),
@@ -32,11 +32,11 @@ def forecast(city: str, days: int = 3):
         ({"city": "a", "town": "secret"}, "town: there is no such argument"),
     ],
 )
-def test_wrong_arguments_are_reported_in_one_line_without_their_values(sent, said):
+def test_wrong_arguments_are_reported_in_one_line_without_their_values(sent, message):
     result = call(forecast, sent)
     assert result.is_error
     assert result.error_code == "invalid_arguments"
-    assert said in result.text
+    assert message in result.text
     assert result.text.endswith("It takes: city (string, required), days (integer)")
     assert "secret" not in result.text
     assert "http" not in result.text

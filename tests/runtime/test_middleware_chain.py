@@ -52,9 +52,9 @@ def test_the_broadest_middleware_is_outermost_else_the_first_that_came():
     names = {}
 
     def layer(name, **about):
-        made = a_layer(name)
-        names[made] = name
-        return ScopedMiddleware(made, **about)
+        created = a_layer(name)
+        names[created] = name
+        return ScopedMiddleware(created, **about)
 
     layers = [
         layer("tool", tool="one"),
@@ -66,7 +66,7 @@ def test_the_broadest_middleware_is_outermost_else_the_first_that_came():
         layer("both", tool="one", group="maps"),
         layer("neither", tool="one", group="basic"),
     ]
-    fitting = [names[made] for made in middleware_for(layers, "one", ("maps",))]
+    fitting = [names[created] for created in middleware_for(layers, "one", ("maps",))]
     assert fitting == ["all", "all too", "group", "tool", "both"]
 
 

@@ -24,11 +24,11 @@ async def shorten_async(call, result):
 
 
 @pytest.mark.parametrize(
-    ("postprocess", "said"), [(keep, "raw"), (shorten, "probe: raw!"), (shorten_async, "mine")]
+    ("postprocess", "message"), [(keep, "raw"), (shorten, "probe: raw!"), (shorten_async, "mine")]
 )
-def test_what_it_returns_takes_the_place_of_the_result(postprocess, said):
+def test_what_it_returns_takes_the_place_of_the_result(postprocess, message):
     result = play_for_real(a_run(fn, postprocess=postprocess).result())
-    assert (result.text, result.call_id) == (said, "call-1")
+    assert (result.text, result.call_id) == (message, "call-1")
 
 
 def test_a_plain_function_does_not_hold_up_the_loop():
@@ -60,10 +60,10 @@ def test_chunks_pass_through():
 
 
 @pytest.mark.parametrize(
-    ("made", "code"), [(float("nan"), "invalid_result"), (b"bytes", "invalid_result")]
+    ("created", "code"), [(float("nan"), "invalid_result"), (b"bytes", "invalid_result")]
 )
-def test_what_cannot_be_sent_is_an_error(made, code):
-    result = play_for_real(a_run(fn, postprocess=lambda call, result: made).result())
+def test_what_cannot_be_sent_is_an_error(created, code):
+    result = play_for_real(a_run(fn, postprocess=lambda call, result: created).result())
     assert result.error_code == code
 
 

@@ -78,8 +78,8 @@ def test_files_in_memory_and_the_number_of_processes_are_bounded(tmp_path, monke
     assert sum(sizes) <= 66 * MIB
     # Linux does not limit root, so this is what others get.
     shell = ["/bin/sh", "-c", f"{program_runner._process_limits(20)[0]}; ulimit -u || ulimit -p"]
-    said = asyncio.run(program_runner.run_program(shell, str(tmp_path), 20))["stdout"]
-    assert said.split()[-1] == "20"
+    message = asyncio.run(program_runner.run_program(shell, str(tmp_path), 20))["stdout"]
+    assert message.split()[-1] == "20"
 
 
 def test_only_what_is_writable_can_be_changed(tmp_path):
@@ -240,9 +240,9 @@ def test_without_a_sandbox_it_is_said_before_the_first_run(tmp_path, monkeypatch
     with caplog.at_level(logging.WARNING, logger="satchel.runtime"):
         for _ in range(2):
             asyncio.run(DefaultRunner().run(program))
-    (said,) = (it.getMessage() for it in caplog.records if it.name == "satchel.runtime")
-    assert "without a sandbox" in said
-    assert "it is not installed" in said
+    (message,) = (it.getMessage() for it in caplog.records if it.name == "satchel.runtime")
+    assert "without a sandbox" in message
+    assert "it is not installed" in message
     assert missing_sandbox().code == "sandbox-missing"
 
 

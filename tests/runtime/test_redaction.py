@@ -51,7 +51,7 @@ def test_other_values_of_the_environment_are_reported(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("api_key=abc123", "api_key=[redacted]"),
         ("API-KEY: abc123, and", "API-KEY: [redacted], and"),
@@ -67,8 +67,8 @@ def test_other_values_of_the_environment_are_reported(monkeypatch):
         ("no tokens here", "no tokens here"),
     ],
 )
-def test_what_looks_like_a_secret_is_not_reported(text, said):
-    assert redacted(text, {}) == said
+def test_what_looks_like_a_secret_is_not_reported(text, message):
+    assert redacted(text, {}) == message
 
 
 def test_folders_are_reported_as_short_as_a_person_writes_them(monkeypatch, tmp_path):

@@ -41,12 +41,12 @@ def run(path, *args, seconds=60, **options):
 def refused(path, *args):
     with pytest.raises(ToolError) as problem:
         run(path, *args)
-    said = str(problem.value)
-    assert os.path.dirname(path) not in said
-    assert len(said) < 400
-    assert said.isprintable()
-    assert said.endswith(".")
-    return said
+    message = str(problem.value)
+    assert os.path.dirname(path) not in message
+    assert len(message) < 400
+    assert message.isprintable()
+    assert message.endswith(".")
+    return message
 
 
 def test_a_script_gives_its_output_and_its_return_code(write):
@@ -87,15 +87,15 @@ def test_an_invalid_binary_is_reported(write):
 
 
 @pytest.mark.parametrize(
-    ("text", "mode", "said"),
+    ("text", "mode", "message"),
     [
         ("#!/bin/sh\necho hi", 0o644, "is not executable"),
         ("echo hi", 0o755, "it does not name its interpreter"),
         ("", 0o755, "it does not name its interpreter"),
     ],
 )
-def test_what_cannot_be_started_is_reported_with_what_can(write, text, mode, said):
-    assert said in (text := refused(write("tool", text, mode)))
+def test_what_cannot_be_started_is_reported_with_what_can(write, text, mode, message):
+    assert message in (text := refused(write("tool", text, mode)))
     assert ".py" in text
 
 
@@ -106,9 +106,9 @@ def test_a_program_that_is_not_installed_is_named(write, monkeypatch, tmp_path):
 
 def test_a_program_of_the_skill_takes_no_program_s_place(write, monkeypatch, tmp_path):
     places = {"host/node": "host", "skill/bin/node": "skill", "bin/node": "current folder"}
-    for path, said in ((tmp_path / place, said) for place, said in places.items()):
+    for path, message in ((tmp_path / place, message) for place, message in places.items()):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"#!/bin/sh\necho {said}")
+        path.write_text(f"#!/bin/sh\necho {message}")
         path.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"bin:{tmp_path}/host:{os.environ['PATH']}")

@@ -980,7 +980,7 @@ def test_a_middleware_may_change_each_chunk_and_the_result():
 
 
 @pytest.mark.parametrize(
-    ("layer", "said"),
+    ("layer", "message"),
     [
         (answering, "cached"),
         (yielding_only_chunks, "ab"),
@@ -989,10 +989,10 @@ def test_a_middleware_may_change_each_chunk_and_the_result():
         (yielding_text, "just text"),
     ],
 )
-def test_a_middleware_may_answer_as_it_likes(layer, said):
+def test_a_middleware_may_answer_as_it_likes(layer, message):
     items = play(items_of(layered(stream, layer)))
     assert [isinstance(item, ToolResult) for item in items].count(True) == 1
-    assert items[-1].text == said
+    assert items[-1].text == message
     assert items[-1].call_id == "call-1"
 
 
@@ -1429,28 +1429,28 @@ def kind_of(result):
     return "timeout" if result.error_code == "timeout" else "result"
 
 
-async def read(run, told, most=None):
+async def read(run, message, most=None):
     async with aclosing(each_item(run)) as items:
         async for item in items:
-            assert not any(isinstance(old, ToolResult) for old in told)
-            told.append(item)
-            if most is not None and len(told) > most:
+            assert not any(isinstance(old, ToolResult) for old in message)
+            message.append(item)
+            if most is not None and len(message) > most:
                 return
 
 
-async def performed(run, ending, at, told):
+async def performed(run, ending, at, message):
     """Run to an end of some kind; return which it was."""
     if ending in {"aclose", "close"}:
-        await read(run, told, most=int(at * 2))
-        return "result" if isinstance(told[-1], ToolResult) else "left"
+        await read(run, message, most=int(at * 2))
+        return "result" if isinstance(message[-1], ToolResult) else "left"
     if ending == "around":
         try:
             async with asyncio.timeout(at):
-                await read(run, told)
+                await read(run, message)
         except TimeoutError:
             return "cancelled"
-        return kind_of(told[-1])
-    task = asyncio.create_task(read(run, told))
+        return kind_of(message[-1])
+    task = asyncio.create_task(read(run, message))
     if ending in {"interrupt", "cancel"}:
         if at:
             await asyncio.sleep(at)
@@ -1459,7 +1459,7 @@ async def performed(run, ending, at, told):
     if task.cancelled():
         return "cancelled"
     await task
-    return kind_of(told[-1])
+    return kind_of(message[-1])
 
 
 @given(
@@ -1475,17 +1475,17 @@ def test_whatever_a_tool_does_and_however_it_ends_there_is_one_outcome(
     script = scripted(steps, streams=streams)
     limits = Limits(tool_call=max(at, 0.25) if ending == "timeout" else 600, cancel_grace=1.0)
     script.run = run = a_run(script.fn, limits=limits, layers=[passing] * layers)
-    told = []
+    messages = []
 
     async def main():
-        kind = await performed(run, ending, at, told)
+        kind = await performed(run, ending, at, messages)
         itself = {"interrupted"} if any(what == "interrupt" for what, _ in steps) else set()
         assert kind in ALLOWED[ending] | itself
-        results = [item for item in told if isinstance(item, ToolResult)]
+        results = [item for item in messages if isinstance(item, ToolResult)]
         assert len(results) == (kind in {"result", "interrupted", "timeout"} or len(results))
         if results:
-            said = "".join(item.text for item in told[:-1])
-            assert results[0].text.startswith(said)
+            message = "".join(item.text for item in messages[:-1])
+            assert results[0].text.startswith(message)
             assert results[0].call_id == "call-1"
         assert asyncio.current_task().cancelling() == 0
         async with asyncio.timeout(1), asyncio.TaskGroup() as group:

@@ -181,8 +181,8 @@ def test_links_programs_and_odd_files_are_named_and_not_followed(tmp_path):
     (skill / "tool").write_bytes(b"\x7fELF\x02")
     os.link(tmp_path / "secret", skill / "hard")
     os.mkfifo(skill / "pipe")
-    found = sorted((item.rule, Path(item.path).name) for item in scan_path(skill))
-    assert found == [
+    result = sorted((item.rule, Path(item.path).name) for item in scan_path(skill))
+    assert result == [
         ("binary-file", "pipe"),
         ("binary-file", "tool"),
         ("leaves-folder", "far"),

@@ -425,9 +425,9 @@ def test_any_text_is_searched_and_indexed(words, texts):
 def test_real_skills_are_found_by_their_own_names(shared):
     real = {}
     for path in sorted((shared / "corpus").rglob("SKILL.md")):
-        found = read_skill(path.read_bytes(), path.parent.name, str(path), Limits()).value
-        if found is not None:
-            real[found.name] = skill(found.name, found.description)
+        value = read_skill(path.read_bytes(), path.parent.name, str(path), Limits()).value
+        if value is not None:
+            real[value.name] = skill(value.name, value.description)
     index = index_of(*real.values())
     sample = list(real)[::7]
     assert len(sample) > 50

@@ -24,9 +24,12 @@ def in_time(main):
 
 def hold(app: Satchel, function, schema=None, /, *, options: dict[str, Any] | None = None, **parts):
     """Register a function, and hold it to a contract of these parts."""
-    made = app.register_tool(function, **(options or {}))
+    function_tool = app.register_tool(function, **(options or {}))
     contract = ToolContract(
-        name=made.name, schema=schema or {}, description=f"About {made.name}.", **parts
+        name=function_tool.name,
+        schema=schema or {},
+        description=f"About {function_tool.name}.",
+        **parts,
     )
     app.register_contract(contract)
     return contract

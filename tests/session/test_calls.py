@@ -160,17 +160,17 @@ def test_a_postprocess_sees_the_state_of_its_session_and_no_other():
 
     app = app_of(echo, postprocess=note)
     one, other = app.session(), app.session()
-    said = [in_time(s.call("echo", {"text": "x"}, call_id="1")).text for s in (one, one, other)]
-    assert said == ["1", "2", "1"]
+    messages = [in_time(s.call("echo", {"text": "x"}, call_id="1")).text for s in (one, one, other)]
+    assert messages == ["1", "2", "1"]
     assert (one.state, other.state) == ({"calls": 2}, {"calls": 1})
 
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_tool_that_is_there_is_skipped_and_the_one_that_serves_is_returned(times):
     app = Satchel()
-    made = app.register_tool(echo)
+    function_tool = app.register_tool(echo)
     for _ in range(times):
-        assert app.register_tool(echo, on_conflict="skip") is made
+        assert app.register_tool(echo, on_conflict="skip") is function_tool
     assert len(app.tools) == 1
 
 

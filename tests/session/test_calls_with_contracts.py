@@ -141,14 +141,14 @@ def test_what_a_reload_prunes_is_no_effect():
 
 def test_what_a_reloaded_call_brings_waits_for_the_calls_ahead_of_it():
     async def main():
-        talk, go_on, said = Talk(), asyncio.Event(), asyncio.Queue()
+        talk, go_on, message = Talk(), asyncio.Event(), asyncio.Queue()
 
         async def hold_up() -> str:
             await go_on.wait()
             return "held up"
 
         async def speak(word: str) -> str:
-            said.put_nowait(word)
+            message.put_nowait(word)
             return word
 
         hold(talk.app, hold_up, state_effects=(appends(),))
@@ -159,7 +159,7 @@ def test_what_a_reloaded_call_brings_waits_for_the_calls_ahead_of_it():
         await talk.began.wait()
         talk.hold_again("speak", state_effects=(appends(),))
         go_on.set()
-        assert [await said.get(), await said.get()] == ["a", "b"]
+        assert [await message.get(), await message.get()] == ["a", "b"]
         assert talk.session.state == {}
         talk.go_on.set()
         await work
@@ -589,8 +589,8 @@ def test_the_prompt_of_a_step_stays_as_it_was_when_the_step_began():
 def test_the_answer_of_the_meta_tool_is_filled():
     session = remembering().session()
     session.state["docs"] = ["a"]
-    told = in_time(session.call("reset_equipped_tools", {"docs": True})).text
-    assert 'Known: ["a"]' in told
+    messages = in_time(session.call("reset_equipped_tools", {"docs": True})).text
+    assert 'Known: ["a"]' in messages
 
 
 def test_a_skill_that_switches_a_group_on_brings_its_filled_notes_and_no_filled_body(
@@ -602,10 +602,10 @@ def test_a_skill_that_switches_a_group_on_brings_its_filled_notes_and_no_filled_
     write_skill(tmp_path, "pdf", text=text)
     session = remembering(skills=[tmp_path]).session()
     session.state["docs"] = ["a"]
-    told = in_time(session.call("load_skill", {"name": "pdf"})).text
+    messages = in_time(session.call("load_skill", {"name": "pdf"})).text
     assert "docs" in session.active_groups
-    assert "Body {{DOCS}}." in told
-    assert 'Known: ["a"]' in told
+    assert "Body {{DOCS}}." in messages
+    assert 'Known: ["a"]' in messages
 
 
 def test_a_turn_clears_what_is_not_to_be_preserved():

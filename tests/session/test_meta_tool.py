@@ -44,11 +44,11 @@ def test_a_group_without_a_description_is_described_by_what_is_in_it(tmp_path, w
         app.create_group(name)
     app.register_tool(echo, group="tools")
     app.register_skill(write_skill(tmp_path, "pdf"), group="skills")
-    said = {
+    messages = {
         name: item["description"]
         for name, item in parameters(app.session(), META)["properties"].items()
     }
-    assert said == {
+    assert messages == {
         "tools": "Tools: echo.",
         "skills": "Skills: pdf.",
         "nothing": "Tool group nothing.",
@@ -94,7 +94,7 @@ def test_there_is_no_switch_for_basic():
     assert choose(session, basic=True, maps=True).startswith("Active tool groups: maps.")
 
 
-def test_basic_cannot_be_switched_off_or_removed():
+def test_basic_cannot_be_deactivated_or_removed():
     app = maps_and_web()
     session = app.session()
     with pytest.raises(ConflictError, match="always active"):
@@ -108,8 +108,8 @@ def test_basic_cannot_be_switched_off_or_removed():
 def test_what_an_author_wrote_is_on_one_line_and_without_what_cannot_be_seen():
     app = Satchel()
     app.create_group("odd", "Two\nlines\u202e and\x00 more\U000e0041.")
-    said = parameters(app.session(), META)["properties"]["odd"]["description"]
-    assert said == "Two lines and more."
+    message = parameters(app.session(), META)["properties"]["odd"]["description"]
+    assert message == "Two lines and more."
 
 
 @pytest.mark.parametrize("name", ["self", "context", "arguments", "groups", "a.b", "0"])
@@ -138,7 +138,7 @@ def test_each_call_sets_the_final_state_of_all_groups():
     assert session.active_groups == ("basic", "web")
 
 
-def test_what_is_active_from_the_start_is_switched_off_by_being_left_out():
+def test_what_is_active_from_the_start_is_deactivated_by_being_left_out():
     app = maps_and_web()
     app.create_group("ready", "Active at first.", active=True)
     session = app.session()
@@ -156,8 +156,8 @@ def note(name, text):
 def test_the_answer_names_all_active_groups_with_their_notes_those_of_before_included():
     session = maps_and_web().session()
     session.activate("maps")
-    told = choose(session, maps=True, web=True)
-    assert told == (
+    message = choose(session, maps=True, web=True)
+    assert message == (
         "Active tool groups: maps, web."
         + note("maps", "Geocode first.")
         + note("web", "Be polite.")
@@ -180,7 +180,7 @@ def test_a_switch_as_models_write_it_is_understood(value):
 
 
 @pytest.mark.parametrize(
-    ("bad", "told"),
+    ("bad", "message"),
     [
         ({"mapz": True}, "There is no tool group 'mapz'. Did you mean maps?"),
         ({"mapz": False}, "There is no tool group 'mapz'. Did you mean maps?"),
@@ -193,12 +193,12 @@ def test_a_switch_as_models_write_it_is_understood(value):
         ({"web": [True]}, "web: must be true or false"),
     ],
 )
-def test_one_bad_switch_among_good_ones_and_nothing_changes(bad, told):
+def test_one_bad_switch_among_good_ones_and_nothing_changes(bad, message):
     session = locked().session()
     session.activate("web")
     before = session.state_dict()
     text = refused(session, META, maps=True, **bad)
-    assert told in text
+    assert message in text
     assert len(text) < 500
     assert session.state_dict() == before
     assert session.active_groups == ("basic", "web")
@@ -217,9 +217,9 @@ def test_all_that_is_wrong_is_reported_at_once():
 )
 def test_notes_go_where_the_host_wants_them(notes, in_prompt, in_answer):
     session = maps_and_web().session(notes=notes)
-    told = choose(session, maps=True)
-    assert told.startswith("Active tool groups: maps.")
-    assert ("Geocode first." in told) is in_answer
+    message = choose(session, maps=True)
+    assert message.startswith("Active tool groups: maps.")
+    assert ("Geocode first." in message) is in_answer
     assert ("Geocode first." in session.prompt()) is in_prompt
     assert ("Geocode first." in session.step().prompt()) is in_prompt
     assert "Geocode first." in session.activated_notes(), "the host can always ask for them"
@@ -238,9 +238,9 @@ def test_a_group_that_lacks_its_configuration_says_so_wherever_it_is_met():
         session.activate("maps", "vault")
     assert problem.value.fix, "the host is told how to mend it"
     assert session.active_groups == ("basic",)
-    told = refused(session, "unlock", text="x")
+    message = refused(session, "unlock", text="x")
     assert (
-        told
+        message
         == f"Tool 'unlock' is in tool group 'vault', which is unavailable: {reason}. Tell the user."
     )
     assert names(session) == ["echo", META]
@@ -253,7 +253,7 @@ def test_a_group_that_has_its_configuration_is_as_any_other():
     assert say(session, "unlock", text="open") == "open"
 
 
-def test_an_unavailable_group_may_be_switched_off():
+def test_an_unavailable_group_may_be_deactivated():
     session = locked().session()
     session.deactivate("vault")
     assert choose(session, vault=False) == NOTHING_ACTIVE
@@ -286,9 +286,9 @@ def test_a_tool_of_an_inactive_group_says_how_to_get_it_and_doing_so_helps():
 
 def test_where_the_model_cannot_choose_it_is_to_ask_the_user():
     session = maps_and_web().session(meta_tool=False)
-    told = refused(session, "route", start="a", end="b")
+    message = refused(session, "route", start="a", end="b")
     assert (
-        told
+        message
         == "Tool 'route' is in tool group 'maps', which is not active. Ask the user to activate it."
     )
     session.activate("maps")
@@ -298,9 +298,9 @@ def test_where_the_model_cannot_choose_it_is_to_ask_the_user():
 def test_a_tool_of_two_groups_names_the_one_that_can_be_had():
     app = locked()
     app.register_tool(echo, name="both", group=["vault", "web"])
-    told = refused(app.session(), "both", text="x")
-    assert told.startswith("Tool 'both' is in tool group 'web', which is not active.")
-    assert "'web' and every group" in told
+    message = refused(app.session(), "both", text="x")
+    assert message.startswith("Tool 'both' is in tool group 'web', which is not active.")
+    assert "'web' and every group" in message
 
 
 @pytest.mark.parametrize("name", ["rout", "Route", "route ", "rou\x00te", "\u202eroute"])

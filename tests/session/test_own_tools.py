@@ -36,15 +36,15 @@ def test_each_own_tool_has_the_name_under_which_it_is_listed(step):
 
 
 def test_an_own_tool_is_made_once_and_only_when_it_is_used():
-    made = []
+    created = []
 
     def make(name):
-        made.append(name)
+        created.append(name)
         return object()
 
     tools = OwnTools(("one", "two"), make)
     assert list(tools) == ["one", "two"]
     assert "three" not in tools
-    assert made == []
+    assert created == []
     assert tools["one"] is tools["one"]
-    assert made == ["one"]
+    assert created == ["one"]

@@ -140,8 +140,8 @@ def test_each_call_is_reported_once(executor):
     async def main():
         plan = words("a", "fail", "b")
         session = saying().session()
-        told = session.execute_streaming(plan, executor=executor)
-        return [(index, result.call_id) async for index, result in told]
+        messages = session.execute_streaming(plan, executor=executor)
+        return [(index, result.call_id) async for index, result in messages]
 
     assert sorted(in_time(main())) == [(0, "0"), (1, "1"), (2, "2")]
 
@@ -317,8 +317,8 @@ def test_a_result_is_reported_only_once_its_effects_are_final():
             assert session.state == {}
             assert not waiting.done()
             await doors.open("a")
-            told = [await waiting, await anext(answers)]
-            assert [(index, result.text) for index, result in told] == [(0, "a"), (1, "b")]
+            messages = [await waiting, await anext(answers)]
+            assert [(index, result.text) for index, result in messages] == [(0, "a"), (1, "b")]
             assert session.state == {"log": ["a", "b"]}
             with pytest.raises(StopAsyncIteration):
                 await anext(answers)
@@ -551,8 +551,8 @@ def test_a_stream_reports_chunks_as_they_come_and_writes_before_the_result_is_re
 
 
 def test_later_calls_of_a_sequential_plan_read_what_earlier_ones_wrote():
-    def add(word: str, said: list) -> str:
-        return "+".join([*said, word])
+    def add(word: str, message: list) -> str:
+        return "+".join([*message, word])
 
     def plan(executor):
         app = Satchel()
@@ -560,8 +560,8 @@ def test_later_calls_of_a_sequential_plan_read_what_earlier_ones_wrote():
             app,
             add,
             {"word": "str - w"},
-            state_reads=(ToolStateRead("said", []),),
-            state_effects=(appends("said"),),
+            state_reads=(ToolStateRead("message", []),),
+            state_effects=(appends("message"),),
         )
         session = app.session()
         several = [ToolCall(name="add", arguments={"word": word}) for word in "abc"]
@@ -571,12 +571,12 @@ def test_later_calls_of_a_sequential_plan_read_what_earlier_ones_wrote():
 
 
 def test_each_call_is_handed_a_default_of_its_own():
-    def spoil(said: list) -> int:
-        said.append("spoiled")
-        return len(said)
+    def spoil(message: list) -> int:
+        message.append("spoiled")
+        return len(message)
 
     app = Satchel()
-    hold(app, spoil, state_reads=(ToolStateRead("said", []),))
+    hold(app, spoil, state_reads=(ToolStateRead("message", []),))
     session = app.session()
     assert [in_time(session.call("spoil")).structured for _ in range(2)] == [1, 1]
     assert session.state == {}

@@ -352,21 +352,21 @@ def test_a_plan_can_be_judged_without_running_anything(place):
         ToolCall(name="echo", arguments={"txt": 1}),
         ToolCall(name="echo", arguments={"text": "fine"}),
     ]
-    found = place(session).validate(calls, config={"limit": 7})
-    assert [item.arguments for item in found.plan] == [
+    problems = place(session).validate(calls, config={"limit": 7})
+    assert [item.arguments for item in problems.plan] == [
         {"query": "a"},
         {"query": "b", "bundled": True, "web": True},
         {"text": "fine"},
     ]
-    assert [(item.index, item.ids) for item in found.corrected] == [(2, ("web-too",))]
-    assert [(item.index, item.ids) for item in found.pruned] == [(3, ("no-twins",))]
-    assert [(item.index, item.code) for item in found.rejected] == [
+    assert [(item.index, item.ids) for item in problems.corrected] == [(2, ("web-too",))]
+    assert [(item.index, item.ids) for item in problems.pruned] == [(3, ("no-twins",))]
+    assert [(item.index, item.code) for item in problems.rejected] == [
         *((1, "rejected"), (4, "tool_not_found"), (5, "invalid_arguments")),
     ]
     assert (ran, session.state) == ([], {"kept": {"as": ["it", "was"]}})
     assert calls[2].arguments == {"query": "b", "bundled": True}
     assert set(normalized) == {7}
-    assert place(session).validate(found.plan).plan == found.plan
+    assert place(session).validate(problems.plan).plan == problems.plan
 
 
 def test_rules_are_asked_with_the_configuration_that_a_plan_would_have():

@@ -46,8 +46,8 @@ def recorded(folder, calls=(GREET, LOAD)):
 
 
 def replayed(recording, app, **options):
-    found = asyncio.run(replay(recording, app.session(), **options))
-    return [(item.entry, item.kind, item.message) for item in found], found
+    result = asyncio.run(replay(recording, app.session(), **options))
+    return [(item.entry, item.kind, item.message) for item in result], result
 
 
 def test_a_file_holds_all_that_was_said_and_only_the_user_can_read_it(folder, tmp_path):
@@ -92,18 +92,18 @@ def test_nothing_differs_while_nothing_was_edited(folder, run):
 def test_edited_text_of_a_skill_is_found_because_loading_is_repeated(folder):
     recording = recorded(folder)
     (folder / "fares" / "SKILL.md").write_text(SKILL.format("649 kr."))
-    told, (found,) = replayed(recording, opened(folder))
-    assert told == [(3, "result", "the call of 'load_skill' answers differently")]
-    assert "-599 kr." in found.diff
-    assert "+649 kr." in found.diff
+    messages, (item,) = replayed(recording, opened(folder))
+    assert messages == [(3, "result", "the call of 'load_skill' answers differently")]
+    assert "-599 kr." in item.diff
+    assert "+649 kr." in item.diff
 
 
 def test_an_edited_description_changes_prompt_and_tools_of_each_step(folder):
     recording = recorded(folder)
     text = SKILL.format("599 kr.").replace("Fares of trains", "Prices")
     (folder / "fares" / "SKILL.md").write_text(text)
-    told, _ = replayed(recording, opened(folder))
-    assert [(entry, kind) for entry, kind, _ in told] == [(1, "prompt"), (4, "prompt")]
+    messages, _ = replayed(recording, opened(folder))
+    assert [(entry, kind) for entry, kind, _ in messages] == [(1, "prompt"), (4, "prompt")]
 
 
 def test_a_call_that_no_longer_fits_its_tool_is_found_without_running_it(folder):
@@ -114,9 +114,9 @@ def test_a_call_that_no_longer_fits_its_tool_is_found_without_running_it(folder)
         ran.append(first)
         return first
 
-    told, _ = replayed(recorded(folder), opened(folder, greet))
-    assert ("tools", "tool 'greet' is described differently") in [item[1:] for item in told]
-    refused = [message for _, kind, message in told if kind == "call"]
+    messages, _ = replayed(recorded(folder), opened(folder, greet))
+    assert ("tools", "tool 'greet' is described differently") in [item[1:] for item in messages]
+    refused = [message for _, kind, message in messages if kind == "call"]
     assert len(refused) == 1
     assert "the call of 'greet' would be refused now:" in refused[0]
     assert "first" in refused[0]
@@ -124,8 +124,8 @@ def test_a_call_that_no_longer_fits_its_tool_is_found_without_running_it(folder)
 
 
 def test_a_tool_that_is_gone_is_found(folder):
-    told, _ = replayed(recorded(folder), Satchel(skills=[folder]))
-    kinds = [(kind, message.split(":")[0]) for _, kind, message in told]
+    messages, _ = replayed(recorded(folder), Satchel(skills=[folder]))
+    kinds = [(kind, message.split(":")[0]) for _, kind, message in messages]
     assert ("tools", "tool 'greet' is gone") in kinds
     assert ("call", "the call of 'greet' would be refused now") in kinds
 
@@ -137,8 +137,8 @@ def test_other_answers_are_found_only_if_the_calls_are_made_again(folder):
 
     recording, app = recorded(folder), opened(folder, greet)
     assert replayed(recording, app) == ([], ())
-    told, _ = replayed(recording, app, run=True)
-    assert told == [(2, "result", "the call of 'greet' gave an answer, and gives an error")]
+    messages, _ = replayed(recording, app, run=True)
+    assert messages == [(2, "result", "the call of 'greet' gave an answer, and gives an error")]
 
 
 def test_groups_that_the_model_chose_are_chosen_again(folder):
@@ -156,8 +156,8 @@ def test_groups_that_the_model_chose_are_chosen_again(folder):
     assert replayed(recording, grouped()) == ([], ())
     without = opened(folder)
     without.create_group("web", active=True)
-    told, _ = replayed(recording, without)
-    assert (2, "groups", "active groups were basic, maps, and are basic, web") in told
+    messages, _ = replayed(recording, without)
+    assert (2, "groups", "active groups were basic, maps, and are basic, web") in messages
 
 
 def with_maps(folder, description="Where?"):
@@ -181,8 +181,8 @@ def test_what_the_host_switched_at_the_start_and_between_steps_is_switched_again
     recording.add_step(session.step())
     saved = Recording.loads(recording.dumps())
     assert replayed(saved, with_maps(folder), run=True) == ([], ())
-    told, _ = replayed(saved, with_maps(folder, "Another place?"))
-    assert told == [
+    messages, _ = replayed(saved, with_maps(folder, "Another place?"))
+    assert messages == [
         (1, "tools", "tool 'where' is described differently"),
         (3, "tools", "tool 'where' is described differently"),
     ]
@@ -199,7 +199,7 @@ def test_a_skill_that_the_host_loaded_is_loaded_again(folder):
     assert replayed(Recording.loads(recording.dumps()), opened(folder))[0] == []
 
 
-def test_a_single_tool_that_the_host_switched_off_again_is_off_in_the_replay(folder):
+def test_a_single_tool_that_the_host_disabled_again_is_off_in_the_replay(folder):
     session, recording = with_maps(folder).session(), Recording()
     session.deactivate("web")
     session.activate_tools("fetch", "where")
@@ -217,9 +217,9 @@ def test_a_group_of_the_host_that_is_gone_is_found(folder):
     session, recording = with_maps(folder).session(), Recording()
     session.activate("maps")
     recording.add_step(session.step())
-    told, _ = replayed(recording, opened(folder))
-    assert (0, "groups", "active groups were basic, maps, web, and are basic") in told
-    assert (0, "tools", "tool 'where' is gone") in told
+    messages, _ = replayed(recording, opened(folder))
+    assert (0, "groups", "active groups were basic, maps, web, and are basic") in messages
+    assert (0, "tools", "tool 'where' is gone") in messages
 
 
 def test_a_group_that_is_active_by_itself_now_is_found(folder):
@@ -228,11 +228,11 @@ def test_a_group_that_is_active_by_itself_now_is_found(folder):
     app = opened(folder)
     app.create_group("maps", active=True)
     app.create_group("web")
-    told, _ = replayed(recording, app)
-    assert told[0] == (0, "groups", "active groups were basic, web, and are basic, maps")
+    messages, _ = replayed(recording, app)
+    assert messages[0] == (0, "groups", "active groups were basic, web, and are basic, maps")
 
 
-def test_a_group_that_a_skill_no_longer_switches_on_is_found(folder):
+def test_a_group_that_a_skill_no_longer_activates_is_found(folder):
     skill = folder / "fares" / "SKILL.md"
     plain = skill.read_text()
     skill.write_text(plain.replace("---\n599", "metadata:\n  groups: maps\n---\n599"))
@@ -243,8 +243,8 @@ def test_a_group_that_a_skill_no_longer_switches_on_is_found(folder):
     assert "maps" in session.step().active_groups
     assert replayed(recording, with_maps(folder)) == ([], ())
     skill.write_text(plain)
-    told, _ = replayed(recording, with_maps(folder))
-    assert (2, "groups", "active groups were basic, maps, web, and are basic, web") in told
+    messages, _ = replayed(recording, with_maps(folder))
+    assert (2, "groups", "active groups were basic, maps, web, and are basic, web") in messages
 
 
 @pytest.mark.parametrize(

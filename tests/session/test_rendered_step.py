@@ -56,9 +56,11 @@ def a_tool(number):
         return f"{name} {subject}"
 
     about = f"Handle subject {number}. " + "What it is for, at length. " * 8
-    made = FunctionTool(work, name=name, description=about)
+    function_tool = FunctionTool(work, name=name, description=about)
     groups = (f"group{number % 20:02}",)
-    return ToolEntry(**whence(name), description=about, groups=groups, version="1", tool=made)
+    return ToolEntry(
+        **whence(name), description=about, groups=groups, version="1", tool=function_tool
+    )
 
 
 def a_group(number):
@@ -104,9 +106,9 @@ def test_what_was_left_out_is_in_no_enum_and_can_be_found_and_loaded(crowd):
     session = Session(crowd, SessionOptions())
     assert "skill-09876" not in session.prompt()
     assert "enum" not in parameters(session, "load_skill")["properties"]["name"]
-    told = say(session, "search_skills", words="subject 9876")
-    assert told.startswith("- skill-09876: Subject 9876.")
-    assert len(told) < 5_000
+    message = say(session, "search_skills", words="subject 9876")
+    assert message.startswith("- skill-09876: Subject 9876.")
+    assert len(message) < 5_000
     assert "Body 9876." in say(session, "load_skill", name="skill-09876")
     near = answer(session, "load_skill", name="skil-09876").text
     assert "skill-09876" in near
@@ -115,9 +117,9 @@ def test_what_was_left_out_is_in_no_enum_and_can_be_found_and_loaded(crowd):
 
 def test_tools_out_of_sight_are_found_with_the_way_to_get_them(crowd):
     session = Session(crowd, SessionOptions())
-    told = say(session, "search_tools", words="tool_1234")
-    assert told.startswith("- tool_1234: Handle subject 1234.")
-    assert "(in tool group 'group14', which is not active. " in told.splitlines()[0]
+    message = say(session, "search_tools", words="tool_1234")
+    assert message.startswith("- tool_1234: Handle subject 1234.")
+    assert "(in tool group 'group14', which is not active. " in message.splitlines()[0]
     say(session, META, group14=True)
     assert say(session, "tool_1234", subject="x") == "tool_1234 x"
 
@@ -220,11 +222,11 @@ def test_what_is_published_while_a_session_is_asked_for_its_schemas_mixes_nothin
     shared_view, published = SharedState.shared_view, []
 
     def publishing(*asked):
-        found = shared_view(*asked)
+        result = shared_view(*asked)
         if not published:
             published.append(True)
             app.remove_tool("route")
-        return found
+        return result
 
     monkeypatch.setattr(SharedState, "shared_view", publishing)
     assert names(session) == ["echo", "route", META]

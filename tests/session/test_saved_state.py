@@ -90,7 +90,7 @@ def test_it_takes_the_place_of_what_was_remembered(app):
     assert "old" not in session.state
 
 
-def test_what_was_switched_off_stays_off():
+def test_what_was_deactivated_stays_off():
     app = Satchel()
     app.create_group("ready", active=True)
     app.register_tool(echo, group="ready")
@@ -131,8 +131,8 @@ def test_a_changed_skill_or_file_is_given_again_afterwards(app, root):
     app.refresh()
     session = app.session()
     session.load_state_dict(saved)
-    told = say(session, "read_skill_file", skill="pdf", path="guide.md")
-    assert told == "another guide"
+    message = say(session, "read_skill_file", skill="pdf", path="guide.md")
+    assert message == "another guide"
     assert "The instructions." in say(session, "load_skill", name="pdf")
 
 
@@ -144,8 +144,8 @@ def test_only_what_was_listed_and_still_is_can_be_read(app, root):
     session = app.session()
     session.load_state_dict(saved)
     for path in ("later.md", "../note/SKILL.md", "/etc/passwd", "gone.md"):
-        told = refused(session, "read_skill_file", skill="pdf", path=path)
-        assert told.startswith("There is no file ")
+        message = refused(session, "read_skill_file", skill="pdf", path=path)
+        assert message.startswith("There is no file ")
 
 
 def test_a_call_that_runs_keeps_hold_of_the_same_state(app):
@@ -323,7 +323,7 @@ SAVED = fields(
     skills=st.dictionaries(WORDS, mostly(SKILL), max_size=3),
     tools=st.lists(WORDS, max_size=4),
     state=st.dictionaries(WORDS, ANYTHING, max_size=4),
-).map(lambda found: {"version": 1, **found})
+).map(lambda result: {"version": 1, **result})
 
 
 @pytest.fixture(scope="module")

@@ -99,38 +99,40 @@ def test_what_is_active_must_be_called():
         "- echo: Say it again. (active: call it.)"
     )
     session.activate("maps")
-    told = say(session, "search_tools", words="way between places")
-    assert told == "- route: Find the way between two places. (active: call it.)"
+    message = say(session, "search_tools", words="way between places")
+    assert message == "- route: Find the way between two places. (active: call it.)"
 
 
 def test_what_is_inactive_says_how_to_get_it_and_doing_so_helps():
     session = maps_and_web().session(search=True)
-    told = say(session, "search_tools", words="way between places")
+    message = say(session, "search_tools", words="way between places")
     how = CHOOSE.format("maps") + ALONE
-    assert told == f"- route: Find the way between two places. (in tool group 'maps', {how})"
+    assert message == f"- route: Find the way between two places. (in tool group 'maps', {how})"
     choose(session, maps=True)
     assert say(session, "route", start="a", end="b") == "a to b"
 
 
 def test_where_the_model_cannot_choose_the_user_must_be_asked():
-    told = searched(maps_and_web(), "way between places", meta_tool=False)
-    assert "(in tool group 'maps', which is not active. Ask the user to activate it.)" in told
+    message = searched(maps_and_web(), "way between places", meta_tool=False)
+    assert "(in tool group 'maps', which is not active. Ask the user to activate it.)" in message
 
 
 def test_what_is_unavailable_says_why():
-    told = searched(locked(), "vault")
+    message = searched(locked(), "vault")
     assert (
         "- unlock: Open the vault. (in tool group 'vault', which is unavailable: it requires "
         "VAULT_KEY to be configured. Tell the user.)"
-    ) in told
+    ) in message
 
 
-def test_what_was_switched_on_in_the_step_says_so():
+def test_what_was_activated_in_the_step_says_so():
     session = maps_and_web().session(search=True)
     step = session.step()
     choose(step, maps=True)
-    told = say(step, "search_tools", words="way between places")
-    assert "(in tool group 'maps', which is active from the next step on. Try again then.)" in told
+    message = say(step, "search_tools", words="way between places")
+    assert (
+        "(in tool group 'maps', which is active from the next step on. Try again then.)" in message
+    )
 
 
 def test_what_is_not_of_the_step_is_not_found_in_it():
@@ -150,8 +152,8 @@ def test_skills_say_how_to_read_them(tmp_path, write_skill):
     assert say(app.session(search=True), "search_skills", words="pdf") == (
         "- pdf: Reads PDF files. (call load_skill with name 'pdf'.)"
     )
-    told = say(app.session(search=True, skill_tools=False), "search_skills", words="pdf")
-    assert told == f"- pdf: Reads PDF files. (read {tmp_path}/pdf/SKILL.md.)"
+    message = say(app.session(search=True, skill_tools=False), "search_skills", words="pdf")
+    assert message == f"- pdf: Reads PDF files. (read {tmp_path}/pdf/SKILL.md.)"
 
 
 def test_skills_of_groups_say_how_to_get_them(tmp_path, write_skill):
@@ -159,10 +161,10 @@ def test_skills_of_groups_say_how_to_get_them(tmp_path, write_skill):
     for name, group in (("aaa", "maps"), ("bbb", "vault"), ("ccc", ["vault", "web"])):
         app.register_skill(write_skill(tmp_path, name, description="Folding paper."), group=group)
     session = app.session(search=True)
-    told = say(session, "search_skills", words="folding paper")
-    assert f"- aaa: Folding paper. (in tool group 'maps', {CHOOSE.format('maps')})" in told
-    assert "- bbb: Folding paper. (in tool group 'vault', which is unavailable: it " in told
-    assert f"- ccc: Folding paper. (in tool group 'web', {CHOOSE.format('web')})" in told
+    message = say(session, "search_skills", words="folding paper")
+    assert f"- aaa: Folding paper. (in tool group 'maps', {CHOOSE.format('maps')})" in message
+    assert "- bbb: Folding paper. (in tool group 'vault', which is unavailable: it " in message
+    assert f"- ccc: Folding paper. (in tool group 'web', {CHOOSE.format('web')})" in message
     choose(session, maps=True)
     assert "(call load_skill with name 'aaa'.)" in say(session, "search_skills", words="paper")
 
@@ -172,8 +174,8 @@ def test_a_search_without_words_or_without_luck_says_what_to_do():
     assert refused(session, "search_tools", words=" \n") == (
         "Say in a few words what the tool is for."
     )
-    told = say(session, "search_tools", words="zeppelin")
-    assert told == "No tool was found. Try other words, or continue without one."
+    message = say(session, "search_tools", words="zeppelin")
+    assert message == "No tool was found. Try other words, or continue without one."
 
 
 @pytest.mark.parametrize("words", ['" OR *', "'; DROP", "\x00", "x" * 100_000, "💥", "a" * 3000])
@@ -189,11 +191,11 @@ def test_descriptions_are_short_and_on_one_line_and_ten_are_enough():
     for number in range(25):
         description = "Juggle\ntorches\u202e. " + "Long. " * 200
         app.register_tool(echo, name=f"j{number}", group="many", description=description)
-    told = searched(app, "juggle")
-    lines = told.splitlines()
+    message = searched(app, "juggle")
+    lines = message.splitlines()
     assert len(lines) == 10
     assert all(line.startswith("- j") and len(line) < 520 for line in lines)
-    assert "\u202e" not in told
+    assert "\u202e" not in message
 
 
 def test_their_schema_has_text_and_no_internal_names():

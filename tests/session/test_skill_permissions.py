@@ -113,8 +113,8 @@ def load(name):
 
 def test_a_loaded_skill_restricts_the_session_to_its_tools(app):
     session = app.session(allowed_tools="enforce")
-    before, loaded, found, refused = talk(session, DELETE, load("a"), SEARCH, DELETE)
-    assert (before.text, found.text) == ("deleted x", "found x")
+    before, loaded, item, refused = talk(session, DELETE, load("a"), SEARCH, DELETE)
+    assert (before.text, item.text) == ("deleted x", "found x")
     assert "only these tools may be called: search" in loaded.text
     assert refused.error_code == "not_allowed"
     assert refused.text.startswith("delete is not allowed in this way while the loaded skills ('a'")
@@ -122,8 +122,8 @@ def test_a_loaded_skill_restricts_the_session_to_its_tools(app):
 
 def test_several_skills_allow_what_any_of_them_allows(app):
     session = app.session(allowed_tools="enforce")
-    *_, found, deleted = talk(session, load("a"), load("c"), load("b"), SEARCH, DELETE)
-    assert (found.text, deleted.text) == ("found x", "deleted x")
+    *_, item, deleted = talk(session, load("a"), load("c"), load("b"), SEARCH, DELETE)
+    assert (item.text, deleted.text) == ("found x", "deleted x")
 
 
 def test_a_skill_without_the_field_restricts_nothing(app):

@@ -185,21 +185,21 @@ def test_a_session_asked_directly_follows_at_once():
 # ---- groups that are switched inside a step -----------------------------------------------------
 
 
-def test_what_the_model_switches_on_counts_from_the_next_step_and_is_said_until_then():
+def test_what_the_model_activates_counts_from_the_next_step_and_is_said_until_then():
     session = maps_and_web().session()
     step = session.step()
     before = picture(step)
     choose(step, maps=True)
     assert picture(step) == before
-    told = refused(step, "route", start="a", end="b")
-    assert told == (
+    message = refused(step, "route", start="a", end="b")
+    assert message == (
         "Tool 'route' is in tool group 'maps', "
         "which is active from the next step on. Try again then."
     )
     assert say(session.step(), "route", start="a", end="b") == "a to b"
 
 
-def test_what_the_model_switches_off_serves_until_the_step_is_over():
+def test_what_the_model_deactivates_serves_until_the_step_is_over():
     session = maps_and_web().session()
     session.activate("maps")
     step = session.step()
@@ -294,8 +294,8 @@ def test_a_step_reports_what_came_went_and_changed_since_the_one_before(skills):
     edit_a_skill(app, session, skills)
     session.activate("maps")
     waiting = session.changes()
-    told = {(change.event, change.kind, change.name, change.message) for change in waiting}
-    assert told == {
+    messages = {(change.event, change.kind, change.name, change.message) for change in waiting}
+    assert messages == {
         ("changed", "group", "maps", "active"),
         ("changed", "skill", "pdf", ""),
         ("changed", "tool", "echo", ""),
@@ -322,11 +322,11 @@ def test_what_a_step_reports_stays_the_same_after_later_steps(skills):
     session.step()
     app.register_tool(whistle)
     step = session.step()
-    said = step.changes.text
+    message = step.changes.text
     app.remove_tool("whistle")
     session.step()
-    assert step.changes.text == said
-    assert "whistle" in said
+    assert step.changes.text == message
+    assert "whistle" in message
 
 
 def test_what_no_session_shows_is_reported_to_none(skills):
@@ -338,9 +338,9 @@ def test_what_no_session_shows_is_reported_to_none(skills):
         "---\nname: pdf\ndescription: Hidden.\ndisable-model-invocation: true\n---\nx\n"
     )
     app.refresh()
-    told = [(change.event, change.kind, change.name) for change in session.step().changes]
-    assert ("removed", "skill", "pdf") in told
-    assert "whistle" not in {name for _, _, name in told}
+    messages = [(change.event, change.kind, change.name) for change in session.step().changes]
+    assert ("removed", "skill", "pdf") in messages
+    assert "whistle" not in {name for _, _, name in messages}
 
 
 # ---- same bytes --------------------------------------------------------------------------------
@@ -416,7 +416,7 @@ def test_new_tools_are_appended_also_after_others_went_and_came_back():
         assert names(app.session()) == ["b", "d", "a", "a2"], "as they were registered"
 
 
-def test_a_group_that_is_switched_on_adds_its_tools_at_the_end():
+def test_a_group_that_is_activated_adds_its_tools_at_the_end():
     session = maps_and_web().session()
     before = session.schemas()
     session.activate("web")
@@ -558,7 +558,7 @@ def test_a_step_shows_the_tools_of_its_view_and_the_sessions_own():
     session = app.session()
     session.activate("maps")
     step = session.step()
-    assert [made.name for made in step.own_tools] == [META]
+    assert [created.name for created in step.own_tools] == [META]
     assert [*(entry.name for entry in step.view.tools), META] == names(step)
     app.register_tool(echo, name=META)
     assert session.step().own_tools == ()

@@ -84,10 +84,10 @@ def test_a_call_runs_once_and_gives_its_result_again():
 def test_calls_with_one_id_are_two_calls():
     app = Satchel()
     app.register_tool(lambda word: word, name="say", description="Say a word.")
-    made = [ToolCall(name="say", arguments={"word": word}, id="x") for word in "ab"]
+    created = [ToolCall(name="say", arguments={"word": word}, id="x") for word in "ab"]
 
     async def main():
-        plan = app.session().step().plan(made)
+        plan = app.session().step().plan(created)
         assert [(await plan.run("x")).text for _ in range(2)] == ["a", "b"]
 
     in_time(main())

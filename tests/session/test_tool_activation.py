@@ -27,8 +27,8 @@ def test_the_host_activates_one_tool_without_the_rest_of_its_group():
 
 def test_the_model_activates_what_it_found_and_reads_the_notes_of_its_group():
     session = maps_with_two().session(search=True)
-    found = say(session, "search_tools", words="way")
-    assert "call activate_tools with its name, for this tool alone" in found
+    result = say(session, "search_tools", words="way")
+    assert "call activate_tools with its name, for this tool alone" in result
     step = session.step()
     answer = say(step, "activate_tools", names=["route"])
     assert answer.startswith("Active from the next step on: route.")

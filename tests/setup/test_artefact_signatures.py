@@ -41,21 +41,21 @@ def signers(path: Path) -> tuple[Signer, ...]:
 
 
 def test_a_bundle_of_sigstore_says_who_signed_it(files):
-    found = signers(files / SDIST)
-    assert found == (MODELS,)
-    assert signature_note(SDIST, found) == f"signed by {MODELS.identity} (issuer {GITHUB})"
-    assert recorded(found) == f"{MODELS.identity.partition('@')[0]} (issuer {GITHUB})"
+    result = signers(files / SDIST)
+    assert result == (MODELS,)
+    assert signature_note(SDIST, result) == f"signed by {MODELS.identity} (issuer {GITHUB})"
+    assert recorded(result) == f"{MODELS.identity.partition('@')[0]} (issuer {GITHUB})"
 
 
 def test_an_attestation_of_pep_740_says_who_signed_it(files):
-    (found,) = signers(files / FOREIGN)
-    assert found.issuer == "https://gitlab.com"
+    (item,) = signers(files / FOREIGN)
+    assert item.issuer == "https://gitlab.com"
 
 
 def test_a_plain_signature_of_a_wheel_says_who_signed_it(files):
-    (found,) = signers(files / WHEEL)
+    (item,) = signers(files / WHEEL)
     workflow = "https://github.com/trailofbits/rfc8785.py/.github/workflows/release.yml"
-    assert found == Signer(f"{workflow}@refs/tags/v0.1.2", GITHUB)
+    assert item == Signer(f"{workflow}@refs/tags/v0.1.2", GITHUB)
 
 
 def test_the_provenance_of_an_index_says_who_signed_it():
@@ -63,8 +63,8 @@ def test_the_provenance_of_an_index_says_who_signed_it():
     attestation = json.loads(path.read_text())["attestation_bundles"][0]["attestations"][0]
     statement = json.loads(base64.b64decode(attestation["envelope"]["statement"]))
     digest = statement["subject"][0]["digest"]["sha256"]
-    (found,) = verified_signers("pypi_attestations-0.0.19.tar.gz", digest, str(path))
-    assert found.issuer == GITHUB
+    (item,) = verified_signers("pypi_attestations-0.0.19.tar.gz", digest, str(path))
+    assert item.issuer == GITHUB
 
 
 def test_a_provenance_without_an_attestation_is_an_error(files):

@@ -58,11 +58,11 @@ def left(target):
 
 
 def test_a_file_is_fetched_and_its_progress_reported(fetch, target):
-    told = fetch(sha256=DIGEST.upper())
+    messages = fetch(sha256=DIGEST.upper())
     assert target.read_bytes() == BODY
     assert left(target) == ["model.bin"]
-    assert told[-1] == (len(BODY), len(BODY))
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert messages[-1] == (len(BODY), len(BODY))
+    assert [done for done, _ in messages] == sorted(done for done, _ in messages)
 
 
 def test_a_file_with_the_right_checksum_is_not_fetched_again(fetch, server, target):
@@ -131,9 +131,9 @@ def test_the_pauses_grow(fetch, server, pauses):
     assert pauses == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("said", ["announced", "endless"])
-def test_a_file_that_is_too_large_is_not_kept(fetch, server, target, said):
-    server.script = [said]
+@pytest.mark.parametrize("message", ["announced", "endless"])
+def test_a_file_that_is_too_large_is_not_kept(fetch, server, target, message):
+    server.script = [message]
     with pytest.raises(SatchelError, match="larger than 1000 bytes"):
         fetch(most_bytes=1000)
     assert left(target) == []

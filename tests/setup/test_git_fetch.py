@@ -185,8 +185,8 @@ def test_a_name_that_leads_out_is_refused(work, commit, fetch, name, tmp_path):
     blob = git(work, "hash-object", "-w", "--stdin", given=b"evil")
     inner = tree(work, ("100644", blob, b"evil"))
     top = tree(work, ("40000", inner, name))
-    made = git(work, "commit-tree", top, "-m", "evil")
-    git(work, "update-ref", "refs/heads/main", made)
+    created = git(work, "commit-tree", top, "-m", "evil")
+    git(work, "update-ref", "refs/heads/main", created)
     with pytest.raises(SatchelError):
         fetch(url=f"git+file://{work}")
     assert not [path for path in tmp_path.rglob("evil") if ".git" not in path.parts]
@@ -200,8 +200,8 @@ def test_nothing_is_written_through_a_link(work, commit, fetch, tmp_path):
     link = git(work, "hash-object", "-w", "--stdin", given=b"d")
     inner = tree(work, ("100644", blob, b"evil"))
     top = tree(work, ("120000", link, b"x"), ("40000", inner, b"x"), ("40000", inner, b"d"))
-    made = git(work, "commit-tree", top, "-m", "evil")
-    git(work, "update-ref", "refs/heads/main", made)
+    created = git(work, "commit-tree", top, "-m", "evil")
+    git(work, "update-ref", "refs/heads/main", created)
     with pytest.raises(SatchelError, match="twice"):
         fetch(url=f"git+file://{work}")
 

@@ -73,9 +73,9 @@ def index(monkeypatch):
 
 
 def package(text: str = "gitlab-oidc-project>=0.0.1") -> PipPackage:
-    found = requirement(text)
-    assert found is not None
-    return found
+    result = requirement(text)
+    assert result is not None
+    return result
 
 
 def change(index, **fields):
@@ -85,12 +85,15 @@ def change(index, **fields):
 
 
 def test_the_signer_of_the_wheel_is_known_and_only_that_content_is_installed(index):
-    found = attested(package())
-    (signer,) = found.signers
+    result = attested(package())
+    (signer,) = result.signers
     assert signer.issuer == "https://gitlab.com"
-    assert found.note == f"signed by {signer}, as the index attests"
-    assert (found.package.version, found.package.sha256) == ("0.0.3", index[1]["hashes"]["sha256"])
-    assert not found.package.is_file
+    assert result.note == f"signed by {signer}, as the index attests"
+    assert (result.package.version, result.package.sha256) == (
+        "0.0.3",
+        index[1]["hashes"]["sha256"],
+    )
+    assert not result.package.is_file
 
 
 @pytest.mark.parametrize("provenance", [None, "", ...])
@@ -99,9 +102,9 @@ def test_without_an_attestation_it_is_unsigned(index, provenance):
     if provenance is ...:
         index[1].pop("provenance")
     change(index, **fields)
-    found = attested(package())
-    assert found.note == f"unsigned: the index has no attestation for {FILE}"
-    assert (found.signers, found.package) == ((), package())
+    result = attested(package())
+    assert result.note == f"unsigned: the index has no attestation for {FILE}"
+    assert (result.signers, result.package) == ((), package())
 
 
 def test_an_attestation_of_other_content_is_an_error(index):
@@ -114,9 +117,9 @@ def test_an_attestation_of_other_content_is_an_error(index):
 @pytest.mark.parametrize("page", ["<html>", "[]", "null", '{"files": 3}', '{"files": [4]}', None])
 def test_an_index_without_a_page_in_json_verifies_nothing(index, page):
     index[0]["/simple/gitlab-oidc-project/"] = (PAGE if page else "text/html", page or "<a>")
-    found = attested(package())
-    assert found.note.startswith("not verified: ")
-    assert (found.signers, found.package) == ((), package())
+    result = attested(package())
+    assert result.note.startswith("not verified: ")
+    assert (result.signers, result.package) == ((), package())
 
 
 def test_a_file_with_another_digest_is_another_file(index):
@@ -127,13 +130,13 @@ def test_a_file_with_another_digest_is_another_file(index):
 @pytest.mark.parametrize("report", ["", "{}", '{"install": []}', '{"install": [{}]}', "[1]"])
 def test_a_pip_that_names_no_wheel_verifies_nothing(index, monkeypatch, report):
     monkeypatch.setattr(index_attestations, "wheel_report", lambda _: report)
-    found = attested(package())
-    assert found.note == "not verified: pip does not say which wheel it would install"
+    result = attested(package())
+    assert result.note == "not verified: pip does not say which wheel it would install"
 
 
 def test_what_is_from_no_index_is_not_verified(index):
-    found = attested(package("x @ git+https://example.org/x"))
-    assert found.note == "not verified: it is not from an index"
+    result = attested(package("x @ git+https://example.org/x"))
+    assert result.note == "not verified: it is not from an index"
 
 
 def test_without_the_extra_that_is_said(index, monkeypatch):

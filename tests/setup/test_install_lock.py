@@ -34,14 +34,14 @@ def names(folder):
 
 def change(home, source, meanwhile):
     target = str(home / "demo")
-    told = []
+    messages = []
     with (
-        exclusive_change(target, told.append),
+        exclusive_change(target, messages.append),
         Placement(staged_copy(source, target), target) as placing,
     ):
         meanwhile()
         placing.keep()
-    return told
+    return messages
 
 
 def test_nothing_but_the_new_one_is_left(home, source):
@@ -178,10 +178,10 @@ def killed(home, source):
 def test_what_one_that_was_killed_put_aside_is_back_with_the_next(home, source):
     killed(home, source)
     assert names(home / "demo") == ["new"]
-    told = []
-    with exclusive_change(str(home / "demo"), told.append):
+    messages = []
+    with exclusive_change(str(home / "demo"), messages.append):
         assert names(home / "demo") == ["old"]
-    assert told == ["a change of demo was interrupted; the old version was restored"]
+    assert messages == ["a change of demo was interrupted; the old version was restored"]
     assert names(home) == ["demo"]
 
 
@@ -189,9 +189,9 @@ def test_what_one_that_was_killed_put_aside_is_back_with_the_next(home, source):
 def test_what_no_one_needs_any_more_is_removed_with_the_next(home, what):
     for name in ("demo", "demo.x", "dem"):
         os.mkdir(hidden_beside(str(home / name), what))
-    told = []
-    with exclusive_change(str(home / "demo"), told.append):
+    messages = []
+    with exclusive_change(str(home / "demo"), messages.append):
         pass
-    assert told == ["a change of demo was interrupted; its files were removed"]
+    assert messages == ["a change of demo was interrupted; its files were removed"]
     assert [name.split(f".{what}")[0] for name in names(home)] == [".dem", ".demo.x", "demo"]
     assert names(home / "demo") == ["old"]

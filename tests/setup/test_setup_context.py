@@ -97,7 +97,7 @@ def test_values_are_written_for_their_owner_alone(declared, file):
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "message"),
     [
         ("retries", "many-canary", "'Retries' is not a whole number"),
         ("retries", 10, "'Retries' is too large; allowed is|at most 9"),
@@ -109,8 +109,8 @@ def test_values_are_written_for_their_owner_alone(declared, file):
         ("api_key", ["canary"], "'api_key' is a list"),
     ],
 )
-def test_what_is_not_allowed_is_refused_and_never_quoted(declared, file, key, value, told):
-    with pytest.raises(DefinitionError, match=told) as caught:
+def test_what_is_not_allowed_is_refused_and_never_quoted(declared, file, key, value, message):
+    with pytest.raises(DefinitionError, match=message) as caught:
         declared.set(key, value)
     assert "canary" not in str(caught.value)
     assert not file.exists()

@@ -20,8 +20,8 @@ def hook(tmp_path, write_plugin):
 
     def hook(source, manifest="", **modules):
         folder = write_plugin(tmp_path, "demo", manifest, setup=source, **modules)
-        (found,) = scan_plugins(search_root(folder, RootKind.PLUGINS), Limits()).findings.values()
-        return find_setup_hook(found)
+        (finding,) = scan_plugins(search_root(folder, RootKind.PLUGINS), Limits()).findings.values()
+        return find_setup_hook(finding)
 
     return hook
 
@@ -45,8 +45,8 @@ def test_a_setup_may_be_async_and_import_what_lies_beside_it(hook, run, person):
 
 
 def test_a_manifest_may_name_another_module(hook, run, person):
-    found = hook("raise SystemExit", "setup: code.prepare\n")
-    assert found is None  # what it names is not there
+    result = hook("raise SystemExit", "setup: code.prepare\n")
+    assert result is None  # what it names is not there
     source = "def setup(ctx):\n    ctx.say('other')\n"
     run(hook("raise SystemExit", "setup: prepare.py\n", prepare=source))
     assert person.told == ["other"]
@@ -83,10 +83,10 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("line", "told"), BAD.values(), ids=BAD)
-def test_whatever_it_raises_is_reported_with_file_and_line(hook, run, line, told, tmp_path):
+@pytest.mark.parametrize(("line", "message"), BAD.values(), ids=BAD)
+def test_whatever_it_raises_is_reported_with_file_and_line(hook, run, line, message, tmp_path):
     body = line.replace("\n", "\n    ")
-    with pytest.raises(SatchelError, match=told) as caught:
+    with pytest.raises(SatchelError, match=message) as caught:
         run(hook(f"def setup(ctx):\n    {body}\n"))
     assert caught.value.where.startswith(f"{tmp_path / 'demo/setup.py'}:")
     assert "_satchel_plugin" not in str(caught.value)
@@ -106,7 +106,7 @@ def test_a_secret_is_never_shown(hook, run, person, someone, monkeypatch):
             raise ValueError(f"{values} {asked} canary4 {name}")
     """
     someone("canary3", "Ada Lovelace")
-    found = hook(source, manifest)
+    result = hook(source, manifest)
     fields = (
         ConfigField(name="token", type="secret"),
         ConfigField(name="region"),
@@ -114,7 +114,7 @@ def test_a_secret_is_never_shown(hook, run, person, someone, monkeypatch):
     )
     monkeypatch.delenv("SATCHEL_DEMO_TOKEN")
     with pytest.raises(SatchelError) as caught:
-        found.run("demo", fields, person, 10.0)
+        result.run("demo", fields, person, 10.0)
     assert "canary" not in str(caught.value)
     assert "'north'" in str(caught.value)
     assert str(caught.value).endswith("Ada Lovelace")

@@ -9,35 +9,35 @@ from satchel.setup.source_addresses import read_address
 
 
 def test_github_is_a_repository_with_a_folder_and_a_revision():
-    found = read_address("github:acme/skills/pdf/forms@v2")
-    assert (found.kind, found.location) == ("git", "https://github.com/acme/skills.git")
-    assert (found.subdirectory, found.rev, found.name) == ("pdf/forms", "v2", "forms")
+    result = read_address("github:acme/skills/pdf/forms@v2")
+    assert (result.kind, result.location) == ("git", "https://github.com/acme/skills.git")
+    assert (result.subdirectory, result.rev, result.name) == ("pdf/forms", "v2", "forms")
     assert read_address("github:acme/skills.git").location == "https://github.com/acme/skills.git"
 
 
 def test_an_address_of_git_has_a_revision_and_a_folder():
-    found = read_address("git+ssh://git@example.org:22/a/b.git@feature/x#subdirectory=./s//t")
-    assert found.location == "ssh://git@example.org:22/a/b.git"
-    assert (found.rev, found.subdirectory) == ("feature/x", "s/t")
+    result = read_address("git+ssh://git@example.org:22/a/b.git@feature/x#subdirectory=./s//t")
+    assert result.location == "ssh://git@example.org:22/a/b.git"
+    assert (result.rev, result.subdirectory) == ("feature/x", "s/t")
     assert read_address("git+https://example.org/a/b").name == "b"
 
 
 def test_a_folder_and_an_archive_are_found_on_disk(tmp_path):
     (tmp_path / "skills.tar.gz").touch()
     assert read_address(str(tmp_path)).kind == "folder"
-    found = read_address(str(tmp_path / "skills.tar.gz"))
-    assert (found.kind, found.name) == ("archive", "skills")
+    result = read_address(str(tmp_path / "skills.tar.gz"))
+    assert (result.kind, result.name) == ("archive", "skills")
     digest = "a" * 64
-    found = read_address(f"https://example.org/x.zip#sha256={digest}")
-    assert (found.kind, found.sha256) == ("archive", digest)
+    result = read_address(f"https://example.org/x.zip#sha256={digest}")
+    assert (result.kind, result.sha256) == ("archive", digest)
 
 
 def test_the_beginning_of_a_commit_is_replaced_by_the_whole():
     commit = "74dd4c1d" * 5
     for text in ("git+https://example.org/a@74DD4c1#subdirectory=b", "github:a/b/c#@74dd4c1d"):
-        found = read_address(text).pinned(commit)
-        assert found == read_address(found.text)
-        assert found.rev == commit
+        result = read_address(text).pinned(commit)
+        assert result == read_address(result.text)
+        assert result.rev == commit
     for text in ("github:a/b@74d", "github:a/b@main", "github:a/b"):
         assert read_address(text).pinned(commit) == read_address(text)
 
@@ -92,12 +92,12 @@ def test_a_password_is_refused_and_not_repeated():
 @given(st.text(max_size=40), st.sampled_from(["git+https://h/", "git+ssh://", "github:a/", "git+"]))
 def test_what_is_accepted_can_be_no_option_of_git(rest, start):
     try:
-        found = read_address(start + rest)
+        result = read_address(start + rest)
     except SatchelError:
         return
-    assert found.location.startswith(("https://", "ssh://", "file:///"))
-    assert not found.rev.startswith("-")
-    assert ".." not in found.subdirectory.split("/")
-    host = found.location.partition("://")[2].partition("/")[0]
+    assert result.location.startswith(("https://", "ssh://", "file:///"))
+    assert not result.rev.startswith("-")
+    assert ".." not in result.subdirectory.split("/")
+    host = result.location.partition("://")[2].partition("/")[0]
     assert not host.startswith("-")
     assert "@-" not in host

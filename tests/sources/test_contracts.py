@@ -38,28 +38,28 @@ def read(tmp_path, plugin_place, limits, write_plugin):
     return read
 
 
-def problems(found):
+def problems(result):
     """What is wrong, but for contracts that nobody brings."""
     return [
         (item.code, item.where.path.rpartition("/")[2], item.where.line)
-        for item in found.diagnostics
+        for item in result.diagnostics
         if item.code != "contract-unused"
     ]
 
 
 def test_a_module_of_contracts_must_be_there(read):
-    found = read(
+    result = read(
         "active: true\ncontract:\n- rules:LOOK\n- gone.far:RING\n", tools=TOOLS, rules=RULES
     )
-    assert problems(found) == [("plugin-field-type", "toolkit.yaml", 5)]
-    assert "there is no gone/far.py" in found.diagnostics[0].message
-    assert not found.is_valid
+    assert problems(result) == [("plugin-field-type", "toolkit.yaml", 5)]
+    assert "there is no gone/far.py" in result.diagnostics[0].message
+    assert not result.is_valid
 
 
 def test_the_contracts_of_a_module_are_not_read(read):
-    found = read("contract: rules:LOKO\n", tools=TOOLS + RULES, rules=RULES)
-    assert found.diagnostics == ()
-    assert (found.modules, found.contract_modules) == (("tools",), ("rules",))
+    result = read("contract: rules:LOKO\n", tools=TOOLS + RULES, rules=RULES)
+    assert result.diagnostics == ()
+    assert (result.modules, result.contract_modules) == (("tools",), ("rules",))
 
 
 def test_an_installed_package_names_its_contracts_too(install, site):
@@ -72,9 +72,9 @@ def test_an_installed_package_names_its_contracts_too(install, site):
     files = [f"acme/{path.name}" for path in package.iterdir()]
     install(site, points="[satchel.plugins]\nacme = acme\n", files=files)
     installed = scan_distributions([str(site)]).findings
-    (found,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
-    assert found.part.diagnostics == ()
-    assert (found.modules, found.contract_modules) == (
+    (item,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
+    assert item.part.diagnostics == ()
+    assert (item.modules, item.contract_modules) == (
         {"tools": "acme.tools"},
         {"rules": "acme.rules"},
     )

@@ -32,10 +32,10 @@ def touch(root: Path, *names: str) -> None:
 )
 def test_the_likely_cause_is_named(tmp_path, kind, files, message, fix):
     touch(tmp_path, *files)
-    found = empty_root(search_root(tmp_path, kind))
-    assert found.code == "source-empty"
-    assert message in found.message
-    assert fix.format(root=tmp_path) in found.fix
+    result = empty_root(search_root(tmp_path, kind))
+    assert result.code == "source-empty"
+    assert message in result.message
+    assert fix.format(root=tmp_path) in result.fix
 
 
 def test_it_is_a_diagnostic_of_the_catalog_until_something_comes(tmp_path, write_skill):
@@ -52,16 +52,16 @@ def test_it_is_a_diagnostic_of_the_catalog_until_something_comes(tmp_path, write
 
 def test_a_skill_that_is_too_deep_is_the_cause_that_is_named(tmp_path, write_skill):
     write_skill(tmp_path / "a/b/c/d/e/f/g/h", "deep")
-    found = Satchel(skills=tmp_path).catalog.diagnostics
-    (empty,) = [item for item in found if item.code == "source-empty"]
+    diagnostics = Satchel(skills=tmp_path).catalog.diagnostics
+    (empty,) = [item for item in diagnostics if item.code == "source-empty"]
     assert "'a/b/c/d/e/f" in empty.message
     assert "levels deep" in empty.message
 
 
 def test_a_project_that_is_missing_is_an_error_until_it_is_there(tmp_path):
     def missing():
-        found = [it for it in app.catalog.diagnostics if it.code == "source-missing"]
-        return [(item.severity, item.where.path) for item in found]
+        codes = [it for it in app.catalog.diagnostics if it.code == "source-missing"]
+        return [(item.severity, item.where.path) for item in codes]
 
     with Satchel(project=tmp_path / "nowhere") as app:
         assert missing() == [("error", str(tmp_path / "nowhere"))]
@@ -71,6 +71,6 @@ def test_a_project_that_is_missing_is_an_error_until_it_is_there(tmp_path):
 
 
 def test_a_folder_that_is_missing_is_an_error_and_not_empty(tmp_path):
-    found = Satchel(skills=tmp_path / "nowhere").catalog.diagnostics
-    sources = [item for item in found if item.code.startswith("source-")]
+    diagnostics = Satchel(skills=tmp_path / "nowhere").catalog.diagnostics
+    sources = [item for item in diagnostics if item.code.startswith("source-")]
     assert [(item.severity, item.code) for item in sources] == [("error", "source-missing")]

@@ -120,9 +120,9 @@ def test_a_users_link_directly_in_a_root_leads_to_a_skill_anywhere(trees, tmp_pa
     scan = scan_skills(user_root(root), Limits())
     assert list(scan.findings) == ["a", "b"]
     assert not scan.diagnostics
-    found = scan.findings["b"]
-    assert found.reader.read("refs/guide.md", Limits()).data == OUTSIDE.encode()
-    assert scan_skills(user_root(root), Limits(), scan, frozenset()).findings["b"] is found
+    findings = scan.findings["b"]
+    assert findings.reader.read("refs/guide.md", Limits()).data == OUTSIDE.encode()
+    assert scan_skills(user_root(root), Limits(), scan, frozenset()).findings["b"] is findings
 
 
 def test_links_in_such_a_skill_stay_inside_it(trees, tmp_path):
@@ -130,9 +130,9 @@ def test_links_in_such_a_skill_stay_inside_it(trees, tmp_path):
     (tmp_path / "secret").write_text(SECRET)
     os.symlink(tmp_path / "secret", outside / "a/secret.md")
     os.symlink(outside / "a", root / "b")
-    found = scan_skills(user_root(root), Limits()).findings["b"]
-    assert [item.code for item in found.folder.diagnostics] == ["source-link-outside"]
-    assert [file.name for file in found.files] == ["SKILL.md", "refs/guide.md"]
+    findings = scan_skills(user_root(root), Limits()).findings["b"]
+    assert [item.code for item in findings.folder.diagnostics] == ["source-link-outside"]
+    assert [file.name for file in findings.files] == ["SKILL.md", "refs/guide.md"]
 
 
 def test_a_retargeted_link_is_another_skill(trees, tmp_path):
@@ -142,9 +142,9 @@ def test_a_retargeted_link_is_another_skill(trees, tmp_path):
     shutil.copytree(outside / "a", tmp_path / "copy", copy_function=shutil.copy2)
     (root / "b").unlink()
     os.symlink(tmp_path / "copy", root / "b")
-    found = scan_skills(user_root(root), Limits(), before, {str(root / "b")}).findings["b"]
-    assert found.reader.read("SKILL.md", Limits()).data == OUTSIDE.encode()
-    assert found.target == str((tmp_path / "copy").resolve())
+    findings = scan_skills(user_root(root), Limits(), before, {str(root / "b")}).findings["b"]
+    assert findings.reader.read("SKILL.md", Limits()).data == OUTSIDE.encode()
+    assert findings.target == str((tmp_path / "copy").resolve())
 
 
 @pytest.mark.parametrize("link", ["deep/b", "many"])
@@ -177,10 +177,10 @@ def read_project(roots, limits):
         if root.holds is RootKind.SKILLS:
             scan = scan_skills(root, limits)
             yield from texts(scan)
-            for found in scan.findings.values():
+            for item in scan.findings.values():
                 for name in ("SKILL.md", "refs/guide.md"):
                     with suppress(ToolError):
-                        yield found.reader.read(name, limits).data.decode()
+                        yield item.reader.read(name, limits).data.decode()
         else:
             for plugin in scan_plugins(root, limits).findings.values():
                 yield plugin.manifest.description if plugin.manifest else ""

@@ -56,9 +56,9 @@ def editable(install, site, write, tmp_path):
 
 
 def look(site, before=None, dirty=None, *, used=True, limits=None):
-    found = scan_distributions([str(site)]).findings
+    findings = scan_distributions([str(site)]).findings
     known = {(before.installed.path, before.installed.name): before} if before else {}
-    scan = scan_packages(found, limits or Limits(), lambda _: used, known, dirty)
+    scan = scan_packages(findings, limits or Limits(), lambda _: used, known, dirty)
     (package,) = scan.values()
     return package
 
@@ -67,17 +67,17 @@ def look(site, before=None, dirty=None, *, used=True, limits=None):
 def test_a_manifest_is_read_and_nothing_imported(request, monkeypatch, way):
     for name in [name for name in sys.modules if name.startswith("acme")]:
         monkeypatch.delitem(sys.modules, name)  # another test's
-    found = request.getfixturevalue(way)()
-    manifest = found.part.manifest
+    result = request.getfixturevalue(way)()
+    manifest = result.part.manifest
     assert (manifest.name, manifest.description, manifest.notes) == (
         "acme",
         "Forecasts.",
         "Ask for the city.",
     )
-    assert [tool.name for tool in found.part.declared] == ["forecast"]
+    assert [tool.name for tool in result.part.declared] == ["forecast"]
     assert [field.name for field in manifest.config] == ["key"]
-    assert (found.home, found.modules) == ("acme.weather", {"tools": "acme.weather.tools"})
-    assert found.diagnostics == ()
+    assert (result.home, result.modules) == ("acme.weather", {"tools": "acme.weather.tools"})
+    assert result.diagnostics == ()
     assert not any(name.startswith("acme") for name in sys.modules)
 
 
@@ -98,25 +98,28 @@ def test_a_distribution_without_a_record_is_looked_at_on_disk(install, site, wri
     write(site)
     install(site, points=POINTS, record=False)
     later(11)
-    found = look(site)
-    assert (found.home, found.edited) == ("acme.weather", None)
+    result = look(site)
+    assert (result.home, result.edited) == ("acme.weather", None)
 
 
 def test_a_package_without_a_manifest_has_none(installed):
-    found = installed(manifest=None)
-    assert (found.part, found.modules, found.skills) == (None, {}, ())
+    result = installed(manifest=None)
+    assert (result.part, result.modules, result.skills) == (None, {}, ())
 
 
 def test_another_name_than_that_of_the_entry_point_is_reported_and_not_used(installed, codes):
-    found = installed(manifest="name: other\n")
-    assert (found.part.manifest.name, codes(found.diagnostics)) == ("acme", ["plugin-name-folder"])
-    assert found.diagnostics[0].where.line == 1
+    result = installed(manifest="name: other\n")
+    assert (result.part.manifest.name, codes(result.diagnostics)) == (
+        "acme",
+        ["plugin-name-folder"],
+    )
+    assert result.diagnostics[0].where.line == 1
 
 
 def test_a_manifest_that_is_wrong_is_reported_with_the_line(installed, codes):
-    found = installed(manifest="active: true\nnotez: x\nactive2: y\n")
-    assert codes(found.diagnostics) == ["plugin-field-unknown"] * 2
-    assert [item.where.line for item in found.diagnostics] == [2, 3]
+    result = installed(manifest="active: true\nnotez: x\nactive2: y\n")
+    assert codes(result.diagnostics) == ["plugin-field-unknown"] * 2
+    assert [item.where.line for item in result.diagnostics] == [2, 3]
 
 
 def test_an_installed_package_is_read_once(installed, site, reads):
@@ -170,10 +173,10 @@ def test_an_editable_package_is_looked_at_only_when_something_in_it_changed(
 def test_the_code_of_unused_packages_is_not_read(editable, site, reads):
     editable()
     reads.clear()
-    found = look(site, used=False)
-    assert (found.code, found.part.manifest.name) == (None, "acme")
+    result = look(site, used=False)
+    assert (result.code, result.part.manifest.name) == (None, "acme")
     assert "helper.py" not in reads
-    assert look(site, found, dirty=[], used=True).code is not None
+    assert look(site, result, dirty=[], used=True).code is not None
 
 
 def test_the_package_that_is_edited_is_the_largest_that_is_its_own(editable, tmp_path):
@@ -256,9 +259,9 @@ def test_an_entry_point_is_imported_only_if_it_may_have_hooks(request, source, v
 
 
 def test_an_entry_point_that_is_larger_than_the_host_allows_is_imported(installed):
-    found = installed()
-    assert not found.may_have_hooks(Limits())
-    assert found.may_have_hooks(Limits(plugin_source=3))
+    result = installed()
+    assert not result.may_have_hooks(Limits())
+    assert result.may_have_hooks(Limits(plugin_source=3))
 
 
 @pytest.mark.parametrize("line", ["@hookimpl", "from .helper import *"])

@@ -31,7 +31,7 @@ def plugins(tmp_path):
 
 
 def problems(scan):
-    return [item.code for found in scan.findings.values() for item in found.diagnostics]
+    return [item.code for result in scan.findings.values() for item in result.diagnostics]
 
 
 def test_the_folders_with_a_manifest_are_plugins(plugins, look, write_plugin):
@@ -41,17 +41,21 @@ def test_the_folders_with_a_manifest_are_plugins(plugins, look, write_plugin):
     (plugins / "file").write_text("")
     scan = look()
     assert (list(scan.findings), scan.diagnostics) == (["a", "b"], ())
-    found = scan.findings["b"]
-    assert (found.path, found.folder_name, found.is_valid) == (str(plugins / "b"), "b", True)
-    assert [tool.name for tool in found.declared] == ["hello"]
-    assert list(found.sources) == ["tools.py"]
+    findings = scan.findings["b"]
+    assert (findings.path, findings.folder_name, findings.is_valid) == (
+        str(plugins / "b"),
+        "b",
+        True,
+    )
+    assert [tool.name for tool in findings.declared] == ["hello"]
+    assert list(findings.sources) == ["tools.py"]
 
 
 def test_a_place_can_be_the_plugin_itself(plugins, look, write_plugin):
     folder = write_plugin(plugins, "a", tools=TOOL)
     write_plugin(folder, "inner")
-    (found,) = look(folder=folder).findings.values()
-    assert (found.key, found.path, found.manifest.name) == ("", str(folder), "a")
+    (finding,) = look(folder=folder).findings.values()
+    assert (finding.key, finding.path, finding.manifest.name) == ("", str(folder), "a")
 
 
 def test_only_the_plugins_that_changed_are_read_again(plugins, look, write_plugin):
@@ -187,15 +191,15 @@ def test_the_manifest_says_which_module_holds_the_tools(plugins, look, write_plu
 
 def test_a_plugin_may_have_no_tools_at_all(plugins, look, write_plugin):
     write_plugin(plugins, "a")
-    found = look().findings["a"]
-    assert (found.is_valid, found.declared, found.diagnostics) == (True, (), ())
+    findings = look().findings["a"]
+    assert (findings.is_valid, findings.declared, findings.diagnostics) == (True, (), ())
 
 
 def test_code_that_is_larger_than_the_limit_is_not_loaded_in_part(plugins, look, write_plugin):
     write_plugin(plugins, "a", tools="X = 1\n" * 100)
-    found = look(limits=Limits(plugin_source=300)).findings["a"]
-    assert not found.is_valid
-    assert "plugin_source" in found.diagnostics[0].message
+    findings = look(limits=Limits(plugin_source=300)).findings["a"]
+    assert not findings.is_valid
+    assert "plugin_source" in findings.diagnostics[0].message
 
 
 # ---- what belongs to a plugin -------------------------------------------------------------
@@ -275,18 +279,18 @@ def test_links_inside_such_a_plugin_may_not_leave_it(linked, tmp_path, codes):
     (folder / "near.py").symlink_to("tools.py")
     (folder / "far.py").symlink_to(tmp_path / "far.py")
     (tmp_path / "far.py").write_text("")
-    found = look().findings["a"]
-    assert list(found.sources) == ["near.py", "tools.py"]
-    assert codes(found.folder.diagnostics) == ["source-link-outside"]
+    findings = look().findings["a"]
+    assert list(findings.sources) == ["near.py", "tools.py"]
+    assert codes(findings.folder.diagnostics) == ["source-link-outside"]
 
 
 @pytest.mark.parametrize(("source", "fix"), [(None, "create"), ("X = 1", "define it")])
 def test_a_setup_that_is_named_must_be_there(plugins, look, write_plugin, source, fix):
     modules = {} if source is None else {"prepare": source}
     write_plugin(plugins, "a", "setup: prepare\n", **modules)
-    found = look().findings["a"]
-    assert (problems(look()), found.is_valid) == (["plugin-field-type"], False)
-    assert found.diagnostics[0].fix.startswith(fix)
+    findings = look().findings["a"]
+    assert (problems(look()), findings.is_valid) == (["plugin-field-type"], False)
+    assert findings.diagnostics[0].fix.startswith(fix)
     write_plugin(plugins, "a", "setup: prepare\n", prepare="def setup(ctx): ...")
     assert look().findings["a"].is_valid
 
@@ -301,9 +305,9 @@ def test_links_inside_a_plugin_are_remembered(plugins, look, write_plugin):
 def test_a_link_that_leads_nowhere_is_reported(plugins, look, codes):
     (plugins / "a").symlink_to("nowhere")
     (plugins / "loop").symlink_to("loop")
-    found = look().diagnostics
-    assert codes(found) == ["source-link-broken"] * 2
-    assert ["which does not exist" in item.message for item in found] == [True, False]
+    diagnostics = look().diagnostics
+    assert codes(diagnostics) == ["source-link-broken"] * 2
+    assert ["which does not exist" in item.message for item in diagnostics] == [True, False]
 
 
 def test_a_folder_whose_name_is_not_utf8_is_reported(plugins, look, codes):
@@ -431,9 +435,9 @@ def test_only_the_chosen_tools_are_declared_and_by_the_names_they_are_given(
         tools=TOOL + TOOL.replace("hello", "other"),
         more="def _bell(times: int):\n    'Ring it.'\n",
     )
-    found = look().findings["a"]
-    assert found.diagnostics == ()
-    assert [(tool.name, tool.description) for tool in found.declared] == [
+    findings = look().findings["a"]
+    assert findings.diagnostics == ()
+    assert [(tool.name, tool.description) for tool in findings.declared] == [
         ("hello", "Say hello."),
         ("ring", "Ring it."),
     ]
@@ -447,15 +451,19 @@ def test_each_module_of_a_chosen_tool_must_be_there(plugins, look, write_plugin)
 
 def test_an_empty_list_of_tools_serves_none(plugins, look, write_plugin):
     write_plugin(plugins, "a", "tools: []\n", tools=TOOL)
-    found = look().findings["a"]
-    assert (found.declared, found.diagnostics, found.file_of(found.modules[0])) == ((), (), "")
+    findings = look().findings["a"]
+    assert (findings.declared, findings.diagnostics, findings.file_of(findings.modules[0])) == (
+        (),
+        (),
+        "",
+    )
 
 
 # ---- all at once, with lines ----------------------------------------------------------------
 
 
-def where(found):
-    return [(item.code, item.where.line) for item in found.diagnostics]
+def where(result):
+    return [(item.code, item.where.line) for item in result.diagnostics]
 
 
 def test_what_the_manifest_names_is_judged_though_the_manifest_has_errors(
@@ -464,9 +472,9 @@ def test_what_the_manifest_names_is_judged_though_the_manifest_has_errors(
     text = "notes: gone.md\nactive: maybe\nsetup: prepare\ngroups: {g: {notes: there.md}}\n"
     folder = write_plugin(plugins, "a", text, tools="def f(:\n")
     (folder / "there.md").write_text("Here.")
-    found = look().findings["a"]
-    assert found.manifest is None
-    assert where(found) == [
+    findings = look().findings["a"]
+    assert findings.manifest is None
+    assert where(findings) == [
         ("plugin-field-type", 3),
         ("plugin-field-type", 2),
         ("plugin-syntax", 1),
@@ -483,10 +491,10 @@ def test_code_is_judged_though_the_manifest_is_no_yaml(plugins, look, write_plug
 def test_what_is_missing_is_reported_on_the_line_that_names_it(plugins, look, write_plugin):
     text = "groups:\n  g:\n    notes: gone.md\nsetup: gone\nskills: gone\ntools:\n- x\n- gone\n"
     write_plugin(plugins, "a", text, gone="def broken(:\n")
-    found = look().findings["a"]
-    assert where(found)[0] == ("plugin-field-type", 4)
-    assert ("plugin-field-type", 8) in where(found)
-    assert "'tools' lists 'x'" in found.diagnostics[1].message
+    findings = look().findings["a"]
+    assert where(findings)[0] == ("plugin-field-type", 4)
+    assert ("plugin-field-type", 8) in where(findings)
+    assert "'tools' lists 'x'" in findings.diagnostics[1].message
 
 
 def test_missing_skills_folders_are_reported_until_they_exist(plugins, look, write_plugin):
@@ -515,10 +523,14 @@ def test_what_the_manifest_names_is_read_however_much_lies_around_it(
     for number in range(9):
         (folder / f"a{number}.py").touch()
     scan = look(limits=few)
-    found = scan.findings["a"]
-    assert (found.is_valid, found.diagnostics, found.manifest.notes) == (True, (), "Notes.")
-    assert [tool.name for tool in found.declared] == ["hello"]
-    (problem,) = found.folder.diagnostics
+    findings = scan.findings["a"]
+    assert (findings.is_valid, findings.diagnostics, findings.manifest.notes) == (
+        True,
+        (),
+        "Notes.",
+    )
+    assert [tool.name for tool in findings.declared] == ["hello"]
+    (problem,) = findings.folder.diagnostics
     assert (problem.code, "files_per_skill" in problem.message) == ("source-too-many", True)
 
 
@@ -537,8 +549,8 @@ def test_a_name_that_leads_out_is_never_read(plugins, look, write_plugin, name):
         path.mkdir(exist_ok=True)
         (path / "guide.md").write_text("s3cr3t-canary")
         (path / "..guide.md").write_text("s3cr3t-canary")
-    found = look().findings["a"]
-    assert (found.is_valid, where(found)) == (False, [("plugin-field-type", 2)])
+    findings = look().findings["a"]
+    assert (findings.is_valid, where(findings)) == (False, [("plugin-field-type", 2)])
 
 
 @pytest.mark.parametrize("name", ["Plugin.json", "PLUGIN.JSON", "Toolkit.yaml"])

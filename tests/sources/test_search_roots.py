@@ -21,9 +21,9 @@ def home(tmp_path, monkeypatch):
 
 def test_a_place_is_called_what_the_user_wrote(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    found = search_root("my/skills/", RootKind.SKILLS)
-    assert (found.source, found.path) == ("my/skills", str(tmp_path / "my/skills"))
-    assert (found.scope, found.optional) == (Precedence.EXPLICIT, False)
+    result = search_root("my/skills/", RootKind.SKILLS)
+    assert (result.source, result.path) == ("my/skills", str(tmp_path / "my/skills"))
+    assert (result.scope, result.optional) == (Precedence.EXPLICIT, False)
 
 
 def test_a_place_may_be_a_path_object_or_below_the_home(home):
@@ -51,24 +51,24 @@ def test_an_empty_path_is_refused(path):
 
 
 def test_only_places_below_the_home_are_well_known_without_a_project(home):
-    found = conventional_roots()
-    assert {item.scope for item in found} == {Precedence.USER}
-    assert [item.source for item in found] == [
+    roots = conventional_roots()
+    assert {item.scope for item in roots} == {Precedence.USER}
+    assert [item.source for item in roots] == [
         "~/skills",
         "~/.agents/skills",
         "~/.satchel/skills",
         "~/plugins",
         "~/.satchel/plugins",
     ]
-    assert all(item.path.startswith(str(home) + os.sep) for item in found)
-    assert all(item.optional for item in found)
+    assert all(item.path.startswith(str(home) + os.sep) for item in roots)
+    assert all(item.optional for item in roots)
 
 
 def test_the_places_of_a_project_come_first(home, tmp_path):
-    found = conventional_roots(tmp_path / "project")
-    assert [item.scope for item in found] == [Precedence.PROJECT] * 5 + [Precedence.USER] * 5
-    assert found[0].path == str(tmp_path / "project/skills")
-    assert [item.holds for item in found[:5]] == [RootKind.SKILLS] * 3 + [RootKind.PLUGINS] * 2
+    roots = conventional_roots(tmp_path / "project")
+    assert [item.scope for item in roots] == [Precedence.PROJECT] * 5 + [Precedence.USER] * 5
+    assert roots[0].path == str(tmp_path / "project/skills")
+    assert [item.holds for item in roots[:5]] == [RootKind.SKILLS] * 3 + [RootKind.PLUGINS] * 2
 
 
 def test_claude_adds_its_folder_of_skills(home):
@@ -76,8 +76,8 @@ def test_claude_adds_its_folder_of_skills(home):
 
 
 def test_folders_of_the_home_are_the_users_also_if_the_project_is_the_home(home):
-    found = conventional_roots(home)
-    assert [item.scope for item in found] == [Precedence.USER] * 5
+    roots = conventional_roots(home)
+    assert [item.scope for item in roots] == [Precedence.USER] * 5
 
 
 def test_the_nearer_scope_is_the_smaller_one():
@@ -102,8 +102,8 @@ def test_a_relative_path_below_a_deleted_current_folder_is_refused(tmp_path, mon
 
 
 def test_only_links_of_the_user_to_skills_and_installed_plugins_may_lead_out(home, tmp_path):
-    found = conventional_roots(tmp_path / "project")
-    assert [item.source for item in found if item.follows_links_out] == [
+    roots = conventional_roots(tmp_path / "project")
+    assert [item.source for item in roots if item.follows_links_out] == [
         "~/skills",
         "~/.agents/skills",
         "~/.satchel/skills",

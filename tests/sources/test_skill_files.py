@@ -60,13 +60,13 @@ def refused(root, name, **limits):
     if not limits:
         with pytest.raises(ToolError):
             locate_skill_file(str(root), str(root / "pdf"), name)
-    said = str(problem.value)
-    assert str(root.parent) not in said.replace(repr(name), "")
-    assert SECRET not in said
-    assert len(said) < 400
-    assert said.isprintable()
-    assert said.endswith(".")
-    return said
+    message = str(problem.value)
+    assert str(root.parent) not in message.replace(repr(name), "")
+    assert SECRET not in message
+    assert len(message) < 400
+    assert message.isprintable()
+    assert message.endswith(".")
+    return message
 
 
 def test_a_file_is_served_with_its_bytes_and_their_digest(root):
@@ -151,7 +151,7 @@ def test_an_absolute_name_is_refused_even_if_it_leads_to_the_skill(root):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("none.md", "does not exist"),
         ("SKILL.md/x", "is not a folder"),
@@ -160,8 +160,8 @@ def test_an_absolute_name_is_refused_even_if_it_leads_to_the_skill(root):
         ("~/.ssh/id_rsa", "is not inside"),
     ],
 )
-def test_what_is_no_file_is_refused_in_words_that_help(root, name, said):
-    assert said in refused(root, name)
+def test_what_is_no_file_is_refused_in_words_that_help(root, name, message):
+    assert message in refused(root, name)
 
 
 def test_a_fifo_is_refused_without_waiting_for_its_other_end(root):
@@ -181,7 +181,7 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger(root):
 
 
 @pytest.mark.parametrize("swapped", ["pdf", "pdf/references", "pdf/references/guide.md"])
-def test_a_link_that_is_put_in_place_after_the_look_is_not_followed(root, monkeypatch, swapped):
+def test_a_link_that_is_put_in_place_after_the_check_is_not_followed(root, monkeypatch, swapped):
     look = contained_files._parts
     outside = root.parent / "outside"
     for there in ("references/guide.md", "guide.md"):

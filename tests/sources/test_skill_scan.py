@@ -23,7 +23,7 @@ def odd(scan):
 
 
 def problems(scan):
-    return [item.code for found in scan.findings.values() for item in found.diagnostics]
+    return [item.code for result in scan.findings.values() for item in result.diagnostics]
 
 
 # ---- what is found ------------------------------------------------------------------------
@@ -32,25 +32,25 @@ def problems(scan):
 def test_each_folder_with_a_skill_file_is_a_skill(tmp_path, scan, write_skill):
     write_skill(tmp_path, "b")
     write_skill(tmp_path / "area", "a")
-    found = scan(tmp_path).findings
-    assert list(found) == ["area/a", "b"]
-    assert [item.manifest.name for item in found.values()] == ["a", "b"]
-    assert found["area/a"].path == str(tmp_path / "area/a")
-    assert found["area/a"].folder_name == "a"
-    assert found["b"].path == str(tmp_path / "b")
+    findings = scan(tmp_path).findings
+    assert list(findings) == ["area/a", "b"]
+    assert [item.manifest.name for item in findings.values()] == ["a", "b"]
+    assert findings["area/a"].path == str(tmp_path / "area/a")
+    assert findings["area/a"].folder_name == "a"
+    assert findings["b"].path == str(tmp_path / "b")
 
 
 def test_a_place_can_be_the_skill_itself(tmp_path, scan, write_skill):
     folder = write_skill(tmp_path, "a")
-    (found,) = scan(folder).findings.values()
-    assert (found.key, found.path, found.folder_name) == ("", str(folder), "a")
+    (finding,) = scan(folder).findings.values()
+    assert (finding.key, finding.path, finding.folder_name) == ("", str(folder), "a")
 
 
 def test_skills_inside_a_skill_are_its_files_and_no_skills(tmp_path, scan, write_skill):
     write_skill(write_skill(tmp_path, "a") / "examples", "inner")
-    (found,) = scan(tmp_path).findings.values()
-    assert [file.name for file in found.files] == ["SKILL.md", "examples/inner/SKILL.md"]
-    assert found.digest == found.folder.digest
+    (finding,) = scan(tmp_path).findings.values()
+    assert [file.name for file in finding.files] == ["SKILL.md", "examples/inner/SKILL.md"]
+    assert finding.digest == finding.folder.digest
 
 
 def test_folders_of_tools_are_not_looked_into(tmp_path, scan, write_skill):
@@ -169,9 +169,9 @@ def test_more_files_than_the_limit_cost_the_skill_nothing_else(tmp_path, scan, w
     folder = write_skill(tmp_path, "a")
     for at in range(5):
         (folder / f"file-{at}").write_text("")
-    (found,) = scan(tmp_path, files_per_skill=3).findings.values()
-    assert found.manifest is not None
-    assert [item.code for item in found.folder.diagnostics] == ["source-too-many"]
+    (finding,) = scan(tmp_path, files_per_skill=3).findings.values()
+    assert finding.manifest is not None
+    assert [item.code for item in finding.folder.diagnostics] == ["source-too-many"]
 
 
 def test_a_name_that_is_not_utf8_is_reported(tmp_path, scan, write_skill):
@@ -251,22 +251,22 @@ def test_a_link_to_itself_is_reported_as_that(tmp_path, scan):
 
 
 @pytest.mark.parametrize(
-    ("inner", "told"),
+    ("inner", "message"),
     [
         (["ios"], ("has a skill inside; the model reads it only as files of this one", "a/ios")),
         (["parts/b", "parts/c"], ("has 2 skills inside; the model reads them only", "a/parts")),
     ],
 )
 def test_skills_inside_a_skill_are_reported_once_with_the_folder_to_name(
-    tmp_path, scan, write_skill, inner, told
+    tmp_path, scan, write_skill, inner, message
 ):
-    what, holder = told
+    what, holder = message
     outer = write_skill(tmp_path, "a")
     for name in inner:
         write_skill(outer, name)
-    found = scan(tmp_path).findings
-    (problem,) = found["a"].problems
-    assert list(found) == ["a"]
+    findings = scan(tmp_path).findings
+    (problem,) = findings["a"].problems
+    assert list(findings) == ["a"]
     assert problem.code == "skill-inside-skill"
     assert problem.message.startswith(what)
     assert str(tmp_path / holder) in problem.fix
@@ -283,7 +283,7 @@ def test_the_folders_to_name_together_bring_every_skill_inside(tmp_path, scan, w
         outer / name for name in ("debugging", "parts", "scaling", "scaling/shards", "setup")
     ]
     assert f"name each of {', '.join(map(str, folders))} as" in problem.fix
-    served = {found.path for folder in folders for found in scan(folder).findings.values()}
+    served = {item.path for folder in folders for item in scan(folder).findings.values()}
     assert served == {str(outer / name) for name in inner}
 
 
@@ -299,8 +299,8 @@ def test_a_skill_that_lies_directly_among_many_others_is_to_move(tmp_path, scan,
 def test_a_root_that_is_a_link_is_searched(tmp_path, scan, write_skill):
     write_skill(tmp_path / "real", "a")
     (tmp_path / "root").symlink_to("real")
-    (found,) = scan(tmp_path / "root").findings.values()
-    assert found.path == str(tmp_path / "root/a")
+    (finding,) = scan(tmp_path / "root").findings.values()
+    assert finding.path == str(tmp_path / "root/a")
 
 
 @pytest.mark.parametrize("inside", [".", "area"])
@@ -314,15 +314,15 @@ def test_mounted_configuration_is_read_through_its_links_once(tmp_path, scan, in
     (root / "..data").symlink_to("..2026_01")
     (root / "a").symlink_to("..data/a")
     first = scan(tmp_path)
-    assert [found.manifest.name for found in first.findings.values()] == ["a"]
+    assert [finding.manifest.name for finding in first.findings.values()] == ["a"]
 
     (root / "..2026_02/a").mkdir(parents=True)
     (root / "..2026_02/a/SKILL.md").write_text(GOOD.format("a").replace("thing", "new thing"))
     (root / "..new").symlink_to("..2026_02")
     (root / "..new").replace(root / "..data")
     second = scan(tmp_path, first, {str(root / "..data")})
-    (found,) = second.findings.values()
-    assert found.manifest.description == "Does a new thing."
+    (finding,) = second.findings.values()
+    assert finding.manifest.description == "Does a new thing."
     assert first.links != second.links
 
 
@@ -333,8 +333,8 @@ def test_a_skill_that_is_mounted_file_by_file_holds_each_file_once(tmp_path, sca
     (folder / "..data").symlink_to("..2026_01")
     (folder / "SKILL.md").symlink_to("..data/SKILL.md")
     result = scan(tmp_path)
-    (found,) = result.findings.values()
-    assert [file.name for file in found.files] == ["SKILL.md"]
+    (finding,) = result.findings.values()
+    assert [file.name for file in finding.files] == ["SKILL.md"]
     assert [link for link, _ in result.links] == [str(folder / "SKILL.md")]
 
 
@@ -504,8 +504,8 @@ def write(path: Path, text: str) -> str:
 
 def seen(scan):
     findings = {
-        key: (found.manifest, found.diagnostics, found.folder.diagnostics, found.digest)
-        for key, found in scan.findings.items()
+        key: (finding.manifest, finding.diagnostics, finding.folder.diagnostics, finding.digest)
+        for key, finding in scan.findings.items()
     }
     return findings, scan.diagnostics, scan.walked, scan.links, scan.cut
 
@@ -515,7 +515,7 @@ def seen(scan):
     st.lists(st.lists(STEPS, min_size=1, max_size=3), max_size=5),
     st.sampled_from(["no links", "links", "links, reported by all names"]),
 )
-def test_a_look_at_what_is_dirty_finds_what_a_fresh_look_finds(
+def test_a_scan_of_what_is_dirty_finds_what_a_full_scan_finds(
     tmp_path_factory, scan, start, batches, linked
 ):
     """
@@ -546,12 +546,12 @@ def test_a_look_at_what_is_dirty_finds_what_a_fresh_look_finds(
 
 def test_the_bytes_of_a_skill_are_not_kept_beside_its_body(tmp_path, scan, write_skill):
     write_skill(tmp_path, "a")
-    (found,) = scan(tmp_path).findings.values()
-    assert [file.data for file in found.files] == [None]
-    assert found.manifest.body
+    (finding,) = scan(tmp_path).findings.values()
+    assert [file.data for file in finding.files] == [None]
+    assert finding.manifest.body
 
 
-def test_a_body_is_compressed_when_a_later_look_finds_it_unchanged(tmp_path, scan, write_skill):
+def test_a_body_is_compressed_when_a_later_scan_finds_it_unchanged(tmp_path, scan, write_skill):
     write_skill(tmp_path, "a")
     first = scan(tmp_path)
     manifest = first.findings["a"].manifest
@@ -636,7 +636,7 @@ def test_a_link_that_is_removed_or_leads_elsewhere_lists_only_where_it_leads(
     assert second.links == scan(root).links
 
 
-def test_a_removed_skill_is_gone_without_a_look_at_the_folder_above(tmp_path, scan, write_skill):
+def test_a_removed_skill_is_gone_without_a_scan_of_the_folder_above(tmp_path, scan, write_skill):
     folder = write_skill(tmp_path, "a")
     write_skill(tmp_path, "b")
     first = scan(tmp_path)
@@ -679,9 +679,9 @@ def test_a_skill_that_became_a_folder_of_skills_is_searched(tmp_path, scan, writ
 def test_only_the_skill_file_is_read_and_others_are_listed(tmp_path, scan, write_skill, reads):
     folder = write_skill(tmp_path, "a")
     (folder / "data.csv").write_bytes(b"x" * 100)
-    found = scan(tmp_path).findings["a"]
+    findings = scan(tmp_path).findings["a"]
     assert reads == ["SKILL.md"]
-    assert [(file.name, file.size) for file in found.files][1] == ("data.csv", 100)
+    assert [(file.name, file.size) for file in findings.files][1] == ("data.csv", 100)
 
 
 def test_a_settled_skill_is_neither_listed_nor_read_again(
@@ -751,9 +751,9 @@ def test_a_skill_that_returns_while_others_are_scanned_is_never_missing(
     walk = SkillWalk.everything
 
     def returns_after(self):
-        found = walk(self)
+        result = walk(self)
         (tmp_path / "away").rename(folder)
-        return found
+        return result
 
     monkeypatch.setattr(SkillWalk, "everything", returns_after)
     second = scan_skills(first.root, Limits(), first, None, 1000.0)

@@ -54,8 +54,8 @@ def test_a_list_answers_one_call_after_another_and_then_tools_run(app):
 
 
 def test_a_result_is_given_as_it_is_but_for_the_id_of_its_call(app):
-    made = ToolResult(is_interrupted=True, call_id="other", metadata={"k": 1})
-    (result,) = run(app, Recorder([made]), "a")
+    created = ToolResult(is_interrupted=True, call_id="other", metadata={"k": 1})
+    (result,) = run(app, Recorder([created]), "a")
     assert (result.is_interrupted, result.call_id, result.metadata) == (True, "a", {"k": 1})
 
 

@@ -13,8 +13,8 @@ TEXTS = ["yes", "3", "a: b", "- x", "#", "'", '"', "line\nbreak", "naïve ✓", 
 def test_a_plain_skill_is_one_that_passes_validate(tmp_path):
     path = write_skill(tmp_path, "pdf")
     assert path == tmp_path / "pdf"
-    found = check(str(path))
-    assert (len(found.skills), found.problems) == (1, ())
+    problems = check(str(path))
+    assert (len(problems.skills), problems.problems) == (1, ())
 
 
 def test_a_skill_has_its_fields_its_body_and_its_files(tmp_path):

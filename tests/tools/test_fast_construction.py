@@ -24,31 +24,31 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("made", "ordinary"), PAIRS)
-def test_a_quick_value_is_equal_to_an_ordinary_one(made, ordinary):
-    assert made == ordinary
-    assert ordinary == made
-    assert repr(made) == repr(ordinary)
-    assert type(made) is type(ordinary)
+@pytest.mark.parametrize(("function_tool", "ordinary"), PAIRS)
+def test_a_quick_value_is_equal_to_an_ordinary_one(function_tool, ordinary):
+    assert function_tool == ordinary
+    assert ordinary == function_tool
+    assert repr(function_tool) == repr(ordinary)
+    assert type(function_tool) is type(ordinary)
 
 
-@pytest.mark.parametrize(("made", "ordinary"), PAIRS)
+@pytest.mark.parametrize(("function_tool", "ordinary"), PAIRS)
 @pytest.mark.parametrize(
     "again", [copy.copy, copy.deepcopy, replace, lambda value: pickle.loads(pickle.dumps(value))]
 )
-def test_a_quick_value_is_copied_like_an_ordinary_one(made, ordinary, again):
-    assert again(made) == again(ordinary) == ordinary
+def test_a_quick_value_is_copied_like_an_ordinary_one(function_tool, ordinary, again):
+    assert again(function_tool) == again(ordinary) == ordinary
 
 
 def test_a_quick_value_has_the_hash_of_an_ordinary_one():
-    made = construct_fast(ToolResult, content=(Text("a"),))
-    assert hash(made) == hash(ToolResult(content=(Text("a"),)))
-    assert {made: 1}[ToolResult(content=(Text("a"),))] == 1
+    created = construct_fast(ToolResult, content=(Text("a"),))
+    assert hash(created) == hash(ToolResult(content=(Text("a"),)))
+    assert {created: 1}[ToolResult(content=(Text("a"),))] == 1
 
 
 def test_fields_of_a_quick_value_are_replaced_one_by_one():
-    made = replace(construct_fast(ToolResult, content=(Text("a"),)), call_id="1")
-    assert made == ToolResult(content=(Text("a"),), call_id="1")
+    created = replace(construct_fast(ToolResult, content=(Text("a"),)), call_id="1")
+    assert created == ToolResult(content=(Text("a"),), call_id="1")
 
 
 def test_a_quick_value_is_frozen():

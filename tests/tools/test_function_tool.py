@@ -48,27 +48,32 @@ class Search(Tool):
         return arguments
 
 
-def call(made, **arguments):
-    return asyncio.run(made.execute(**arguments))
+def call(function_tool, **arguments):
+    return asyncio.run(function_tool.execute(**arguments))
 
 
 def test_name_description_and_parameters_come_from_the_function():
-    made = FunctionTool(forecast)
-    assert made.name == "forecast"
-    assert made.description == "Weather for the next days."
-    assert made.parameters["properties"]["city"] == {
+    function_tool = FunctionTool(forecast)
+    assert function_tool.name == "forecast"
+    assert function_tool.description == "Weather for the next days."
+    assert function_tool.parameters["properties"]["city"] == {
         "type": "string",
         "description": "City name.",
     }
-    assert (made.group, made.timeout) == (None, None)
+    assert (function_tool.group, function_tool.timeout) == (None, None)
 
 
 def test_what_the_decorator_got_wins_over_the_function():
     @tool(name="weather", description="Rain?", group="maps", timeout=2)
     def fn(): ...
 
-    made = FunctionTool(fn)
-    assert (made.name, made.description, made.group, made.timeout) == (
+    function_tool = FunctionTool(fn)
+    assert (
+        function_tool.name,
+        function_tool.description,
+        function_tool.group,
+        function_tool.timeout,
+    ) == (
         "weather",
         "Rain?",
         "maps",
@@ -80,8 +85,13 @@ def test_what_is_given_at_registration_wins_over_the_decorator():
     @tool(name="weather", description="Rain?", group="maps", timeout=2)
     def fn(): ...
 
-    made = FunctionTool(fn, name="sky", description="", group="air", timeout=1)
-    assert (made.name, made.description, made.group, made.timeout) == ("sky", "Sky.", "air", 1)
+    function_tool = FunctionTool(fn, name="sky", description="", group="air", timeout=1)
+    assert (
+        function_tool.name,
+        function_tool.description,
+        function_tool.group,
+        function_tool.timeout,
+    ) == ("sky", "Sky.", "air", 1)
 
 
 def test_a_tool_may_name_several_groups():
@@ -137,16 +147,16 @@ def test_arguments_are_coerced_and_defaults_filled_in():
 
 
 def test_a_preset_is_filled_in_and_unseen():
-    made = FunctionTool(forecast, presets={"key": "k"})
-    assert [*made.parameters["properties"]] == ["city", "days"]
-    assert call(made, city="Oslo") == ("Oslo", 3, "k")
+    function_tool = FunctionTool(forecast, presets={"key": "k"})
+    assert [*function_tool.parameters["properties"]] == ["city", "days"]
+    assert call(function_tool, city="Oslo") == ("Oslo", 3, "k")
 
 
 def test_a_model_that_sends_a_preset_is_refused():
-    made = FunctionTool(forecast, presets={"key": "k"})
+    function_tool = FunctionTool(forecast, presets={"key": "k"})
     for value in ["mine", None]:
         with pytest.raises(ArgumentError, match="key: is set by the host; leave it out"):
-            call(made, city="Oslo", key=value)
+            call(function_tool, city="Oslo", key=value)
 
 
 def test_a_preset_is_handed_over_as_it_is_whatever_its_annotation():
@@ -170,18 +180,18 @@ def test_a_preset_that_names_no_parameter_is_refused_with_the_likely_one():
 
 def test_changing_the_presets_later_changes_nothing():
     presets = {"key": "k"}
-    made = FunctionTool(forecast, presets=presets)
+    function_tool = FunctionTool(forecast, presets=presets)
     presets["key"] = "other"
-    assert call(made, city="Oslo") == ("Oslo", 3, "k")
+    assert call(function_tool, city="Oslo") == ("Oslo", 3, "k")
 
 
 def test_what_a_partial_binds_is_a_preset():
-    made = FunctionTool(partial(forecast, key="k"))
-    assert made.name == "forecast"
-    assert [*made.parameters["properties"]] == ["city", "days"]
-    assert call(made, city="Oslo") == ("Oslo", 3, "k")
+    function_tool = FunctionTool(partial(forecast, key="k"))
+    assert function_tool.name == "forecast"
+    assert [*function_tool.parameters["properties"]] == ["city", "days"]
+    assert call(function_tool, city="Oslo") == ("Oslo", 3, "k")
     with pytest.raises(ArgumentError):
-        call(made, city="Oslo", key="mine")
+        call(function_tool, city="Oslo", key="mine")
 
 
 def test_positional_only_parameters_can_be_called_by_name():
@@ -236,15 +246,18 @@ def test_a_plain_function_runs_off_the_loop_with_the_callers_context():
     assert asyncio.run(main()) == ("me", False)
 
 
-def a_call(made, arguments, context=None):
+def a_call(function_tool, arguments, context=None):
     return ToolCall(
-        name="probe", arguments=made.check(arguments), tool=made, context=context or ToolContext()
+        name="probe",
+        arguments=function_tool.check(arguments),
+        tool=function_tool,
+        context=context or ToolContext(),
     )
 
 
-def stream(made, **arguments):
+def stream(function_tool, **arguments):
     async def main():
-        outcome = await resolved(made.runner.run(a_call(made, arguments)))
+        outcome = await resolved(function_tool.runner.run(a_call(function_tool, arguments)))
         return [chunk async for chunk in outcome]
 
     return asyncio.run(main())
@@ -269,9 +282,9 @@ def gives_async_counts(n: int):
 
 @pytest.mark.parametrize("fn", [counts, counts_blocking, gives_counts, gives_async_counts])
 def test_what_yields_streams_and_executing_it_gives_all_chunks(fn):
-    made = FunctionTool(fn)
-    assert stream(made, n="3") == [0, 1, 2]
-    assert call(made, n=3) == [0, 1, 2]
+    function_tool = FunctionTool(fn)
+    assert stream(function_tool, n="3") == [0, 1, 2]
+    assert call(function_tool, n=3) == [0, 1, 2]
 
 
 def test_a_plain_function_may_return_a_coroutine():
@@ -355,10 +368,10 @@ def test_the_options_of_the_decorator_reach_the_tool():
     @tool(idempotent=True, background=True, annotations={"readOnlyHint": True}, state=["key"])
     def fn(key): ...
 
-    made = FunctionTool(fn)
-    assert (made.idempotent, made.background) == (True, True)
-    assert made.annotations == {"readOnlyHint": True}
-    assert [field.name for field in made.state] == ["key"]
+    function_tool = FunctionTool(fn)
+    assert (function_tool.idempotent, function_tool.background) == (True, True)
+    assert function_tool.annotations == {"readOnlyHint": True}
+    assert [field.name for field in function_tool.state] == ["key"]
     other = FunctionTool(fn, idempotent=False, background=False, annotations={}, state=[])
     assert (other.idempotent, other.background, other.annotations) == (False, False, {})
     assert (other.state, other.hidden) == ((), frozenset())
@@ -366,9 +379,9 @@ def test_the_options_of_the_decorator_reach_the_tool():
 
 def test_annotations_are_a_mapping_and_changing_them_later_changes_nothing():
     hints = {"readOnlyHint": True}
-    made = FunctionTool(forecast, annotations=hints)
+    function_tool = FunctionTool(forecast, annotations=hints)
     hints["readOnlyHint"] = False
-    assert made.annotations == {"readOnlyHint": True}
+    assert function_tool.annotations == {"readOnlyHint": True}
     with pytest.raises(DefinitionError, match="annotations must be a mapping"):
         FunctionTool(forecast, annotations=["readOnlyHint"])
 
@@ -414,18 +427,18 @@ def test_a_parameter_annotated_with_the_context_gets_it_and_no_schema_shows_it()
     def fn(city: str, ctx: ToolContext, context: int = 1, cls: int = 2):
         return city, ctx, context, cls
 
-    made, context = FunctionTool(fn), ToolContext(call_id="7")
-    assert made.wants_context
-    assert made.hidden == {"ctx"}
-    assert asyncio.run(made.runner.run(a_call(made, {"city": "Oslo"}, context))) == (
+    created, context = FunctionTool(fn), ToolContext(call_id="7")
+    assert created.wants_context
+    assert created.hidden == {"ctx"}
+    assert asyncio.run(created.runner.run(a_call(created, {"city": "Oslo"}, context))) == (
         "Oslo",
         context,
         1,
         2,
     )
-    assert call(made, city="Oslo")[1] == ToolContext(tool="fn")
+    assert call(created, city="Oslo")[1] == ToolContext(tool="fn")
     with pytest.raises(ArgumentError, match="ctx: is set by the host"):
-        call(made, city="Oslo", ctx={"call_id": "mine"})
+        call(created, city="Oslo", ctx={"call_id": "mine"})
     assert not FunctionTool(forecast).wants_context
 
 
@@ -433,34 +446,37 @@ def test_state_is_bound_on_copies_that_do_not_collide():
     def fn(city: str, key: str, level: int = 3):
         return city, key, level
 
-    made = FunctionTool(fn, state=["key", "level"])
-    one, other = made.with_state({"key": "a", "level": "5"}), made.with_state({"key": "b"})
+    function_tool = FunctionTool(fn, state=["key", "level"])
+    one, other = (
+        function_tool.with_state({"key": "a", "level": "5"}),
+        function_tool.with_state({"key": "b"}),
+    )
     assert call(one, city="Oslo") == ("Oslo", "a", 5)
     assert call(other, city="Oslo") == ("Oslo", "b", 3)
-    assert [field.name for field in made.missing] == ["key"]
+    assert [field.name for field in function_tool.missing] == ["key"]
     assert (one.missing, other.missing) == ((), ())
     assert [field.name for field in one.state] == []
     assert [field.name for field in other.state] == ["level"]
     assert one.injected == {"key": "a", "level": 5}
     with pytest.raises(MissingStateError, match="SATCHEL_KEY"):
-        made.with_state({}, "SATCHEL_KEY")
+        function_tool.with_state({}, "SATCHEL_KEY")
 
 
 def test_a_tool_without_state_is_its_own_copy():
-    made = FunctionTool(forecast)
-    assert made.with_state({"key": "k"}) is made
+    function_tool = FunctionTool(forecast)
+    assert function_tool.with_state({"key": "k"}) is function_tool
 
 
 def test_a_preset_for_a_state_field_wins_over_the_configuration():
-    made = FunctionTool(forecast, state=["key"], presets={"key": "preset"})
-    assert made.missing == ()
-    assert call(made.with_state({"key": "config"}), city="Oslo") == ("Oslo", 3, "preset")
+    function_tool = FunctionTool(forecast, state=["key"], presets={"key": "preset"})
+    assert function_tool.missing == ()
+    assert call(function_tool.with_state({"key": "config"}), city="Oslo") == ("Oslo", 3, "preset")
 
 
 def test_a_bound_value_of_a_partial_is_neither_missing_nor_replaced():
-    made = FunctionTool(partial(forecast, key="k"), state=["key"])
-    assert (made.missing, made.state) == ((), ())
-    assert call(made.with_state({"key": "config"}), city="Oslo") == ("Oslo", 3, "k")
+    function_tool = FunctionTool(partial(forecast, key="k"), state=["key"])
+    assert (function_tool.missing, function_tool.state) == ((), ())
+    assert call(function_tool.with_state({"key": "config"}), city="Oslo") == ("Oslo", 3, "k")
 
 
 @pytest.mark.parametrize(
@@ -470,11 +486,11 @@ def test_the_default_of_a_state_field_may_be_given_by_pydantic(default):
     def fn(city: str, key: str = default):
         return city, key
 
-    made = FunctionTool(fn, state=["key"])
-    assert made.missing == ()
-    assert call(made, city="Oslo") == ("Oslo", "k")
-    assert call(made.with_state({}), city="Oslo") == ("Oslo", "k")
-    assert call(made.with_state({"key": "v"}), city="Oslo") == ("Oslo", "v")
+    function_tool = FunctionTool(fn, state=["key"])
+    assert function_tool.missing == ()
+    assert call(function_tool, city="Oslo") == ("Oslo", "k")
+    assert call(function_tool.with_state({}), city="Oslo") == ("Oslo", "k")
+    assert call(function_tool.with_state({"key": "v"}), city="Oslo") == ("Oslo", "v")
 
 
 def test_a_tool_without_its_state_raises_and_never_gets_a_stand_in():
@@ -486,13 +502,13 @@ def test_a_tool_without_its_state_raises_and_never_gets_a_stand_in():
 
 
 def test_values_may_be_injected_for_parameters_that_were_open_until_then():
-    made = FunctionTool(forecast)
-    fixed = made.with_injected({"days": 7})
+    function_tool = FunctionTool(forecast)
+    fixed = function_tool.with_injected({"days": 7})
     assert [*fixed.parameters["properties"]] == ["city", "key"]
     assert call(fixed, city="Oslo") == ("Oslo", 7, "none")
     with pytest.raises(ArgumentError, match="days: is set by the host"):
         call(fixed, city="Oslo", days=1)
-    assert "days" in made.parameters["properties"]
+    assert "days" in function_tool.parameters["properties"]
 
 
 def spread(city: str, /, days: int = 3, *args: int, key: str = "none", **kwargs):
@@ -511,13 +527,13 @@ def test_variadic_parameters_are_left_out_unless_they_are_asked_for():
 
 
 def test_variadic_parameters_are_called_behind_the_ones_before_them():
-    made = FunctionTool(spread, include_var_positional=True, include_var_keyword=True)
-    assert [*made.parameters["properties"]] == ["city", "days", "key", "args", "kwargs"]
-    assert call(made, city="Oslo") == ("Oslo", 3, (), "none", {})
-    assert call(made, city="Oslo", args=["1", 2], kwargs={"x": 1}) == (
+    function_tool = FunctionTool(spread, include_var_positional=True, include_var_keyword=True)
+    assert [*function_tool.parameters["properties"]] == ["city", "days", "key", "args", "kwargs"]
+    assert call(function_tool, city="Oslo") == ("Oslo", 3, (), "none", {})
+    assert call(function_tool, city="Oslo", args=["1", 2], kwargs={"x": 1}) == (
         ("Oslo", 3, (1, 2), "none", {"x": 1})
     )
-    assert call(made, city="Oslo", days=5, args=[], key="k") == ("Oslo", 5, (), "k", {})
+    assert call(function_tool, city="Oslo", days=5, args=[], key="k") == ("Oslo", 5, (), "k", {})
 
 
 def test_each_kind_of_variadic_parameter_can_be_asked_for_alone():
@@ -534,7 +550,7 @@ def bound_by_state():
 
 
 @pytest.mark.parametrize(
-    ("made", "name"),
+    ("function_tool", "name"),
     [
         (FunctionTool(spread, presets={"key": "host"}, include_var_keyword=True), "key"),
         (FunctionTool(spread, presets={"loose": "host"}, include_var_keyword=True), "loose"),
@@ -545,11 +561,11 @@ def bound_by_state():
         (FunctionTool(spread, include_var_keyword=True).with_injected({"key": "host"}), "key"),
     ],
 )
-def test_no_further_argument_reaches_what_the_host_sets(made, name):
+def test_no_further_argument_reaches_what_the_host_sets(function_tool, name):
     with pytest.raises(ArgumentError, match=f"kwargs.{name}: is set by the host; leave it out"):
-        call(made, city="Oslo", kwargs={name: "mine"})
+        call(function_tool, city="Oslo", kwargs={name: "mine"})
     with pytest.raises(ArgumentError, match=f"{name}: is set by the host; leave it out"):
-        call(made, city="Oslo", **{name: "mine"})
+        call(function_tool, city="Oslo", **{name: "mine"})
 
 
 def test_no_further_argument_reaches_the_context():
@@ -570,16 +586,16 @@ def test_no_further_argument_reaches_the_context():
     ],
 )
 def test_a_further_argument_that_collides_with_a_parameter_is_an_argument_error(fn, name):
-    made = FunctionTool(fn, include_var_keyword=True)
-    city = {"city": "Oslo"} if "city" in made.parameters["properties"] else {}
+    function_tool = FunctionTool(fn, include_var_keyword=True)
+    city = {"city": "Oslo"} if "city" in function_tool.parameters["properties"] else {}
     with pytest.raises(ArgumentError, match=f"kwargs.{name}: is a separate argument"):
-        call(made, **city, kwargs={name: 1})
+        call(function_tool, **city, kwargs={name: 1})
 
 
 def test_a_preset_that_is_named_like_a_variadic_parameter_hides_it():
-    made = FunctionTool(Loose().further, presets={"kwargs": 1}, include_var_keyword=True)
-    assert made.parameters["properties"] == {}
-    assert call(made) == {"kwargs": 1}
+    function_tool = FunctionTool(Loose().further, presets={"kwargs": 1}, include_var_keyword=True)
+    assert function_tool.parameters["properties"] == {}
+    assert call(function_tool) == {"kwargs": 1}
 
 
 WRITTEN = {
@@ -594,32 +610,32 @@ WRITTEN = {
 
 
 def test_written_parameters_take_the_place_of_the_ones_that_are_made():
-    made = FunctionTool(forecast, parameters=WRITTEN)
-    assert made.parameters == WRITTEN
-    assert call(made, city="Oslo", key="k") == ("Oslo", 3, "k")
-    assert call(made, city="Oslo", key="k", days=None) == ("Oslo", 3, "k")
+    function_tool = FunctionTool(forecast, parameters=WRITTEN)
+    assert function_tool.parameters == WRITTEN
+    assert call(function_tool, city="Oslo", key="k") == ("Oslo", 3, "k")
+    assert call(function_tool, city="Oslo", key="k", days=None) == ("Oslo", 3, "k")
     with pytest.raises(ArgumentError, match="city"):
-        call(made, city="Longyearbyen", key="k")
-    made.validate()
+        call(function_tool, city="Longyearbyen", key="k")
+    function_tool.validate()
 
 
 def test_the_annotations_still_coerce_what_written_parameters_let_through():
     def fn(when: date):
         return when
 
-    made = FunctionTool(fn, parameters={"properties": {"when": {"type": "string"}}})
-    assert call(made, when="2024-01-02") == date(2024, 1, 2)
+    function_tool = FunctionTool(fn, parameters={"properties": {"when": {"type": "string"}}})
+    assert call(function_tool, when="2024-01-02") == date(2024, 1, 2)
     with pytest.raises(ArgumentError, match="when"):
-        call(made, when="tomorrow")
+        call(function_tool, when="tomorrow")
 
 
 def test_written_parameters_are_never_changed_and_changing_them_changes_nothing():
     given = deepcopy(WRITTEN)
-    made = FunctionTool(forecast, parameters=given, presets={"key": "k"})
+    function_tool = FunctionTool(forecast, parameters=given, presets={"key": "k"})
     assert given == WRITTEN
     given["properties"]["city"]["type"] = "integer"
-    made.parameters["properties"]["city"]["type"] = "integer"
-    assert call(made, city="Oslo") == ("Oslo", 3, "k")
+    function_tool.parameters["properties"]["city"]["type"] = "integer"
+    assert call(function_tool, city="Oslo") == ("Oslo", 3, "k")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -628,32 +644,32 @@ def test_no_schema_shows_what_the_host_sets(dialect):
 
     schema = {"properties": {name: {} for name in fn.__annotations__}, "required": ["secret_a"]}
     for parameters in [None, schema]:
-        made = FunctionTool(
+        function_tool = FunctionTool(
             partial(fn, secret_d="d"),
             presets={"secret_a": "a"},
             state=["secret_b"],
             parameters=parameters,
         )
-        assert "secret" not in json.dumps(made.to_schema(dialect))
-        assert "city" in json.dumps(made.to_schema(dialect))
+        assert "secret" not in json.dumps(function_tool.to_schema(dialect))
+        assert "city" in json.dumps(function_tool.to_schema(dialect))
 
 
 def test_what_is_injected_later_leaves_the_written_parameters_too():
-    made = FunctionTool(forecast, parameters=WRITTEN).with_injected({"key": "k"})
-    assert made.parameters["required"] == ["city"]
-    assert call(made, city="Oslo") == ("Oslo", 3, "k")
+    created = FunctionTool(forecast, parameters=WRITTEN).with_injected({"key": "k"})
+    assert created.parameters["required"] == ["city"]
+    assert call(created, city="Oslo") == ("Oslo", 3, "k")
     with pytest.raises(ArgumentError, match="key: is set by the host"):
-        call(made, city="Oslo", key="mine")
+        call(created, city="Oslo", key="mine")
 
 
 def test_what_written_parameters_name_beyond_the_signature_is_for_the_further_ones():
     def fn(days: int = 3, *, key: str = "none", **kwargs):
         return days, key, kwargs
 
-    made = FunctionTool(fn, parameters=WRITTEN, presets={"key": "k"})
-    assert call(made, city="Oslo", days=4) == (4, "k", {"city": "Oslo"})
+    function_tool = FunctionTool(fn, parameters=WRITTEN, presets={"key": "k"})
+    assert call(function_tool, city="Oslo", days=4) == (4, "k", {"city": "Oslo"})
     with pytest.raises(ArgumentError, match="key: is set by the host"):
-        call(made, city="Oslo", key="mine")
+        call(function_tool, city="Oslo", key="mine")
     further = FunctionTool(Loose().further, parameters={"properties": {"x": {}, "self": {}}})
     assert call(further, x=1) == {"x": 1}
     assert [*further.parameters["properties"]] == ["x"]
@@ -674,11 +690,11 @@ class More(BaseModel):
 
 
 def test_a_tool_with_further_arguments_takes_the_fields_of_a_model():
-    made = set_extended_model(FunctionTool(spread), More)
-    assert [*made.parameters["properties"]] == ["city", "days", "key", "scale", "level"]
-    assert call(made, city="Oslo", level="2", scale="F")[-1] == {"unit": "F", "level": 2}
+    function_tool = set_extended_model(FunctionTool(spread), More)
+    assert [*function_tool.parameters["properties"]] == ["city", "days", "key", "scale", "level"]
+    assert call(function_tool, city="Oslo", level="2", scale="F")[-1] == {"unit": "F", "level": 2}
     with pytest.raises(ArgumentError, match="level: is required"):
-        call(made, city="Oslo")
+        call(function_tool, city="Oslo")
 
 
 def test_the_fields_of_a_model_are_taken_away_again():
@@ -691,17 +707,20 @@ def test_the_fields_of_a_model_are_taken_away_again():
 
 
 def test_state_that_is_bound_later_leaves_the_added_fields_alone():
-    made = set_extended_model(FunctionTool(spread, state=["key"]), More)
-    for bound in [made.with_state({"key": "k"}), made.with_injected({"days": 7, "key": "k"})]:
+    function_tool = set_extended_model(FunctionTool(spread, state=["key"]), More)
+    for bound in [
+        function_tool.with_state({"key": "k"}),
+        function_tool.with_injected({"days": 7, "key": "k"}),
+    ]:
         assert "level" in bound.parameters["properties"]
         assert call(bound, city="Oslo", level=2)[3:] == ("k", {"unit": "C", "level": 2})
 
 
 def test_an_added_field_may_be_named_like_a_variadic_parameter_that_is_not_shown():
     model = create_model("Made", args=(list[int], ...), kwargs=(dict[str, int], ...))
-    made = set_extended_model(FunctionTool(spread), model)
+    function_tool = set_extended_model(FunctionTool(spread), model)
     sent = {"args": [1], "kwargs": {"key": 1}}
-    assert call(made, city="Oslo", **sent) == ("Oslo", 3, (), "none", sent)
+    assert call(function_tool, city="Oslo", **sent) == ("Oslo", 3, (), "none", sent)
     shown = FunctionTool(spread, include_var_keyword=True)
     with pytest.raises(DefinitionError, match="both have kwargs"):
         set_extended_model(shown, model)
@@ -717,7 +736,7 @@ def takes_scale(scale, **more): ...
 
 
 @pytest.mark.parametrize(
-    "made",
+    "function_tool",
     [
         FunctionTool(spread, presets={"level": 1}),
         FunctionTool(spread, state=["level"]),
@@ -730,9 +749,9 @@ def takes_scale(scale, **more): ...
         FunctionTool(takes_scale),
     ],
 )
-def test_an_added_field_must_not_have_the_name_of_anything_else(made):
+def test_an_added_field_must_not_have_the_name_of_anything_else(function_tool):
     with pytest.raises(DefinitionError, match=r"both have (level|unit|scale) \(rename"):
-        set_extended_model(made, More)
+        set_extended_model(function_tool, More)
 
 
 def test_a_value_that_is_injected_for_an_added_field_is_refused_as_well():
@@ -832,19 +851,20 @@ def found(query: str, limit: int = 1, *, seen: list = ()):
 ANEW = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 
 
-def supplied(made, *names, **values):
-    return made.with_call_values(
+def supplied(function_tool, *names, **values):
+    return function_tool.with_call_values(
         names, lambda context: {**values, **context.state}, description="Anew.", parameters=ANEW
     )
 
 
 def test_a_tool_can_be_supplied_with_values_that_each_call_has_of_its_own():
-    made = supplied(FunctionTool(found), "limit", "seen", limit=2)
+    function_tool = supplied(FunctionTool(found), "limit", "seen", limit=2)
 
     async def main():
         contexts = [ToolContext(state={"seen": [n]}) for n in (1, 2)]
         return [
-            await made.runner.run(a_call(made, {"query": "a"}, context)) for context in contexts
+            await function_tool.runner.run(a_call(function_tool, {"query": "a"}, context))
+            for context in contexts
         ]
 
     assert asyncio.run(main()) == [("a", 2, [1]), ("a", 2, [2])]
@@ -852,27 +872,27 @@ def test_a_tool_can_be_supplied_with_values_that_each_call_has_of_its_own():
 
 def test_what_is_supplied_is_hidden_and_the_tool_is_described_again():
     tool = FunctionTool(found)
-    made = supplied(tool, "limit", "seen")
-    assert (made.description, made.parameters) == ("Anew.", ANEW)
-    assert made.hidden == {"limit", "seen"}
+    function_tool = supplied(tool, "limit", "seen")
+    assert (function_tool.description, function_tool.parameters) == ("Anew.", ANEW)
+    assert function_tool.hidden == {"limit", "seen"}
     for name in ("limit", "seen"):
         with pytest.raises(ArgumentError, match="is set by the host"):
-            made.check({"query": "a", name: 1})
+            function_tool.check({"query": "a", name: 1})
     assert (tool.description, tool.hidden) == ("Find things.", frozenset())
 
 
 def test_the_new_description_holds_nothing_invisible_and_its_schema_is_a_copy():
     parameters = deepcopy(ANEW)
-    made = FunctionTool(found).with_call_values(
+    created = FunctionTool(found).with_call_values(
         ["limit", "seen"], lambda context: {}, description="A\u200bnew.", parameters=parameters
     )
     parameters["properties"].clear()
-    assert (made.description, made.parameters) == ("Anew.", ANEW)
+    assert (created.description, created.parameters) == ("Anew.", ANEW)
 
 
 def test_a_preset_wins_over_what_is_supplied():
-    made = supplied(FunctionTool(found, presets={"limit": 7}), "seen", seen=[], limit=2)
-    assert call(made, query="a") == ("a", 7, [])
+    function_tool = supplied(FunctionTool(found, presets={"limit": 7}), "seen", seen=[], limit=2)
+    assert call(function_tool, query="a") == ("a", 7, [])
 
 
 def test_a_tool_that_is_supplied_wants_the_context_though_its_function_does_not_take_it():
@@ -886,9 +906,9 @@ def test_a_tool_that_is_supplied_wants_the_context_though_its_function_does_not_
 
 
 def test_what_is_supplied_may_change_so_no_answer_comes_from_memory():
-    made = supplied(FunctionTool(found, idempotent=True), "limit", "seen")
-    assert not made.idempotent
-    assert made.to_schema("mcp")["annotations"]["idempotentHint"] is True
+    function_tool = supplied(FunctionTool(found, idempotent=True), "limit", "seen")
+    assert not function_tool.idempotent
+    assert function_tool.to_schema("mcp")["annotations"]["idempotentHint"] is True
     assert supplied(FunctionTool(found, idempotent=True)).idempotent
 
 
@@ -897,8 +917,8 @@ def test_open_parameters_are_those_without_a_value_that_holds_for_every_call():
 
     tool = FunctionTool(partial(many, b=1), name="many", presets={"c": 1}, state=["d"])
     assert [item.name for item in tool.open_parameters] == ["a"]
-    made = supplied(FunctionTool(found), "limit", "seen")
-    assert [item.name for item in made.open_parameters] == ["query", "limit", "seen"]
+    function_tool = supplied(FunctionTool(found), "limit", "seen")
+    assert [item.name for item in function_tool.open_parameters] == ["query", "limit", "seen"]
 
 
 def test_only_a_function_with_keywords_takes_further_arguments():

@@ -91,8 +91,8 @@ def test_of_a_callable_that_is_not_written_in_python_nothing_is_taken():
 
 
 def test_the_names_that_nothing_else_may_have_are_all_that_have_a_value_or_will():
-    made = partial(Search().loose, extra=1)
-    assert signature_of(made).names == {"self", "query", "extra"}
+    created = partial(Search().loose, extra=1)
+    assert signature_of(created).names == {"self", "query", "extra"}
 
 
 def test_values_are_placed_by_position_only_where_they_must():

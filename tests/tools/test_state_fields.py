@@ -196,7 +196,7 @@ class B(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("annotation", "value", "told"),
+    ("annotation", "value", "message"),
     [
         (int, "secret", "should be a valid integer, unable to parse string as an integer"),
         (Literal["a"], "secret", "should be 'a'"),
@@ -206,9 +206,9 @@ class B(BaseModel):
         (Account, {"user": 1, "tries": "secret"}, "should be a valid string"),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_and_never_quoted(annotation, value, told):
+def test_a_value_that_does_not_fit_is_refused_and_never_quoted(annotation, value, message):
     with pytest.raises(DefinitionError, match="state field 'key'") as caught:
         bound(taking(annotation), {"key": value})
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is caught.value.__context__ is None

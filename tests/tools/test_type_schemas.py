@@ -111,8 +111,8 @@ def test_a_type_that_no_schema_describes_is_refused_by_its_name(kind, name):
 
 
 def test_a_default_that_json_cannot_carry_is_left_out_silently():
-    made = create_model("Made", x=(Any, threading.Lock()))
-    assert schema_of(TypeAdapter(made))["properties"] == {"x": {}}
+    created = create_model("Made", x=(Any, threading.Lock()))
+    assert schema_of(TypeAdapter(created))["properties"] == {"x": {}}
 
 
 def returning(annotation):

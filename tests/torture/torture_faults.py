@@ -145,9 +145,9 @@ def scan_faults(count: int, folder: Path) -> Tally:
                 with _failing(code, number) as calls:
                     for what, use in (("cold", load), ("hot", app.refresh)):
                         try:
-                            made = use()
-                            if isinstance(made, Satchel):
-                                made.close()
+                            created = use()
+                            if isinstance(created, Satchel):
+                                created.close()
                         except Exception as problem:
                             name = errno.errorcode[code]
                             tally.expect(

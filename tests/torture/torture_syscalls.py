@@ -115,11 +115,11 @@ def _fail(driver: subprocess.Popen, folder: Path, injection: str) -> tuple[str, 
         ended = driver.stdout.readline()
     if "attached" not in attached:
         return f"no tracer: {attached}", True
-    said = (folder / "said").read_text()
+    message = (folder / "said").read_text()
     expected = {"ended 0\n", "ended 9\n"} if "SIGKILL" in injection else {"ended 0\n"}
-    is_right = ended in expected and "Traceback" not in said
+    is_right = ended in expected and "Traceback" not in message
     was_reached = "INJECTED" in log.read_text() or ended == "ended 9\n"
-    return "" if is_right else f"{ended}{said[-2000:]}", was_reached
+    return "" if is_right else f"{ended}{message[-2000:]}", was_reached
 
 
 def _record_fault(folder: Path) -> str:

@@ -15,8 +15,8 @@ from satchel.trust.code_units import plugin_unit, requested_variables, settings_
 
 def plugin(folder, **options):
     scan = scan_plugins(search_root(folder / "plugins", RootKind.PLUGINS), Limits())
-    (found,) = scan.findings.values()
-    return plugin_unit(found, str(folder), **options)
+    (finding,) = scan.findings.values()
+    return plugin_unit(finding, str(folder), **options)
 
 
 def settings(folder, text):
@@ -99,13 +99,13 @@ def test_other_settings_are_code_by_what_they_say(tmp_path, text):
 def test_the_scripts_of_a_skill_are_code(tmp_path, write_skill):
     write_skill(tmp_path / "skills", "pdf")
     root = search_root(tmp_path / "skills", RootKind.SKILLS)
-    (found,) = scan_skills(root, Limits()).findings.values()
-    assert skill_unit(found, str(tmp_path)) is None
+    (finding,) = scan_skills(root, Limits()).findings.values()
+    assert skill_unit(finding, str(tmp_path)) is None
     script = tmp_path / "skills/pdf/scripts/run.py"
     script.parent.mkdir()
     script.write_text("x")
-    (found,) = scan_skills(root, Limits()).findings.values()
-    unit = skill_unit(found, str(tmp_path))
+    (finding,) = scan_skills(root, Limits()).findings.values()
+    unit = skill_unit(finding, str(tmp_path))
     assert (unit.key, list(unit.files)) == ("skills/pdf", ["scripts/run.py"])
 
 

@@ -76,10 +76,10 @@ def serious_faults(page) -> list[tuple]:
     if axe is None:
         pytest.skip("axe-playwright-python, which has axe-core, is not installed")
     page.evaluate((Path(axe.submodule_search_locations[0]) / "axe.min.js").read_text())
-    found = [
+    results = [
         (item["id"], [node["html"][:200] for node in item["nodes"]][:3])
         for item in page.evaluate("axe.run(document)")["violations"]
         if item["impact"] in {"serious", "critical"}
     ]
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    return [*found, ("too wide", wide)] if wide > 0 else found
+    return [*results, ("too wide", wide)] if wide > 0 else results

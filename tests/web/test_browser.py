@@ -252,7 +252,7 @@ def test_the_form_makes_valid_arguments_for_every_schema(start_server, open_page
     import jsonschema_rs
 
     page = open_page(start_server(), "/tools/add")
-    made = """([schema, all]) => {
+    created = """([schema, all]) => {
       const root = { type: "object", properties: {}, ...schema };
       const form = fieldFor(root, root, "arguments");
       form.write(sample(root, root, all));
@@ -262,7 +262,7 @@ def test_the_form_makes_valid_arguments_for_every_schema(start_server, open_page
     assert len(schemas) >= 60
     for name, schema in schemas:
         for is_full in (False, "items", True):
-            value = page.evaluate(made, [schema, is_full])
+            value = page.evaluate(created, [schema, is_full])
             validator = jsonschema_rs.validator_for(schema)
             if not validator.is_valid(value):
                 errors = [error.message for error in validator.iter_errors(value)]

@@ -122,9 +122,9 @@ def test_the_catalog_has_the_shape_of_list(pages, bench):
 
 
 def test_the_catalog_searches_as_a_model_does(pages):
-    found = record(pages, "/catalog.json?q=filling forms")["items"]
-    assert found[0]["name"] == "pdf"
-    assert "mail" not in [item["name"] for item in found]
+    result = record(pages, "/catalog.json?q=filling forms")["items"]
+    assert result[0]["name"] == "pdf"
+    assert "mail" not in [item["name"] for item in result]
 
 
 def test_the_catalog_finds_groups_and_plugins_by_a_part_of_their_name(pages):
@@ -633,9 +633,9 @@ def test_files_of_a_skill_are_shown_and_no_others(folders, bench, visit):
 
 
 def test_a_request_shows_the_rank_and_the_terms_that_made_it(pages):
-    found = record(pages, "/skills/pdf.json?q=fill in a form quickly")["search"]
-    assert (found["rank"], found["hits"][0]["name"]) == (1, "pdf")
-    terms = {term["term"]: term for term in found["terms"]}
+    result = record(pages, "/skills/pdf.json?q=fill in a form quickly")["search"]
+    assert (result["rank"], result["hits"][0]["name"]) == (1, "pdf")
+    terms = {term["term"]: term for term in result["terms"]}
     assert terms["form"]["where"] == ["description"]
     assert terms["quickly"]["score"] is None
     assert record(pages, "/skills/mail.json?q=fill forms")["search"]["rank"] is None
@@ -644,8 +644,8 @@ def test_a_request_shows_the_rank_and_the_terms_that_made_it(pages):
 def test_only_terms_that_a_person_typed_are_shown(folders, bench, visit, write_skill):
     write_skill(folders / "skills", "write-a-skill")
     bench.app.refresh()
-    found = record(visit(), "/skills/write-a-skill.json?q=write a <b>skill</b>")["search"]
-    assert [term["term"] for term in found["terms"]] == ["write", "b", "skill"]
+    result = record(visit(), "/skills/write-a-skill.json?q=write a <b>skill</b>")["search"]
+    assert [term["term"] for term in result["terms"]] == ["write", "b", "skill"]
 
 
 def test_a_broken_skill_shows_its_newest_text(folders, bench, visit, write_skill):

@@ -70,8 +70,8 @@ def test_what_of_a_result_the_protocol_has_no_word_for_comes_over(metadata, is_t
         error_code=code,
         metadata=metadata,
     )
-    told = json.loads(json.dumps(encode_result_extras(result, {})))
-    answered = ToolResult(content=BLOCKS, structured={"x": 1}, metadata={RESULT: told})
+    messages = json.loads(json.dumps(encode_result_extras(result, {})))
+    answered = ToolResult(content=BLOCKS, structured={"x": 1}, metadata={RESULT: messages})
     assert decode_result(answered) == (result, {})
 
 

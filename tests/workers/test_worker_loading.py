@@ -52,14 +52,14 @@ class Processes:
 
 
 @pytest.fixture
-def found(tmp_path, write_plugin) -> PluginFinding:
+def finding(tmp_path, write_plugin) -> PluginFinding:
     write_plugin(tmp_path, "demo", "isolation: process\n", tools="X = 1\n")
     (finding,) = scan_plugins(search_root(tmp_path, RootKind.PLUGINS), Limits()).findings.values()
     return finding
 
 
 @pytest.fixture
-def load(found):
+def load(finding):
     def load(processes, read=None, **values):
         read = read or supply()
 
@@ -67,7 +67,7 @@ def load(found):
             given = {item.key: item.default for item in of.config} | values
             return Configuration(plugin="demo", path="/c/demo.env", values=given, fields=of.config)
 
-        return load_worker(read, found, configured, processes)
+        return load_worker(read, finding, configured, processes)
 
     return load
 
@@ -86,45 +86,45 @@ def supply(**parts) -> PluginContribution:
 
 
 def test_what_the_process_says_is_what_the_plugin_brings(load):
-    made = load(Processes(ABOUT))
-    assert (made.state, [tool.name for tool in made.tools]) == (Status.OK, ["act"])
-    assert isinstance(made.code, WorkerHandle)
+    created = load(Processes(ABOUT))
+    assert (created.state, [tool.name for tool in created.tools]) == (Status.OK, ["act"])
+    assert isinstance(created.code, WorkerHandle)
 
 
 @pytest.mark.parametrize("state", [Status.DEGRADED, Status.HELD])
 def test_the_state_that_the_process_finds_is_kept_with_what_it_serves(load, state):
-    made = load(Processes(ABOUT | {"state": str(state)}))
-    assert (made.state, len(made.tools)) == (state, 1)
+    created = load(Processes(ABOUT | {"state": str(state)}))
+    assert (created.state, len(created.tools)) == (state, 1)
 
 
 def test_of_what_failed_there_nothing_is_taken(load):
     problem = make_diagnostic(
         "plugin-import-failed", Where("/p/tools.py", 3), "ValueError: no"
     ).as_dict()
-    made = load(Processes(ABOUT | {"state": "failed", "diagnostics": [problem]}))
-    assert (made.state, made.tools, made.code) == (Status.FAILED, (), None)
-    assert [(item.code, item.where.line) for item in made.diagnostics] == [
+    created = load(Processes(ABOUT | {"state": "failed", "diagnostics": [problem]}))
+    assert (created.state, created.tools, created.code) == (Status.FAILED, (), None)
+    assert [(item.code, item.where.line) for item in created.diagnostics] == [
         ("plugin-import-failed", 3)
     ]
 
 
 def test_a_process_that_does_not_come_up_fails_its_plugin_without_its_secrets(load):
-    made = load(Processes(DOWN), token="token-1")
-    (problem,) = made.diagnostics
-    assert (made.state, problem.code) == (Status.FAILED, "plugin-worker-down")
+    created = load(Processes(DOWN), token="token-1")
+    (problem,) = created.diagnostics
+    assert (created.state, problem.code) == (Status.FAILED, "plugin-worker-down")
     assert "token-1" not in problem.message
     assert "when the code changes" in problem.fix
 
 
 def test_of_an_open_plugin_only_the_extension_fails(load):
-    made = load(Processes(DOWN), supply(policy=policy_of(PluginFormat.OPEN)))
-    assert made.state is Status.DEGRADED
+    created = load(Processes(DOWN), supply(policy=policy_of(PluginFormat.OPEN)))
+    assert created.state is Status.DEGRADED
 
 
 @pytest.mark.parametrize("state", ["fine", None, 3])
 def test_a_process_that_talks_nonsense_fails_its_plugin(load, state):
-    made = load(Processes(ABOUT | {"state": state}))
-    assert (made.state, [item.code for item in made.diagnostics]) == (
+    created = load(Processes(ABOUT | {"state": state}))
+    assert (created.state, [item.code for item in created.diagnostics]) == (
         Status.FAILED,
         ["plugin-worker-down"],
     )
@@ -133,9 +133,9 @@ def test_a_process_that_talks_nonsense_fails_its_plugin(load, state):
 def test_a_process_whose_code_declares_fields_is_started_with_their_values(load):
     declared = {"name": "LEVEL", "default": "high", "options": ()}
     processes = Processes({"fields": [declared]}, ABOUT)
-    made = load(processes)
+    created = load(processes)
     assert processes.started == [{}, {"level": "high"}]
-    assert ([item.key for item in made.config], made.state) == (["level"], Status.OK)
+    assert ([item.key for item in created.config], created.state) == (["level"], Status.OK)
 
 
 def test_a_field_that_is_known_does_not_start_it_again(load):
@@ -148,9 +148,9 @@ def test_a_field_that_is_known_does_not_start_it_again(load):
 
 def test_a_value_that_json_would_change_is_not_sent(load):
     processes = Processes(ABOUT)
-    made = load(processes, level=1, thing=object())
+    created = load(processes, level=1, thing=object())
     assert processes.started == [{"level": 1}]
-    assert [(item.code, "'thing'" in item.message) for item in made.diagnostics] == [
+    assert [(item.code, "'thing'" in item.message) for item in created.diagnostics] == [
         ("plugin-not-isolated", True)
     ]
 

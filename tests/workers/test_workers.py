@@ -96,15 +96,15 @@ def plugin(tmp_path):
 @pytest.fixture
 def carried(tmp_path):
     """Carry the plugin; all is closed in the end."""
-    made = []
+    created = []
 
     def make(limits=None, **options):
         settings = Settings(limits=limits or Limits(), config_folder=str(tmp_path / "config"))
-        made.append(Satchel(plugins=[tmp_path / "plugins"], settings=settings, **options))
-        return made[-1]
+        created.append(Satchel(plugins=[tmp_path / "plugins"], settings=settings, **options))
+        return created[-1]
 
     yield make
-    for app in made:
+    for app in created:
         app.close()
 
 
@@ -116,8 +116,8 @@ def called(app, name, /, **arguments):
 
 
 def codes(app):
-    found = (item.code for item in app.catalog.diagnostics)
-    return [code for code in found if code not in {"plugin-not-enabled", "tool-undescribed"}]
+    result = (item.code for item in app.catalog.diagnostics)
+    return [code for code in result if code not in {"plugin-not-enabled", "tool-undescribed"}]
 
 
 def ended(process, within=ENOUGH):
@@ -220,6 +220,7 @@ def test_its_values_reach_it_and_no_list_of_processes_shows_them(plugin, carried
     assert "s3cret" not in repr(app.catalog.plugins["demo"])
 
 
+@pytest.mark.slow
 def test_another_value_is_another_process(plugin, carried, tmp_path):
     plugin(
         "from satchel import tool\n\n"
@@ -340,6 +341,7 @@ def test_a_call_that_is_interrupted_ends_there_too(plugin, carried, tmp_path):
     assert called(app, "version").structured == 1
 
 
+@pytest.mark.slow
 def test_a_watch_swaps_it_while_everything_continues(plugin, carried):
     plugin()
     app = carried()
@@ -357,6 +359,7 @@ def test_a_watch_swaps_it_while_everything_continues(plugin, carried):
     assert asyncio.run(asyncio.wait_for(edit(), ENOUGH)) == 2
 
 
+@pytest.mark.slow
 def test_a_broken_edit_leaves_the_old_process_even_when_that_dies(plugin, carried):
     plugin()
     app = carried()
@@ -385,8 +388,8 @@ def test_a_broken_edit_that_ends_its_process_is_reported_with_its_reason(plugin,
     for _ in range(2):
         app.refresh()
         assert app.catalog.plugins["demo"].state is Status.STALE
-        (told,) = (i for i in app.catalog.diagnostics if i.code == "plugin-worker-down")
-        assert "no licence" in told.message
+        (messages,) = (i for i in app.catalog.diagnostics if i.code == "plugin-worker-down")
+        assert "no licence" in messages.message
     assert called(app, "pid").structured == old
     os.kill(old, signal.SIGKILL)
     until(app, lambda: called(app, "pid").structured not in {old, None})
@@ -669,9 +672,9 @@ def test_a_tool_whose_contract_cannot_cross_is_left_out(plugin, carried):
     plugin(RULED)
     app = carried()
     assert list(app.catalog.tools) == ["free"]
-    told = [item for item in app.catalog.diagnostics if item.code == "plugin-not-isolated"]
-    assert ["its rule 'rule' is a function" in item.message for item in told] == [True, False]
-    assert "default of 'part'" in told[1].message
+    messages = [item for item in app.catalog.diagnostics if item.code == "plugin-not-isolated"]
+    assert ["its rule 'rule' is a function" in item.message for item in messages] == [True, False]
+    assert "default of 'part'" in messages[1].message
     assert called(app, "free", x=3).structured == 3
     assert called(app, "free", x="many").error_code == "invalid_arguments"
 
@@ -989,8 +992,8 @@ def test_what_it_prints_and_why_a_tool_failed_stand_in_the_log_of_the_host(plugi
     app = carried()
     called(app, "greet", name="Ada")
     result = called(app, "broken")
-    told = result.text.partition("(id ")[2].partition(")")[0]
-    wanted = ("demo: noise", f"(id {told})", "ValueError: why")
+    messages = result.text.partition("(id ")[2].partition(")")[0]
+    wanted = ("demo: noise", f"(id {messages})", "ValueError: why")
     deadline = time.monotonic() + ENOUGH
     while not all(words in caplog.text for words in wanted):
         assert time.monotonic() < deadline, caplog.text
@@ -1067,9 +1070,9 @@ def test_a_host_that_forks_gets_an_error_at_once_and_continues(plugin, tmp_path)
     plugin()
     command = [sys.executable, "-c", FORKING, tmp_path / "plugins", tmp_path / "config"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=ENOUGH, check=True)
-    first, in_child, told, last = ran.stdout.splitlines()
+    first, in_child, messages, last = ran.stdout.splitlines()
     assert (first, last) == ("1", "1")
-    for words in (in_child, told):
+    for words in (in_child, messages):
         assert "make a Satchel in each process" in words
     assert ran.stderr == ""
 

@@ -22,8 +22,8 @@ from satchel.testing.adapter_checks import Answered, Cannot
 
 class Scripted(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):
     async def _answer(self, messages, options):
-        said = next(item.text for item in messages if item.role == "user")
-        script = self.script_of(said)
+        message = next(item.text for item in messages if item.role == "user")
+        script = self.script_of(message)
         read(messages, script)
         names = [
             item["name"] if isinstance(item, dict) else item.name for item in options["tools"] or []
@@ -35,8 +35,8 @@ class Scripted(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):
             )
             for call in calls
         ]
-        said = Message(role="assistant", contents=contents or [Content.from_text("done")])
-        return ChatResponse(messages=[said])
+        message = Message(role="assistant", contents=contents or [Content.from_text("done")])
+        return ChatResponse(messages=[message])
 
     def _inner_get_response(self, *, messages, stream, options, **_):
         return self._answer(messages, options)

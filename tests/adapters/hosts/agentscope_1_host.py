@@ -65,7 +65,7 @@ class Host:
 
     async def run(self, agent_of, user, model):
         source, prompt, toolkit = agent_of
-        made = agent(
+        created = agent(
             source,
             toolkit=toolkit,
             name=user,
@@ -76,16 +76,16 @@ class Host:
             parallel_tool_calls=True,
             max_iters=10_000,
         )
-        made.set_console_output_enabled(False)
+        created.set_console_output_enabled(False)
 
         def note(_agent, given):
             for block in given["msg"].get_content_blocks("tool_result"):
                 if not given["last"]:
                     model.chunks.append(block["output"][-1]["text"])
 
-        made.register_instance_hook("pre_print", "chunks", note)
-        await made(Msg("user", "go", "user"))
-        for message in await made.memory.get_memory():
+        created.register_instance_hook("pre_print", "chunks", note)
+        await created(Msg("user", "go", "user"))
+        for message in await created.memory.get_memory():
             for block in message.get_content_blocks("tool_result"):
                 texts = [part["text"] for part in block["output"] if part["type"] == "text"]
                 media = sum(part["type"] == "image" for part in block["output"])

@@ -70,13 +70,13 @@ class Host:
         return middleware(source), prompt, Toolkit(tools=[tool] if tools else [])
 
     async def run_asking(self, session, model, *, answer):
-        said, asked, state = UserMsg(name="user", content="go"), [], AgentState()
-        while said:
+        message, asked, state = UserMsg(name="user", content="go"), [], AgentState()
+        while message:
             state = AgentState.model_validate_json(state.model_dump_json())
             agent = self._agent(middleware(session(), approvals=True), "ada", model, state=state)
             questions = [
                 event
-                async for event in agent.reply_stream(said)
+                async for event in agent.reply_stream(message)
                 if isinstance(event, RequireUserConfirmEvent)
             ]
             asked += questions
@@ -85,7 +85,7 @@ class Host:
                 for event in questions
                 for call in event.tool_calls
             ]
-            said = results and UserConfirmResultEvent(
+            message = results and UserConfirmResultEvent(
                 reply_id=agent.state.reply_id, confirm_results=results
             )
         read(agent.state.context, model)

@@ -19,8 +19,8 @@ class Scripted(BaseLlm):
     script_of: Any = None
 
     async def generate_content_async(self, llm_request, stream=False):
-        said = [part.text for item in llm_request.contents for part in item.parts if part.text]
-        script = self.script_of(said[0])
+        messages = [part.text for item in llm_request.contents for part in item.parts if part.text]
+        script = self.script_of(messages[0])
         read(llm_request.contents, script)
         names = [
             item.name
@@ -84,10 +84,10 @@ class Host:
     async def run(self, agent, user, model):
         runner = InMemoryRunner(agent=agent, app_name="app")
         talk = await runner.session_service.create_session(app_name="app", user_id=user)
-        said = types.Content(role="user", parts=[types.Part(text=user)])
+        message = types.Content(role="user", parts=[types.Part(text=user)])
         config = RunConfig(max_llm_calls=10_000)  # ADK ends a run after 500
         async for event in runner.run_async(
-            user_id=user, session_id=talk.id, new_message=said, run_config=config
+            user_id=user, session_id=talk.id, new_message=message, run_config=config
         ):
             read([event.content] if event.content else [], model)
 
@@ -103,9 +103,9 @@ class Host:
                 tools=[toolset(session(), approvals=True)],
             )
             runner = Runner(agent=agent, app_name="app", session_service=sessions)
-            said = types.Content(role="user", parts=[part])
+            message = types.Content(role="user", parts=[part])
             async for event in runner.run_async(
-                user_id="ada", session_id=talk.id, new_message=said
+                user_id="ada", session_id=talk.id, new_message=message
             ):
                 asked.extend(
                     call

@@ -33,8 +33,8 @@ class Scripted:
             ToolCall(id=call.id, tool_name=call.name, arguments=dict(call.arguments))
             for call in script.answer([item.name for item in tools or []], prompt)
         ]
-        said = ChatMessage.from_assistant(tool_calls=calls) if calls else None
-        return {"replies": [said or ChatMessage.from_assistant("done")]}
+        message = ChatMessage.from_assistant(tool_calls=calls) if calls else None
+        return {"replies": [message or ChatMessage.from_assistant("done")]}
 
     @component.output_types(replies=list[ChatMessage])
     async def run_async(self, messages: list[ChatMessage], tools: list | None = None) -> dict:

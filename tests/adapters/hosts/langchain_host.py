@@ -77,8 +77,8 @@ class Host:
             )
 
         config = {"configurable": {"thread_id": "one"}}
-        said = {"messages": [{"role": "user", "content": "go"}]}
-        done = await self._invoke(agent(), said, config)
+        messages = {"messages": [{"role": "user", "content": "go"}]}
+        done = await self._invoke(agent(), messages, config)
         (asked,) = done["__interrupt__"]
         assert asked.value["type"] == "tool_approval"
         decision = Command(resume={"type": "approve" if answer else "reject"})
@@ -89,9 +89,9 @@ class Host:
         return await agent.ainvoke(given, config)
 
     async def run(self, agent, user, model):
-        said = {"messages": [{"role": "user", "content": user}]}
+        messages = {"messages": [{"role": "user", "content": user}]}
         stream = agent.astream(
-            said, {"recursion_limit": 10_000}, context=user, stream_mode=["custom", "values"]
+            messages, {"recursion_limit": 10_000}, context=user, stream_mode=["custom", "values"]
         )
         async for mode, item in stream:
             note(mode, item, model)

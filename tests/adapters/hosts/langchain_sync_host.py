@@ -28,10 +28,10 @@ class Host(AsyncHost):
         await asyncio.to_thread(self._stream, agent, user, model)
 
     def _stream(self, agent, user, model):
-        said, config = (
+        message, config = (
             {"messages": [{"role": "user", "content": user}]},
             {"recursion_limit": 10_000},
         )
         modes = ["custom", "values"]
-        for mode, item in agent.stream(said, config, context=user, stream_mode=modes):
+        for mode, item in agent.stream(message, config, context=user, stream_mode=modes):
             note(mode, item, model)

@@ -26,8 +26,8 @@ class Scripted(FunctionCallingLLM):
         return {}
 
     async def achat_with_tools(self, tools, chat_history=None, **_):
-        said = next(item.content for item in chat_history if item.role.value == "user")
-        script = self.script_of(said)
+        output = next(item.content for item in chat_history if item.role.value == "user")
+        script = self.script_of(output)
         for item in chat_history:
             if item.role.value == "tool":
                 read(item.additional_kwargs["tool_call_id"], item.blocks, script)
@@ -108,8 +108,8 @@ class Host:
         ctx = Context.from_dict(later, saved)
         handler = later.run(ctx=ctx)
         for tool_id in asked:
-            said = "yes" if answer else "no"
-            handler.ctx.send_event(HumanResponseEvent(response=said, tool_id=tool_id))
+            message = "yes" if answer else "no"
+            handler.ctx.send_event(HumanResponseEvent(response=message, tool_id=tool_id))
         await handler
         return len(asked)
 

@@ -27,8 +27,8 @@ class Scripted(Model):
         names = [item.name for item in tools_to_call_from or []]
         prompt = "".join(part["text"] for part in messages[0].content)
         calls = self.script.answer(names, prompt)
-        made = [(call.name, dict(call.arguments), call.id) for call in calls]
-        made = made or [("final_answer", {"answer": "done"}, "final")]
+        created = [(call.name, dict(call.arguments), call.id) for call in calls]
+        created = created or [("final_answer", {"answer": "done"}, "final")]
         return ChatMessage(
             role=MessageRole.ASSISTANT,
             content="",
@@ -38,7 +38,7 @@ class Scripted(Model):
                     type="function",
                     function=ChatMessageToolCallFunction(name=name, arguments=given),
                 )
-                for name, given, call_id in made
+                for name, given, call_id in created
             ],
         )
 
@@ -93,7 +93,7 @@ class Host:
 
     async def run(self, agent_of, user, model):
         source, prompt, own = agent_of
-        made = agent(
+        created = agent(
             source,
             name=user,
             description="",
@@ -105,7 +105,7 @@ class Host:
         )
 
         def talk():
-            for item in made.run("go", stream=True):
+            for item in created.run("go", stream=True):
                 if type(item).__name__ == "ToolOutput" and item.id != "final":
                     model.answers[item.id] = Answered(str(item.observation))
 

@@ -99,7 +99,7 @@ class Stage:
         return self.at_once.total()
 
 
-def some_calls(*said, name="probe"):
+def some_calls(*message, name="probe"):
     """Make calls, numbered from 0; each is told its seconds, or all its arguments."""
     return [
         ToolCall(
@@ -107,7 +107,7 @@ def some_calls(*said, name="probe"):
             arguments=item if isinstance(item, dict) else {"seconds": item},
             id=str(number),
         )
-        for number, item in enumerate(said)
+        for number, item in enumerate(message)
     ]
 
 

@@ -31,14 +31,14 @@ executors = st.recursive(
     ),
     max_leaves=3,
 )
-said = st.fixed_dictionaries(
+message = st.fixed_dictionaries(
     {"name": st.sampled_from("abc"), "seconds": st.integers(0, 4), "cleanup": st.integers(0, 2)},
     optional={
         "problem": st.builds(ValueError) | st.builds(asyncio.CancelledError),
         "result": st.sampled_from([FINE, FAILED, failure("denied", "no")]),
     },
 )
-several = st.lists(said, max_size=12).map(lambda items: some_calls(*items))
+several = st.lists(message, max_size=12).map(lambda items: some_calls(*items))
 
 
 @given(executors, several)

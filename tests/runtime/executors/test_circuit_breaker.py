@@ -38,8 +38,8 @@ FAILURE, OPEN, FINE_CODE = "tool_failed", "circuit_open", None
 
 def test_a_tool_that_fails_again_and_again_is_not_called_for_a_while():
     stage = Stage()
-    told = play(codes(breaker(), *[FAILED] * 3, FINE, FINE, stage=stage))
-    assert told == [FAILURE, FAILURE, FAILURE, OPEN, OPEN]
+    messages = play(codes(breaker(), *[FAILED] * 3, FINE, FINE, stage=stage))
+    assert messages == [FAILURE, FAILURE, FAILURE, OPEN, OPEN]
     assert stage.begun == list("012")
 
 
@@ -59,14 +59,14 @@ def test_the_model_learns_how_long_and_what_else_to_do():
 
 
 def test_a_success_in_between_begins_the_count_again():
-    told = play(codes(breaker(), FAILED, SLOW, FINE, FAILED, SLOW, FINE))
-    assert OPEN not in told
+    messages = play(codes(breaker(), FAILED, SLOW, FINE, FAILED, SLOW, FINE))
+    assert OPEN not in messages
 
 
 @pytest.mark.parametrize("result", [WRONG, ENDED, CANCELLED, failure("denied", "no")])
 def test_what_says_nothing_about_the_tool_does_not_count(result):
-    told = play(codes(breaker(failures=2), FAILED, result, result, result, FAILED, FINE))
-    assert told[-2:] == [FAILURE, OPEN]
+    messages = play(codes(breaker(failures=2), FAILED, result, result, result, FAILED, FINE))
+    assert messages[-2:] == [FAILURE, OPEN]
 
 
 def test_which_codes_count_can_be_chosen():

@@ -12,8 +12,8 @@ CHUNK = ToolChunk(content=(Text("half"),))
 
 
 def a_tool(**attributes):
-    told = {"name": "probe", "description": "Probes.", "idempotent": False, "background": False}
-    return SimpleNamespace(**{**told, "annotations": None, "is_remote": False, **attributes})
+    expected = {"name": "probe", "description": "Probes.", "idempotent": False, "background": False}
+    return SimpleNamespace(**{**expected, "annotations": None, "is_remote": False, **attributes})
 
 
 def a_call(tool=None, state=None, **parts):

@@ -23,7 +23,7 @@ def test_what_is_approved_runs(yes):
 
 
 @pytest.mark.parametrize(
-    ("no", "told"),
+    ("no", "message"),
     [
         (False, "continue without it, or ask why"),
         ("too risky", "too risky"),
@@ -35,10 +35,10 @@ def test_what_is_approved_runs(yes):
         (Approval(allowed=1), "continue without it, or ask why"),
     ],
 )
-def test_what_is_denied_does_not_run_and_the_model_learns_why(no, told):
+def test_what_is_denied_does_not_run_and_the_model_learns_why(no, message):
     result, calls = asked(lambda _: no)
     assert (result.error_code, result.call_id, calls) == ("denied", "call-1", [])
-    assert result.text == f"the call of probe was denied: {told}"
+    assert result.text == f"the call of probe was denied: {message}"
 
 
 @pytest.mark.parametrize(

@@ -233,11 +233,11 @@ def together(script, count=3, more=()):
 
 @pytest.mark.parametrize("result", [OK, FAILED])
 def test_of_equal_calls_at_once_one_runs(result):
-    found, inside = together([result])
+    results, inside = together([result])
     assert len(inside.calls) == 1
-    assert [item.call_id for (item,) in found[1:]] == ["1", "2"]
-    assert [item.metadata for (item,) in found] == [{}, {"cached": True}, {"cached": True}]
-    assert {item.error_code for (item,) in found} == {result.error_code}
+    assert [item.call_id for (item,) in results[1:]] == ["1", "2"]
+    assert [item.metadata for (item,) in results] == [{}, {"cached": True}, {"cached": True}]
+    assert {item.error_code for (item,) in results} == {result.error_code}
 
 
 @pytest.mark.parametrize(
@@ -246,9 +246,9 @@ def test_of_equal_calls_at_once_one_runs(result):
     ids=["interrupted", "raised", "without result"],
 )
 def test_if_the_one_is_given_up_another_runs(script):
-    found, inside = together(script, more=[[OK]])
+    result, inside = together(script, more=[[OK]])
     assert len(inside.calls) == 2
-    assert [item.text for (item,) in found[1:]] == ["done", "done"]
+    assert [item.text for (item,) in result[1:]] == ["done", "done"]
 
 
 def test_if_the_one_is_cancelled_another_runs():

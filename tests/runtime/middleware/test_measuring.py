@@ -8,14 +8,14 @@ from satchel.runtime.middleware import Measurement, measure
 
 
 def measured(script, reader=read):
-    found, clock = [], Clock()
+    item, clock = [], Clock()
     script = [lambda: clock.sleep(2), *script]
     try:
         call = a_call(groups=("maps",))
-        asyncio.run(reader(measure(found.append, clock=clock), Inside(script), call))
+        asyncio.run(reader(measure(item.append, clock=clock), Inside(script), call))
     except RuntimeError:
         pass
-    (measurement,) = found
+    (measurement,) = item
     return measurement
 
 
@@ -52,18 +52,18 @@ def test_a_call_that_the_reader_left_is_reported_as_interrupted_unless_it_had_it
 
 
 def test_a_cancelled_call_is_reported_as_interrupted():
-    found = []
+    results = []
 
     async def main():
-        task = asyncio.create_task(read(measure(found.append), Inside([forever])))
+        task = asyncio.create_task(read(measure(results.append), Inside([forever])))
         await turns()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(main())
-    assert [item.error_code for item in found] == ["interrupted"]
-    assert found[0].is_interrupted
+    assert [item.error_code for item in results] == ["interrupted"]
+    assert results[0].is_interrupted
 
 
 def test_a_report_that_fails_costs_the_call_nothing(caplog):

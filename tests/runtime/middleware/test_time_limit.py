@@ -65,11 +65,11 @@ def test_the_limit_is_one_for_all_steps_together():
 
 def test_the_time_that_the_reader_takes_is_not_counted():
     async def main(pass_by):
-        found = []
+        results = []
         async for item in limit_time(10)(a_call(), Inside([lambda: pass_by(9), CHUNK, OK])):
-            found.append(item)
+            results.append(item)
             await pass_by(3600)
-        assert found == [CHUNK, OK]
+        assert results == [CHUNK, OK]
 
     with_clock(main)
 

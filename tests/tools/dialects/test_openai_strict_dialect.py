@@ -24,15 +24,19 @@ def strictly(item, needed=True, **definitions):
     function = described({**schema, **({"$defs": definitions} if definitions else {})})
     if not function["strict"]:
         return None
-    made = function["parameters"]
-    return (made["properties"]["a"], made["$defs"]) if definitions else made["properties"]["a"]
+    created = function["parameters"]
+    return (
+        (created["properties"]["a"], created["$defs"])
+        if definitions
+        else created["properties"]["a"]
+    )
 
 
 def test_the_flag_stands_in_the_function():
-    made = in_dialect(
+    converted = in_dialect(
         "openai-strict", ToolShape(name="t", description="d\u200b", parameters={"type": "object"})
     )
-    assert made == {
+    assert converted == {
         "type": "function",
         "function": {
             "name": "t",
@@ -49,7 +53,7 @@ def test_the_flag_stands_in_the_function():
 
 
 @pytest.mark.parametrize(
-    ("given", "made"),
+    ("given", "expected"),
     [
         ({"type": "string"}, {"anyOf": [{"type": "string"}, NULL]}),
         ({"enum": ["a"]}, {"anyOf": [{"enum": ["a"], "type": "string"}, NULL]}),
@@ -73,12 +77,12 @@ def test_the_flag_stands_in_the_function():
         (NULL, NULL),
     ],
 )
-def test_what_may_be_left_out_may_be_null_once(given, made):
-    assert strictly(given, needed=False) == made
+def test_what_may_be_left_out_may_be_null_once(given, expected):
+    assert strictly(given, needed=False) == expected
 
 
 @pytest.mark.parametrize(
-    ("definition", "made"),
+    ("definition", "expected"),
     [
         (NULL, {"$ref": "#/$defs/D"}),
         ({"anyOf": [{"$ref": "#/$defs/D"}, NULL]}, {"$ref": "#/$defs/D"}),
@@ -87,12 +91,12 @@ def test_what_may_be_left_out_may_be_null_once(given, made):
         ({"anyOf": [{"$ref": "#/$defs/D"}]}, {"anyOf": [{"$ref": "#/$defs/D"}, NULL]}),
     ],
 )
-def test_whether_null_is_allowed_is_seen_through_references(definition, made):
-    assert strictly({"$ref": "#/$defs/D"}, needed=False, D=definition)[0] == made
+def test_whether_null_is_allowed_is_seen_through_references(definition, expected):
+    assert strictly({"$ref": "#/$defs/D"}, needed=False, D=definition)[0] == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "made"),
+    ("given", "expected"),
     [
         (
             {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1},
@@ -133,12 +137,14 @@ def test_whether_null_is_allowed_is_seen_through_references(definition, made):
         ({"type": "string", "examples": ["a"], "deprecated": True}, {"type": "string"}),
     ],
 )
-def test_what_strict_mode_does_not_know_is_removed_and_said_in_words_if_that_is_simple(given, made):
-    assert strictly(given) == made
+def test_what_strict_mode_does_not_know_is_removed_and_said_in_words_if_that_is_simple(
+    given, expected
+):
+    assert strictly(given) == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "made"),
+    ("given", "expected"),
     [
         ({"type": ["integer", "number"]}, {"type": "number"}),
         (
@@ -174,15 +180,15 @@ def test_what_strict_mode_does_not_know_is_removed_and_said_in_words_if_that_is_
         ),
     ],
 )
-def test_what_strict_mode_says_otherwise(given, made):
-    assert strictly(given) == made
+def test_what_strict_mode_says_otherwise(given, expected):
+    assert strictly(given) == expected
 
 
 def test_a_reference_stands_alone():
     string = {"type": "string"}
     ref = {"$ref": "#/$defs/D"}
     wrapped = {"anyOf": [ref], "description": "d"}
-    for given, made in (
+    for given, created in (
         (ref, ref),
         ({**ref, "default": None}, ref),
         ({**ref, "type": "string"}, ref),
@@ -192,27 +198,27 @@ def test_a_reference_stands_alone():
         ({**ref, "maxLength": 7}, None),
         ({"allOf": [ref], "pattern": "a"}, None),
     ):
-        found = strictly(given, D=string)
-        assert found == (made and (made, {"D": string}))
+        result = strictly(given, D=string)
+        assert result == (created and (created, {"D": string}))
 
 
 def test_recursion_stays_and_only_the_definitions_in_use_do():
-    made = strictly({"$ref": "#/$defs/Node"}, Other={"type": "object"}, Node=NODE)
-    assert made[1] == {"Node": {**NODE, "additionalProperties": False}}
+    created = strictly({"$ref": "#/$defs/Node"}, Other={"type": "object"}, Node=NODE)
+    assert created[1] == {"Node": {**NODE, "additionalProperties": False}}
     assert strictly({"anyOf": [{"$ref": "#"}, NULL]}) == {"anyOf": [{"$ref": "#"}, NULL]}
 
 
 def test_definitions_of_older_drafts_move_and_keep_their_order():
-    made = described(
+    created = described(
         {
             "type": "object",
             "properties": {"a": {"$ref": "#/definitions/A%3Cint%3E"}},
             "definitions": {"B": {"type": "string"}, "A<int>": {"$ref": "#/definitions/B"}},
         }
     )["parameters"]
-    assert list(made["$defs"]) == ["B", "A_int_"]
-    assert made["$defs"]["A_int_"] == {"$ref": "#/$defs/B"}
-    assert made["properties"]["a"]["anyOf"][0] == {"$ref": "#/$defs/A_int_"}
+    assert list(created["$defs"]) == ["B", "A_int_"]
+    assert created["$defs"]["A_int_"] == {"$ref": "#/$defs/B"}
+    assert created["properties"]["a"]["anyOf"][0] == {"$ref": "#/$defs/A_int_"}
 
 
 STRING = {"type": "string"}

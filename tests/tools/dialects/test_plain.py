@@ -55,20 +55,22 @@ def test_openai_gets_a_function_with_its_definitions():
 
 
 def test_anthropic_gets_an_input_schema():
-    made = in_dialect("anthropic", ToolShape(name="t", description="Do it.\u202e", parameters=TREE))
-    assert made == {"name": "t", "description": "Do it.", "input_schema": TREE}
+    converted = in_dialect(
+        "anthropic", ToolShape(name="t", description="Do it.\u202e", parameters=TREE)
+    )
+    assert converted == {"name": "t", "description": "Do it.", "input_schema": TREE}
 
 
 def test_mcp_gets_both_schemas_and_the_hints():
     output = {"type": "object", "properties": {"a": {"type": "string"}}}
     hints = {"title": "Forecast", "readOnlyHint": True, "openWorldHint": False}
-    made = mcp(TREE, output=output, annotations=hints)
-    assert list(made) == [
+    created = mcp(TREE, output=output, annotations=hints)
+    assert list(created) == [
         *("name", "title", "description", "inputSchema", "outputSchema", "annotations"),
     ]
-    assert made["title"] == "Forecast"
-    assert (made["inputSchema"], made["outputSchema"]) == (TREE, output)
-    assert made["annotations"] == hints
+    assert created["title"] == "Forecast"
+    assert (created["inputSchema"], created["outputSchema"]) == (TREE, output)
+    assert created["annotations"] == hints
     assert list(mcp(TREE)) == ["name", "description", "inputSchema"]
     assert "title" not in mcp(TREE, annotations={"readOnlyHint": True})
 
@@ -101,11 +103,11 @@ def test_what_is_handed_out_shares_nothing_with_the_tool(dialect):
     }
     hints = {"title": "T", "extra": {"a": []}}
     before = copy.deepcopy((schema, hints))
-    made = in_dialect(
+    converted = in_dialect(
         dialect,
         ToolShape(name="t", description="d", parameters=schema, output=schema, annotations=hints),
     )
-    spoil(made)
+    spoil(converted)
     assert (schema, hints) == before
 
 
@@ -160,11 +162,11 @@ def test_a_reference_at_the_top_is_followed_for_who_wants_an_object_there():
             "In": {"type": "object", "description": "far", "properties": {"a": {"$ref": "#"}}},
         },
     }
-    made = plain(schema)
-    assert made["properties"] == {"a": {"$ref": "#"}}
-    assert (made["type"], made["description"]) == ("object", "near")
-    assert "$ref" not in made
-    assert made["$defs"] == schema["$defs"]
+    converted = plain(schema)
+    assert converted["properties"] == {"a": {"$ref": "#"}}
+    assert (converted["type"], converted["description"]) == ("object", "near")
+    assert "$ref" not in converted
+    assert converted["$defs"] == schema["$defs"]
     assert mcp(schema)["inputSchema"] == {**schema, "type": "object"}
 
 
@@ -179,22 +181,22 @@ def test_a_union_at_the_top_becomes_one_object_that_allows_all_of_it():
         ],
         "$defs": {"B": {"properties": {"kind": {"const": "b"}, "n": {}}, "required": ["kind"]}},
     }
-    made = plain(schema)
-    assert made["properties"] == {
+    converted = plain(schema)
+    assert converted["properties"] == {
         "id": {"type": "string"},
         "kind": {"anyOf": [{"const": "a"}, {"const": "b"}]},
         "n": {},
     }
-    assert made["required"] == ["id", "kind"]
-    assert "oneOf" not in made
+    assert converted["required"] == ["id", "kind"]
+    assert "oneOf" not in converted
     assert mcp(schema)["inputSchema"] == schema
 
 
 def test_all_of_at_the_top_is_merged():
     one = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     two = {"properties": {"b": {"type": "string"}, "a": {}}, "required": ["b"]}
-    made = plain({"allOf": [one, {"allOf": [two, True]}]})
-    assert made == {
+    converted = plain({"allOf": [one, {"allOf": [two, True]}]})
+    assert converted == {
         "type": "object",
         "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
         "required": ["a", "b"],

@@ -140,13 +140,13 @@ def made_of(name):
 
 
 def parameters_of(name):
-    made = made_of(name)
+    converted = made_of(name)
     return {
-        "openai": made["openai"]["function"]["parameters"],
-        "openai-strict": made["openai-strict"]["function"]["parameters"],
-        "anthropic": made["anthropic"]["input_schema"],
-        "gemini": made["gemini"].get("parametersJsonSchema", {"type": "object"}),
-        "mcp": made["mcp"]["inputSchema"],
+        "openai": converted["openai"]["function"]["parameters"],
+        "openai-strict": converted["openai-strict"]["function"]["parameters"],
+        "anthropic": converted["anthropic"]["input_schema"],
+        "gemini": converted["gemini"].get("parametersJsonSchema", {"type": "object"}),
+        "mcp": converted["mcp"]["inputSchema"],
     }
 
 
@@ -172,19 +172,19 @@ def test_a_signature_becomes_what_was_reviewed(name):
     responses = described.pop("openai-responses")
     assert responses == {"type": "function", **described["openai"]["function"], "strict": False}
     assert described == expected
-    made, own = parameters_of(name), tool_of(name).parameters
-    assert made["openai"] == made["anthropic"] == made["mcp"] == own
-    assert json.dumps(made["openai"]) == json.dumps(own)
+    created, own = parameters_of(name), tool_of(name).parameters
+    assert created["openai"] == created["anthropic"] == created["mcp"] == own
+    assert json.dumps(created["openai"]) == json.dumps(own)
 
 
 def test_each_dialect_keeps_the_rules_of_its_provider():
     for name in NAMES:
-        made = made_of(name)["openai-strict"]["function"]
-        assert made["strict"] is (name not in INEXPRESSIBLE)
-        if made["strict"]:
-            assert against_strict(made["parameters"]) == []
+        converted = made_of(name)["openai-strict"]["function"]
+        assert converted["strict"] is (name not in INEXPRESSIBLE)
+        if converted["strict"]:
+            assert against_strict(converted["parameters"]) == []
         else:
-            assert made["parameters"] == tool_of(name).parameters
+            assert converted["parameters"] == tool_of(name).parameters
 
 
 def test_gemini_reads_only_what_it_knows():
@@ -195,9 +195,9 @@ def test_gemini_reads_only_what_it_knows():
 
 def test_every_dialect_names_the_same_parameters():
     for name in NAMES:
-        made, own = parameters_of(name), tool_of(name).parameters
+        created, own = parameters_of(name), tool_of(name).parameters
         names, needed = list(own["properties"]), own.get("required", [])
-        for dialect, schema in made.items():
+        for dialect, schema in created.items():
             assert list(schema.get("properties", {})) == names, name
             assert schema.get("required", []) == (
                 names if dialect == "openai-strict" and name not in INEXPRESSIBLE else needed
@@ -207,14 +207,14 @@ def test_every_dialect_names_the_same_parameters():
 @pytest.mark.parametrize("name", NAMES)
 def test_what_the_function_takes_fits_every_schema_and_what_it_refuses_fits_none(name):
     good, bad = SAMPLES[name]
-    tool, made = tool_of(name), parameters_of(name)
+    tool, created = tool_of(name), parameters_of(name)
     asyncio.run(tool.execute(**good))
     with pytest.raises(ArgumentError):
         asyncio.run(tool.execute(**bad))
-    for dialect in made:
-        assert fits(made[dialect], good), dialect
-        is_left_out = made[dialect] == {"type": "object"}
-        assert is_left_out or not fits(made[dialect], bad), dialect
+    for dialect in created:
+        assert fits(created[dialect], good), dialect
+        is_left_out = created[dialect] == {"type": "object"}
+        assert is_left_out or not fits(created[dialect], bad), dialect
 
 
 @pytest.mark.parametrize("seed", ["1", "2"])

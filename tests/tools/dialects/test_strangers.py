@@ -79,18 +79,18 @@ def in_all(schema, output=None):
 @example({"required": [["a"]], "anyOf": [{"required": [{}]}], "properties": {"a": {"type": ["x"]}}})
 def test_whatever_looks_like_a_schema_is_described_and_left_as_it_was(schema):
     before = copy.deepcopy(schema)
-    made = in_all(schema, schema)
+    converted = in_all(schema, schema)
     assert repr(schema) == repr(before)
-    json.dumps(made)
+    json.dumps(converted)
 
 
 @given(SCHEMAS | ROOTS)
 def test_whatever_comes_out_keeps_the_rules_of_its_provider(schema):
-    made = in_all(schema)
-    if made["openai-strict"]["function"]["strict"]:
-        assert against_strict(made["openai-strict"]["function"]["parameters"]) == []
-    if "parametersJsonSchema" in made["gemini"]:
-        assert against_gemini(made["gemini"]["parametersJsonSchema"]) == []
+    converted = in_all(schema)
+    if converted["openai-strict"]["function"]["strict"]:
+        assert against_strict(converted["openai-strict"]["function"]["parameters"]) == []
+    if "parametersJsonSchema" in converted["gemini"]:
+        assert against_gemini(converted["gemini"]["parametersJsonSchema"]) == []
 
 
 def nested(levels, inside):
@@ -112,8 +112,8 @@ NESTINGS = [
 
 @pytest.mark.parametrize("inside", NESTINGS)
 def test_two_hundred_levels_are_described(inside):
-    made = in_all(nested(200, inside))
-    assert json.loads(json.dumps(made)) == made
+    converted = in_all(nested(200, inside))
+    assert json.loads(json.dumps(converted)) == converted
 
 
 @pytest.mark.parametrize("inside", [*NESTINGS, lambda inner: {"default": [inner]}])
@@ -149,24 +149,24 @@ def test_a_reference_to_nowhere_takes_anything(ref):
         "properties": {"a": {"$ref": ref}, "b": {"type": "integer"}},
         "$defs": {"Loop": {"$ref": "#/$defs/Pool"}, "Pool": {"$ref": "#/$defs/Loop"}},
     }
-    made = in_all(schema)
-    assert made["openai"]["function"]["parameters"]["properties"]["a"] == {"$ref": ref}
-    assert made["openai-strict"]["function"]["strict"] is False
+    converted = in_all(schema)
+    assert converted["openai"]["function"]["parameters"]["properties"]["a"] == {"$ref": ref}
+    assert converted["openai-strict"]["function"]["strict"] is False
 
 
 def test_a_top_that_is_no_object_becomes_one_without_properties():
     for schema in (True, None, [], "x", {}, {"type": "string"}, {"properties": [1]}):
-        made = in_all(schema)
+        converted = in_all(schema)
         empty = {"type": "object", "properties": {}}
-        assert made["openai"]["function"]["parameters"] == empty
-        assert made["anthropic"]["input_schema"] == empty
-        assert made["mcp"]["inputSchema"]["type"] == "object"
-        assert made["gemini"].keys() == {"name", "description"}
+        assert converted["openai"]["function"]["parameters"] == empty
+        assert converted["anthropic"]["input_schema"] == empty
+        assert converted["mcp"]["inputSchema"]["type"] == "object"
+        assert converted["gemini"].keys() == {"name", "description"}
 
 
 def test_mappings_and_tuples_that_json_does_not_know_become_what_it_knows():
     schema = MappingProxyType({"type": "object", "properties": MappingProxyType({}), "x": (1, 2)})
-    made = in_dialect("anthropic", ToolShape(name="t", description="d", parameters=schema))[
+    converted = in_dialect("anthropic", ToolShape(name="t", description="d", parameters=schema))[
         "input_schema"
     ]
-    assert json.dumps(made) == '{"type": "object", "properties": {}, "x": [1, 2]}'
+    assert json.dumps(converted) == '{"type": "object", "properties": {}, "x": [1, 2]}'

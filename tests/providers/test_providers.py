@@ -261,8 +261,10 @@ def test_a_bad_item_is_left_out_and_the_others_stay(given):
 @pytest.mark.parametrize("given", [{"description": None}, {"body": 3}, {"files": {"a.md": 3}}])
 def test_a_skill_that_is_left_out_is_named(given):
     app = Satchel(providers=[Given(skills("pdf", **given))])
-    (found,) = (item for item in app.catalog.diagnostics if item.code == "provider-item-invalid")
-    assert "of skill 'pdf' is " in found.message
+    (diagnostic,) = (
+        item for item in app.catalog.diagnostics if item.code == "provider-item-invalid"
+    )
+    assert "of skill 'pdf' is " in diagnostic.message
 
 
 @pytest.mark.parametrize("field", ["skills", "plugins"])
@@ -273,9 +275,9 @@ def test_a_path_that_cannot_exist_costs_only_itself(field, path):
         app.refresh()
 
         assert app.catalog.skill("other").state == Status.OK
-        (found,) = (item for item in app.catalog.diagnostics if item.where.path == "db://")
-        assert found.code == "provider-item-invalid"
-        assert "a path that cannot exist" in found.message
+        (diagnostic,) = (item for item in app.catalog.diagnostics if item.where.path == "db://")
+        assert diagnostic.code == "provider-item-invalid"
+        assert "a path that cannot exist" in diagnostic.message
 
 
 def test_the_second_of_one_name_is_left_out():

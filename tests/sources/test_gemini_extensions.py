@@ -169,10 +169,10 @@ def test_a_timeout_of_a_server_is_that_of_its_calls_and_other_fields_are_named(a
     loaded = app()
     limits = [server.timeout for server in loaded.declared_mcp_servers.values()]
     assert limits == [90, None, None]
-    said = [item.message for item in loaded.catalog.plugins["demo"].diagnostics]
-    assert any("'plain': not used: 'autoApprove'" in text for text in said)
-    assert any("'wrong': not used: 'timeout'" in text for text in said)
-    assert len(said) == 4  # with the servers that are not started
+    messages = [item.message for item in loaded.catalog.plugins["demo"].diagnostics]
+    assert any("'plain': not used: 'autoApprove'" in text for text in messages)
+    assert any("'wrong': not used: 'timeout'" in text for text in messages)
+    assert len(messages) == 4  # with the servers that are not started
 
 
 def test_a_field_that_only_gemini_cli_uses_is_an_info(app, extension):
