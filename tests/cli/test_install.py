@@ -154,8 +154,8 @@ def test_scripts_of_the_skills_of_a_plugin_are_named(asking, here, write_plugin,
     scripts = here / "texts/skills/kindness/scripts"
     scripts.mkdir()
     (scripts / "go.sh").write_text("echo\n")
-    told = asking("install", "./texts").stderr
-    assert "  script: skills/kindness/scripts/go.sh\n" in told
+    output = asking("install", "./texts").stderr
+    assert "  script: skills/kindness/scripts/go.sh\n" in output
 
 
 def test_a_plugin_of_texts_needs_no_consent(asking, here, write_plugin, write_skill, home):

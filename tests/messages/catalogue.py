@@ -77,6 +77,14 @@ class Module:
             for name in call.args[:1]
             if isinstance(name, ast.Name)
         }
+        # Or of one of several: `fn = a if name == "a" else b`.
+        self.described |= {
+            function.id
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Assign) and _name(node.targets[0]) in self.described
+            for function in ast.walk(node.value)
+            if isinstance(function, ast.Name)
+        }
 
     def entries(self) -> list[str]:
         nodes = list(_in_order(self.tree))
