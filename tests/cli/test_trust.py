@@ -91,7 +91,6 @@ def test_everything_is_shown_as_it_is_in_the_files(run, project):
         ("conf.json", '{"url": "x", "headers": {"a": "$(touch pwned)"}}'),
         ("conf.jsonc", '{"url": "x", "token": "planted"}\n/*\ntouch pwned\n'),
         ("package.json", '{"scripts": {"url": "x", "auth": "touch pwned"}}'),
-        (".env", "TOKEN=planted\ntouch pwned\n"),
         ("latin.sh", b"# \xe9\ntouch pwned\n"),
         ("long.sh", "# line\n" * 90_000 + "touch pwned\n"),
     ],
@@ -107,6 +106,20 @@ def test_every_text_is_shown_in_full_and_so_is_its_change(run, project, name, te
     diff = run("trust", "--diff")
     assert diff.exit_code == 1
     assert "touch again" in diff.stdout
+
+
+def test_the_values_in_an_env_file_are_neither_shown_nor_recorded_and_a_change_counts(run, project):
+    (project / ".mcp.json").write_text('{"mcpServers": {"own": {"command": "./serve"}}}')
+    for place in (project, project / "plugins/demo"):
+        (place / ".env").write_text("TOKEN=hunter2\n")
+    assert ".env" in run("trust").stdout
+    assert "hunter2" not in run("trust", "--full").stdout + run("trust", "--diff").stdout
+    assert run("trust", "--code").exit_code == 0
+    assert "hunter2" not in repr(TrustStore().read(".").record)
+    (project / ".env").write_text("TOKEN=hunter3\n")
+    changed = run("trust", "--diff")
+    assert (changed.exit_code, "--- .mcp.json: .env" in changed.stdout) == (1, True)
+    assert "hunter" not in changed.stdout
 
 
 def test_look_alike_letters_in_addresses_are_written_out(run, project):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _NO_FILE = "/dev/null"
 _OTHERS = re.compile(r"[^\0-\x7f]")
-_NO_TEXT = "it is empty, no text, or larger than 1 MiB"
+_NO_TEXT = "it is empty, no text, larger than 1 MiB, or a .env file"
 
 
 def shown_text(text: str) -> str:

@@ -29,6 +29,7 @@ from satchel.files.file_reader import (
     reason_of,
 )
 from satchel.files.open_folder import read_inside
+from satchel.files.secret_files import is_secret_file
 from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
@@ -287,7 +288,8 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
     if stamp.is_settled() and not with_text:
         return CodeFile(_cached_digest(path, root, stamp))
     data = _read_bytes(path, root)
-    return CodeFile(digest_of(data), _text_of(data) if with_text else "")
+    text = _text_of(os.path.relpath(path, root), data) if with_text else ""
+    return CodeFile(digest_of(data), text)
 
 
 @lru_cache(_MOST_PROGRAM_FILES)
@@ -310,12 +312,12 @@ def _read_code_file(path: str, root: str) -> CodeFile | None:
         data, _ = read_inside(path, _LARGEST_PROGRAM, root)
     except UnreadableFileError:
         return None
-    return CodeFile(digest_of(data), _text_of(data))
+    return CodeFile(digest_of(data), _text_of(os.path.relpath(path, root), data))
 
 
 def _code_file(file: UnitFile, *, with_text: bool) -> CodeFile:
     data = file.data if with_text else None
-    return CodeFile(file.digest, _text_of(data) if data else "")
+    return CodeFile(file.digest, _text_of(file.name, data) if data else "")
 
 
 def _definition(value: object, *, with_text: bool) -> CodeFile:
@@ -341,8 +343,11 @@ def may_be_run(name: str) -> bool:
     return is_skill_code(name) or not name.endswith(".md")
 
 
-def _text_of(data: bytes) -> str:
-    """Return a text, with bytes that are not UTF-8 as escapes; `""` if it is no text or long."""
-    if len(data) > _LARGEST_TEXT or b"\0" in data:
+def _text_of(name: str, data: bytes) -> str:
+    """Return a text, with bytes that are not UTF-8 as escapes; `""` if it is no text or long.
+
+    The values in a `.env` file are never shown or recorded, so it has only its digest.
+    """
+    if len(data) > _LARGEST_TEXT or b"\0" in data or is_secret_file(name):
         return ""
     return data.decode("utf-8", "backslashreplace")
