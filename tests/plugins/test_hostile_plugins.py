@@ -119,6 +119,7 @@ def satchel_tools():
 INSTALLED = """
 import asyncio, json, os, signal, sys
 import satchel
+interrupt = signal.getsignal(signal.SIGINT)
 cwd, path = os.getcwd(), [sys.argv[1], *sys.path]
 sys.path.insert(0, sys.argv[1])
 out, dumps = os.fdopen(os.dup(1), "w"), json.dumps

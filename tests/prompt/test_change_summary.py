@@ -55,8 +55,8 @@ def test_of_many_names_ten_are_named():
     ],
 )
 def test_of_several_changes_the_outcome_is_reported(events, message):
-    message = render_changes([change(event, "tool", "a") for event in events])
-    assert message == (f"Since the last step: {message}." if message else "")
+    summary = render_changes([change(event, "tool", "a") for event in events])
+    assert summary == (f"Since the last step: {message}." if message else "")
 
 
 def test_a_skill_that_comes_from_elsewhere_now_has_changed():
