@@ -107,6 +107,7 @@ class History:
 @example(["code", "edit", "start", "data"])
 @example(["code", "remove", "data", "refresh", "code"])
 @example(["code", "edit", "back", "revoke"])
+@example(["edit", "code", "remove", "code"])
 @example(["code", "corrupt", "code", "remove", "edit"])
 def test_only_trusted_versions_run_and_only_while_they_are_trusted(steps):
     with tempfile.TemporaryDirectory() as folder:

@@ -62,6 +62,10 @@ class Grant:
         """Return a unit as it was trusted."""
         return (self.units or {}).get(key)
 
+    def trusts(self, key: str) -> bool:
+        """Return whether some version of the code of a unit is trusted."""
+        return self.level is TrustLevel.CODE and (self.units is None or key in self.units)
+
     def refusal(
         self, path: str, content: str, unit: CodeUnit | None = None, *, instead: str
     ) -> Diagnostic:
@@ -81,6 +85,8 @@ class Grant:
             return make_diagnostic("code-held", Where(path), message, fix)
         is_known = unit is not None and unit.key in (self.units or {})
         why = "it changed after it was trusted" if is_known else "it is new since you trusted it"
+        if unit is None:
+            why = "it was gone when you trusted the project"
         message = f"{content} not used: {why}; {instead}"
         fix = f"{command} --diff, then {command}"
         return make_diagnostic("code-held", Where(path), message, fix)
@@ -225,26 +231,32 @@ class TrustGate:
     ) -> PluginContribution:
         """Return a plugin, without its code and servers if these are not trusted."""
         grant = self.of_root(finding.root)
-        if grant is None or _may_serve(grant, unit, last_good):
+        if grant is None or not (unit or (last_good and last_good.tools)):
             return contribution
-        from satchel.trust.code_units import programs_unchanged  # lazy: only with projects
+        # lazy: needed only with projects
+        from satchel.trust.code_units import plugin_key, programs_unchanged
 
-        trusted = grant.trusted(unit.key) if unit else None
+        # Without code now, the last good version of it would be served with its own.
+        key = plugin_key(finding, grant.project.folder)
+        if grant.allows(unit) if unit else grant.trusts(key):
+            return contribution
+        # What was trusted without its code does not keep the code that it had before.
+        falls_back = grant.level is TrustLevel.CODE and unit is not None
+        trusted = grant.trusted(key)
         imported = [file.name for file in finding.folder.files]
         # A server starts its program from disk, so the last good one needs the trusted program.
         keeps_servers = bool(unit and trusted and programs_unchanged(unit, trusted, imported))
         servers = last_good.servers if last_good and keeps_servers else ()
         instead = _instead(
-            "the last trusted version of its code" if last_good else "",
+            "the last trusted version of its code" if last_good and falls_back else "",
             loses_servers=bool(last_good and last_good.servers) and not keeps_servers,
             data="the plugin's skills, notes and descriptions",
         )
         subject = f"the code of plugin {contribution.name!r} is"
         reason = grant.refusal(finding.path, subject, unit, instead=instead)
-        is_held = grant.level is TrustLevel.CODE
         return replace(
             contribution,
-            state=_held_state(contribution.state, falls_back=is_held),
+            state=_held_state(contribution.state, falls_back=falls_back),
             is_untrusted=True,
             tools=(),
             unusable=tuple(
@@ -391,14 +403,6 @@ def project_parts(project: Project) -> list[str]:
     names = [f"./{root.source}" for root in project_roots(project) if exists(root.path)]
     files = (SELECTION_FILE, SERVERS_FILE)
     return names + [name for name in files if exists(os.path.join(project.folder, name))]
-
-
-def _may_serve(grant: Grant, unit: CodeUnit | None, last_good: PluginContribution | None) -> bool:
-    """Return whether the code of a plugin may be served, as it is now or was at last."""
-    if unit is not None:
-        return grant.allows(unit)
-    # The plugin has no code now, but the last good version of it would be served with its own.
-    return grant.level is TrustLevel.CODE or not (last_good and last_good.tools)
 
 
 def _instead(last: str, *, loses_servers: bool, data: str) -> str:
