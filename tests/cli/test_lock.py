@@ -201,7 +201,7 @@ def test_no_secret_of_a_server_is_written_and_a_changed_one_is_a_difference(
     text = (here / "satchel.lock").read_text()
     assert "planted" not in text
     assert "h.example" in text
-    assert 'reached = "python -m *** --token ***"' in text
+    assert 'reached = "python -m srv --token ***"' in text
     assert [text.count(f"{field} = ") for field in ("arguments", "address")] == [2, 1]
     config.write_text(config.read_text().replace("planted", "other"))
     diff = run("lock", "--diff", "--no-connect").stdout
