@@ -95,7 +95,7 @@ def _passes_links(path: str, target: str) -> bool:
         text = os.readlink(path)
     except OSError:
         return False
-    return not target.endswith(os.path.normpath(text).lstrip("./"))
+    return os.path.normpath(os.path.join(real_path(os.path.dirname(path)), text)) != target
 
 
 def readable_ones(paths: tuple[str, ...]) -> tuple[bool, ...]:
