@@ -309,7 +309,7 @@ def _read_bytes(path: str, root: str) -> bytes:
 
 def _read_code_file(path: str, root: str) -> CodeFile | None:
     try:
-        data, _ = read_inside(path, _LARGEST_PROGRAM, root)
+        data = _read_bytes(path, root)
     except UnreadableFileError:
         return None
     return CodeFile(digest_of(data), _text_of(os.path.relpath(path, root), data))
