@@ -222,7 +222,7 @@ def current_plugin_digests(
 
 def requested_variables(texts: Iterable[object]) -> tuple[str, ...]:
     """Return the environment variables that declarations of servers use, sorted."""
-    return tuple(sorted({*variables_in(json.dumps(list(texts), default=str))}))
+    return tuple(sorted({*variables_in(json.dumps(list(texts), default=_plain))}))
 
 
 def server_variables(server: McpServerManifest) -> tuple[str, ...]:
