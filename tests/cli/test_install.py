@@ -205,6 +205,16 @@ def test_a_folder_that_cannot_be_compared_completely_is_not_installed(
     assert not (home / ".satchel/plugins").exists()
 
 
+def test_values_are_kept_if_the_configuration_is_in_the_folder_of_plugins(
+    weather, home, monkeypatch
+):
+    weather()
+    monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(home.parent))
+    command = [sys.executable, "-m", "satchel", "install", "./weather", "--yes"]
+    subprocess.run([*command, "--set", "api_key=k"], check=True, timeout=PATIENCE)
+    assert (home / "weather.env").read_text() == "API_KEY=k\n"
+
+
 def test_a_folder_is_copied_and_reported_with_what_it_brings(run, weather, home, env):
     weather()
     done = run("install", "./weather", "--set", f"api_key={CANARY}")

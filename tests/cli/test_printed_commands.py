@@ -9,7 +9,7 @@ import click
 import pytest
 
 import satchel
-from satchel.cli.base_command import SourcesCommand
+from satchel.cli.base_command import SourcesCommand, as_arguments
 from satchel.cli.main import COMMANDS, cli
 from satchel.reports.printed_commands import COMPLETED, completed
 
@@ -117,3 +117,9 @@ def test_each_command_in_a_message_that_reads_sources_is_completed():
     pattern = re.compile(r"""['"]satchel ((?:config|mcp) [a-z]+|[a-z]+)""")
     named = {match[1] for text in texts for match in pattern.finditer(text)}
     assert named & with_sources <= COMPLETED | PROSE
+
+
+def test_options_are_written_with_values_of_zero_and_without_missing_ones():
+    options = [click.Option([f"--{name}"]) for name in ("rate", "number", "quiet", "name")]
+    values = {"rate": 0.0, "number": 0, "quiet": False, "name": None}
+    assert as_arguments(options, values) == ["--rate", "0.0", "--number", "0"]

@@ -1,3 +1,4 @@
+import json
 import os
 from fnmatch import fnmatchcase
 
@@ -173,6 +174,18 @@ def test_the_file_of_a_project_is_read_only_when_it_is_named(user, project):
     write(project, "disable = ['pdf']")
     assert not is_off(read_selection(str(user)), "pdf")
     assert is_off(read_selection(str(user), str(project)), "pdf")
+
+
+def test_the_servers_of_a_mcp_json_are_the_same_in_each_clone(user, tmp_path):
+    servers = {"a": {"command": "x"}, "b": {"command": "x", "cwd": "${PWD}"}}
+    tables = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+        files = read_selection(str(user), str(tmp_path / name / "satchel.toml")).files
+        tables += [file.servers for file in files if file.servers]
+    assert tables[0] == tables[1]
+    assert tables[0]["b"]["cwd"] == "${PWD}"
 
 
 def test_one_file_by_two_paths_counts_once(user, tmp_path):

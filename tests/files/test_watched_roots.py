@@ -43,3 +43,18 @@ def test_a_folder_above_the_target_of_a_link_is_reported_with_the_link(linked, t
 def test_another_path_has_one_name(linked, tmp_path):
     paths = frozenset({str(tmp_path / "two/other/a")})
     assert linked.of(paths) == paths
+
+
+def test_a_link_through_another_one_of_the_same_name_is_compared(tmp_path):
+    for name in ("first", "second"):
+        (tmp_path / name / "pdf").mkdir(parents=True)
+    (tmp_path / "pdf").symlink_to("first/pdf")
+    (tmp_path / "skills").mkdir()
+    link = tmp_path / "skills/pdf"
+    link.symlink_to("../pdf")
+    links = frozenset({(str(link), str(tmp_path / "first/pdf"))})
+    aliases = PathAliases((str(tmp_path / "skills"),), links)
+    assert aliases.moved() == frozenset()
+    (tmp_path / "pdf").unlink()
+    (tmp_path / "pdf").symlink_to("second/pdf")
+    assert aliases.moved() == {str(link)}

@@ -109,6 +109,18 @@ def test_the_scripts_of_a_skill_are_code(tmp_path, write_skill):
     assert (unit.key, list(unit.files)) == ("skills/pdf", ["scripts/run.py"])
 
 
+def test_a_script_that_is_too_large_to_show_keeps_its_digest(tmp_path, write_skill, monkeypatch):
+    write_skill(tmp_path / "skills", "pdf")
+    script = tmp_path / "skills/pdf/scripts/run.py"
+    script.parent.mkdir()
+    script.write_text("x" * 9)
+    root = search_root(tmp_path / "skills", RootKind.SKILLS)
+    (finding,) = scan_skills(root, Limits()).findings.values()
+    monkeypatch.setattr(code_units, "_LARGEST_PROGRAM", 4)
+    unit = skill_unit(finding, str(tmp_path), with_text=True)
+    assert unit == skill_unit(finding, str(tmp_path))
+
+
 def test_the_variables_of_a_declaration_are_found_wherever_they_are():
     table = {
         "command": "${A}",

@@ -223,7 +223,7 @@ def as_arguments(options: Iterable[click.Parameter], values: Mapping[str, Any]) 
         value = values.get(option.name or "")
         if value is True:
             arguments.append(option.opts[0])
-        elif value not in {None, False}:
+        elif value is not None and value is not False:
             items = value if isinstance(value, tuple) else (value,)
             arguments += [part for item in items for part in (option.opts[0], str(item))]
     return arguments

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class ProblemWriter:
-    """Writes the new problems of each catalog to stderr, errors in full and alike warnings as one.
+    """Writes the new problems of each catalog to stderr.
 
-    Those of the codes `one_by_one` are written like errors.
+    Warnings of one code are written as one, except for the codes `one_by_one`.
     """
 
     def __init__(
@@ -30,18 +30,18 @@ class ProblemWriter:
         earlier: "Mapping[Diagnostic, str]",
         one_by_one: Collection[str] = (),
     ) -> None:
-        self._console, self._known, self._one_by_one = console, earlier, one_by_one
+        self._console, self._earlier, self._one_by_one = console, earlier, one_by_one
 
     def write(self, catalog: "Catalog") -> None:
         """Write the problems that the catalog before did not have."""
-        reported = set(map(_identity, self._known))
+        reported = set(map(_identity, self._earlier))
         new: dict[tuple[str, ...], Diagnostic] = {}
         for item in catalog.diagnostics:
             # Where the last good version serves, its error is written.
             is_problem = item.severity is not Severity.INFO and item.code != "last-good"
             if is_problem and (identity := _identity(item)) not in reported:
                 new.setdefault(identity, item)
-        self._known = known_problems(self._known, catalog)
+        self._earlier = known_problems(self._earlier, catalog)
         for line in problem_lines(new.values(), self._one_by_one):
             self._console.say(line)
 

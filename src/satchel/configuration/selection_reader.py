@@ -175,9 +175,6 @@ def _parsed_servers(
         problem = reading.diagnostics[0]
         return _broken_servers(empty, before, problem.message, problem.where.line)
     servers = {server.name: server.plain_table for server in reading.value}
-    for table in servers.values():
-        if "command" in table:
-            table["cwd"] = os.path.join(folder, table.get("cwd", ""))
     return replace(empty, servers=servers, diagnostics=reading.diagnostics)
 
 

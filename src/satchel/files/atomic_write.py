@@ -3,20 +3,26 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 
 from satchel.errors import SatchelError
 
 _PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
+_held: ContextVar[frozenset[str]] = ContextVar("held", default=frozenset())
+"""The folders whose locks the running code has."""
 
 
 @contextmanager
 def file_lock(path: str, *, private: bool = False, busy: str = "") -> Iterator[None]:
-    """Hold the lock of a file; not reentrant. Raises `SatchelError`.
+    """Hold the lock of a file. Raises `SatchelError`.
 
-    The folder is locked, so no lock file is left behind. A missing folder is created. If another
-    process has the lock, wait, or raise the error `busy`.
+    The folder is locked, so no lock file is left behind. A missing folder is created. If the lock
+    is taken, wait, or raise the error `busy`. Without `busy`, the lock is reentrant.
     """
     folder = os.path.dirname(os.path.realpath(path))
+    if folder in _held.get() and not busy:
+        yield
+        return
     try:
         _make_folder(folder, private=private)
     except OSError as error:
@@ -37,7 +43,11 @@ def file_lock(path: str, *, private: bool = False, busy: str = "") -> Iterator[N
             raise SatchelError(busy, where=folder, fix=fix) from None
         except OSError:
             pass  # a file system without locks
-        yield
+        token = _held.set(_held.get() | {folder})
+        try:
+            yield
+        finally:
+            _held.reset(token)
     finally:
         os.close(descriptor)
 

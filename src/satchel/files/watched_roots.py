@@ -59,7 +59,7 @@ class PathAliases:
             self._at.setdefault(target, []).append(path)
             for folder in _folders_above(target):
                 self._below.setdefault(folder, []).append(path)
-        # There are no events of a link that another one passes on its way.
+        # The system does not report when a link on the way to the target of another one changes.
         self._passing = [(path, target) for path, target in links if _passes_links(path, target)]
 
     def moved(self) -> frozenset[str]:
@@ -90,12 +90,12 @@ def _folders_above(path: str) -> Iterator[str]:
 
 
 def _passes_links(path: str, target: str) -> bool:
-    """Return whether a link says something else than its real target."""
+    """Return whether a link reaches its real target through other links."""
     try:
         text = os.readlink(path)
     except OSError:
         return False
-    return not target.endswith(os.path.normpath(text).lstrip("./"))
+    return os.path.normpath(os.path.join(real_path(os.path.dirname(path)), text)) != target
 
 
 def readable_ones(paths: tuple[str, ...]) -> tuple[bool, ...]:

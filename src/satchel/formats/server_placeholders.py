@@ -21,17 +21,20 @@ def variables_in(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceholderFiller:
-    """Fills in `${NAME}` and `${NAME:-default}` in the values of one server, not recursively."""
+    """Fills in `${NAME}` and `${NAME:-default}` in the values of one server.
+
+    A value that is filled in is not searched again.
+    """
 
     variables: Mapping[str, str]
     folders: Mapping[str, str] = field(default_factory=dict)
     """The folders of a plugin, by their variables."""
     is_open: bool = False
-    """Whether an open plugin declares the server: it has the folders only, without defaults."""
+    """Whether an open plugin declares the server: then only folders are filled in."""
 
     @property
     def root(self) -> str:
-        """Return the folder of a plugin, `""` for a server of a file of settings."""
+        """Return the folder of the plugin, `""` if a settings file declares the server."""
         return self.folders.get(PLUGIN_ROOT, "")
 
     def filled(self, text: str) -> str:

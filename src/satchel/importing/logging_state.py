@@ -25,8 +25,9 @@ class LoggerState:
     """One logger at one moment."""
 
     logger: logging.Logger
-    values: tuple[Any, ...]
-    """Its level, `propagate` and `disabled`."""
+    level: int
+    propagate: bool
+    is_disabled: bool
     handlers: tuple[Any, ...]
     filters: tuple[Any, ...]
 
@@ -36,23 +37,30 @@ class LoggerState:
         from logging import NullHandler
 
         handlers = (handler for handler in logger.handlers if type(handler) is not NullHandler)
-        values = logger.level, logger.propagate, logger.disabled
         return cls(
-            logger=logger, values=values, handlers=tuple(handlers), filters=tuple(logger.filters)
+            logger=logger,
+            level=logger.level,
+            propagate=logger.propagate,
+            is_disabled=logger.disabled,
+            handlers=tuple(handlers),
+            filters=tuple(logger.filters),
         )
 
     @property
     def has_changed(self) -> bool:
         """Whether the logger is configured in another way now."""
-        now = LoggerState.of(self.logger)
-        objects, before = (*now.handlers, None, *now.filters), (*self.handlers, None, *self.filters)
-        return now.values != self.values or [*map(id, objects)] != [*map(id, before)]
+        return _identity(LoggerState.of(self.logger)) != _identity(self)
 
     def put_back(self) -> None:
         """Restore the logger."""
-        level, self.logger.propagate, self.logger.disabled = self.values
-        self.logger.setLevel(level)
+        self.logger.propagate, self.logger.disabled = self.propagate, self.is_disabled
+        self.logger.setLevel(self.level)
         self.logger.handlers, self.logger.filters = list(self.handlers), list(self.filters)
+
+
+def _identity(state: LoggerState) -> tuple[object, ...]:
+    objects = [[*map(id, items)] for items in (state.handlers, state.filters)]
+    return state.level, state.propagate, state.is_disabled, objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,38 +68,46 @@ class LoggingState:
     """The configuration of logging at one moment."""
 
     loggers: tuple[LoggerState, ...]
-    values: tuple[Any, ...]
-    """Settings of the module, and the level up to which it is disabled."""
+    module_settings: tuple[Any, ...]
+    """The values of `_GLOBALS`."""
+    disabled_level: int
+    """The level up to which logging is disabled."""
 
     @classmethod
     def now(cls) -> LoggingState:
         """Capture the current configuration."""
-        return cls(tuple(map(LoggerState.of, _loggers())), _settings())
+        import logging
+
+        loggers = tuple(map(LoggerState.of, _loggers()))
+        return cls(loggers, _module_settings(), logging.root.manager.disable)
 
     @property
     def has_changed(self) -> bool:
         """Whether anything is configured in another way now."""
-        is_same = all(map(is_, _settings(), self.values))
-        return not is_same or any(state.has_changed for state in self.loggers)
+        import logging
+
+        return (
+            logging.root.manager.disable != self.disabled_level
+            or not all(map(is_, _module_settings(), self.module_settings))
+            or any(state.has_changed for state in self.loggers)
+        )
 
     def put_back(self) -> None:
         """Restore the configuration."""
         import logging
 
-        *values, level = self.values
-        for name, value in zip(_GLOBALS, values, strict=True):
+        for name, value in zip(_GLOBALS, self.module_settings, strict=True):
             setattr(logging, name, value)
         for state in self.loggers:
             if state.has_changed:
                 state.put_back()
-        logging.disable(level)
+        logging.disable(self.disabled_level)
 
 
-def _settings() -> tuple[Any, ...]:
+def _module_settings() -> tuple[Any, ...]:
     import logging
 
-    values = (getattr(logging, name, None) for name in _GLOBALS)
-    return (*values, logging.root.manager.disable)
+    return tuple(getattr(logging, name, None) for name in _GLOBALS)
 
 
 def _loggers() -> Iterator[logging.Logger]:

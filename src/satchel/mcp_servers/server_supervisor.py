@@ -280,7 +280,7 @@ class ServerSupervisor:
         self._connection = None
         self._enter(Phase.STARTING)
         self._must_list.set()
-        # Without a running call it is closed first: two processes may be in each other's way.
+        # An idle connection is closed first: two processes could disturb each other.
         if (
             not connection.is_idle
             and self._connection_left is not None
@@ -403,7 +403,7 @@ class ServerSupervisor:
             raise
         except asyncio.CancelledError:
             self._cancelled_calls += 1
-            # A program may handle one request at a time, and must not be ended for that.
+            # A program that handles one request at a time is slow, not broken: do not end it.
             is_program = type(self.server) is StdioServer
             if self._cancelled_calls >= (_CANCELLED_LIMIT if is_program else 1):
                 self._must_list.set()  # it may hang

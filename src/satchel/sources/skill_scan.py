@@ -123,7 +123,7 @@ def _start(before: SkillScan, path: str) -> str | None:
 
 
 def _changes_reach_links(before: SkillScan, dirty: Collection[str]) -> bool:
-    """Return whether a changed part is also reached by a link, so its skills have two keys."""
+    """Return whether a link also leads to a changed part, so that its skills have two keys."""
     if not before.links:
         return False
     starts = {path: _start(before, path) for path in dirty}

@@ -214,7 +214,7 @@ def current_plugin_digests(
     files, problem = _runnable_files(path, base, declared, with_compiled=may_run_compiled(tables))
     now = {name: file.digest for name, file in files.items()}
     for name, digest in trusted.items():
-        # What is imported counts by its bytes, also behind a link.
+        # An imported file is compared by its content, also behind a link.
         if now.get(name) != digest and (file := _read_code_file(os.path.join(root, name), root)):
             now[name] = file.digest
     return None if problem else now
@@ -222,7 +222,7 @@ def current_plugin_digests(
 
 def requested_variables(texts: Iterable[object]) -> tuple[str, ...]:
     """Return the environment variables that declarations of servers use, sorted."""
-    return tuple(sorted({*variables_in(json.dumps(list(texts), default=str))}))
+    return tuple(sorted({*variables_in(json.dumps(list(texts), default=_plain))}))
 
 
 def server_variables(server: McpServerManifest) -> tuple[str, ...]:
@@ -241,13 +241,14 @@ def _runnable_files(
 ) -> tuple[dict[str, CodeFile], str]:
     """Return all files of a folder that could run, and why they cannot be compared, or `""`.
 
-    Skipped are `.git`, Markdown of skills, and without `with_compiled` the files that Python can
-    compile again. A file that `declared` names is never skipped. A link counts by the path of its
-    target.
+    Skips `.git`, Markdown of skills, and, unless `with_compiled`, files that Python can compile
+    again. A file that `declared` names is never skipped. A link is compared by the path that it
+    contains.
     """
     with_compiled = with_compiled or "__pycache__" in declared
     root, project, files = real_path(folder), real_path(base), dict[str, CodeFile]()
-    has_scripts: dict[str, bool] = {}  # folders of a skill, and whether it has scripts
+    # Folders inside a skill, and whether that skill has scripts.
+    has_scripts: dict[str, bool] = {}
     try:
         for above, folders, names in os.walk(root, onerror=_fail):
             folders[:] = sorted(name for name in folders if name != ".git" or name in declared)
@@ -309,7 +310,7 @@ def _read_bytes(path: str, root: str) -> bytes:
 
 def _read_code_file(path: str, root: str) -> CodeFile | None:
     try:
-        data, _ = read_inside(path, _LARGEST_PROGRAM, root)
+        data = _read_bytes(path, root)
     except UnreadableFileError:
         return None
     return CodeFile(digest_of(data), _text_of(os.path.relpath(path, root), data))

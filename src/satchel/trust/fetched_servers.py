@@ -54,7 +54,7 @@ def may_use_project(table: Mapping[str, Any], base: str) -> bool:
 
 
 def _starts_at(base: str, cwd: object) -> bool:
-    # The servers of a .mcp.json have the project's folder, which is also where others start.
+    # Without `cwd`, a server starts in the project.
     return not cwd or real_path(os.path.join(base, str(cwd))) == real_path(base)
 
 

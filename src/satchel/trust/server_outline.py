@@ -29,7 +29,7 @@ _FLAGS = frozenset(
         *("-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init", "-A", "--allow-all", "--"),
     )
 )
-"""Options of these programs without a value."""
+"""Options of runners without a value."""
 _WITH_VALUE = frozenset(
     (
         *("-e", "--env", "--env-file", "-v", "--volume", "--mount", "-u", "--user", "--name"),
@@ -37,7 +37,9 @@ _WITH_VALUE = frozenset(
         *("--with", "--python", "--index-url", "--registry"),
     )
 )
+"""Options of runners with a value, which is masked."""
 _NAMES_PACKAGE = frozenset(("--from", "--package", "--spec"))
+"""Options of runners whose value is a package."""
 _PACKAGE = re.compile(
     r"(?:npm:|jsr:)?@?(?:[a-z0-9][\w.-]*(?::\d+)?/)*[a-z0-9][\w.-]*(?:\[[\w,-]+\])?"
     r"(?:(?:@|==|:)[\w.^~-]+)?(?:@sha256:[0-9a-f]{64})?",

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,15 +70,15 @@ class SkippedTool:
     fix: str
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PluginTestResult:
-    """The result of testing one plugin, so far."""
+    """The result of testing one plugin."""
 
     plugin: "PluginEntry"
-    left_out: list[SkippedTool]
-    diagnostics: list[Diagnostic]
+    left_out: tuple[SkippedTool, ...]
+    diagnostics: tuple[Diagnostic, ...]
     """The diagnostics of the plugin, except for missing values."""
-    attempts: list[ExampleRun]
+    attempts: tuple[ExampleRun, ...] = ()
     is_interrupted: bool = False
 
     @property
@@ -206,14 +207,16 @@ def _test(
         if console:
             for item in outcome.diagnostics:
                 console.wrapped(diagnostic_line(item))
+        attempts: list[ExampleRun] = []
+        is_interrupted = False
         try:
-            run_to_end(_call_examples(app, tools, outcome, console))
+            run_to_end(_call_examples(app, tools, outcome.plugin.path, attempts, console))
         except click.Abort:
-            outcome.is_interrupted = True
+            is_interrupted = True
     if console:
         for tool in outcome.left_out:
             console.out("-       " + one_line(f"{tool.tool}: {tool.reason} -> {tool.fix}"))
-    return outcome
+    return replace(outcome, attempts=tuple(attempts), is_interrupted=is_interrupted)
 
 
 def _plan(
@@ -238,12 +241,9 @@ def _plan(
     if plugin.is_served and not (skipped or examples or tools):
         skipped += map(_not_loaded, declared)
     others = [item for item in plugin.diagnostics if item.code not in _SKIP_CODES]
-    diagnostics = [item for item in others if not _is_missing_value(item)]
-    left_out = [*skipped, *examples]
-    outcome = PluginTestResult(
-        plugin=plugin, left_out=left_out, diagnostics=diagnostics, attempts=[]
-    )
-    return outcome, tools
+    diagnostics = tuple(item for item in others if not _is_missing_value(item))
+    left_out = (*skipped, *examples)
+    return PluginTestResult(plugin=plugin, left_out=left_out, diagnostics=diagnostics), tools
 
 
 def _not_loaded(tool: "ToolContribution") -> SkippedTool:
@@ -272,9 +272,11 @@ def _without_value(plugin: "PluginEntry") -> Iterator[SkippedTool]:
 async def _call_examples(
     app: satchel.Satchel,
     tools: Iterable["ToolEntry"],
-    outcome: PluginTestResult,
+    folder: str,
+    attempts: list[ExampleRun],
     console: Console | None,
 ) -> None:
+    """Call each tool with each example, and add each call to `attempts`."""
     for entry in tools:
         for example in validate_examples(entry.tool.examples if entry.tool else (), entry.path):
             # A new session for each call: calls do not depend on each other.
@@ -291,9 +293,9 @@ async def _call_examples(
                 arguments=arguments,
                 result=result,
                 seconds=seconds,
-                location=_location(tracebacks[-1], outcome.plugin.path) if has_raised else "",
+                location=_location(tracebacks[-1], folder) if has_raised else "",
             )
-            outcome.attempts.append(attempt)
+            attempts.append(attempt)
             if console:
                 _print_attempt(attempt, console)
 

@@ -139,10 +139,11 @@ def _write_as_text(changes: "Sequence[Change]", catalog: "Catalog", console: Con
             key = (change.event, change.kind, change.source, change.message)
             groups.setdefault(key, []).append(change)
     for group in groups.values():
-        event, names = group[0].event, [it.name for it in group if it.kind == "plugin"]
+        event, names = group[0].event, [change.name for change in group if change.kind == "plugin"]
         own = [part for name in names for part in parts.get(name, ())]
         rest = f" with {_parts(own, event, with_names=len(group) == 1)}" if own else ""
-        for source, others in [item for name in names for item in effects.get(name, {}).items()]:
+        affected = [item for name in names for item in effects.get(name, {}).items()]
+        for source, others in affected:
             rest += f"; so {source} changed: {_parts(others, '')}"
         label = console.paint(event, fg=_COLOURS.get(event))
         text = with_short_paths(one_line(f"{_as_line(group)}{rest}"))
