@@ -110,7 +110,7 @@ class WorkerServer(StdioServer):
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class _OnNetwork:
-    """A server at a URL. `str` and `repr` have only its scheme, host and port."""
+    """A server at a URL. `str` and `repr` have only what `address_outline` shows of it."""
 
     url: str = field(kw_only=False)
     headers: Mapping[str, str] | None = field(default=None, kw_only=False)

@@ -2,8 +2,8 @@
 
 1. `start()`, `result()` or the first `next()` starts the task. From Python 3.12 on it starts
    eagerly, so a tool that does not wait has ended when the task is created.
-2. In the task, the arguments are validated. Then a `FunctionRun` yields the items, or a
-   `MiddlewareRun` around it.
+2. In the task, a `FunctionRun` validates the arguments and yields the items. With middleware, a
+   `MiddlewareRun` does the first and goes around it.
 3. Each chunk goes to the reader, and the task waits until the reader asks for the next one. The
    last item is the result; every failure becomes a result.
 4. A call that is ended before, by `interrupt()`, its time limit or a reader that leaves, ends as

@@ -74,7 +74,7 @@ def command_outline(command: str, args: Sequence[str]) -> list[str]:
 
 
 def address_outline(url: str) -> str:
-    """Return the scheme, host and port of an address; `***` stands for the rest."""
+    """Return scheme, host and port, and a path of short words; `***` stands for the rest."""
     if not (match := _ADDRESS.fullmatch(url)):
         return MASK
     place, path = f"{match[1]}{match[2]}", match[3]
