@@ -32,7 +32,12 @@ def dump_state(conversation: SessionState, seen: Iterable[str]) -> dict[str, Any
         "version": _VERSION,
         "groups": {"on": sorted(activation.on), "off": sorted(activation.off)},
         "skills": {
-            skill.name: {"digest": skill.digest, "files": list(skill.files), "read": {**skill.read}}
+            skill.name: {
+                "digest": skill.digest,
+                "files": list(skill.files),
+                "read": {**skill.read},
+                "is_restricting": skill.is_restricting,
+            }
             for skill in conversation.loaded
         },
         "tools": list(seen),
