@@ -1,8 +1,10 @@
 import asyncio
+import sys
 
 import pytest
 
 from satchel import DefinitionError, Satchel, tool
+from satchel.builtin import execute_shell_command, view_text_file
 from satchel.session.tool_patterns import WantedCall, allows
 
 SKILL = "---\nname: {0}\ndescription: Does a thing.\n{1}---\nDo it.\n"
@@ -186,3 +188,58 @@ def test_by_default_the_field_is_only_noted(app):
     assert talk(session, DELETE)[0].text == "deleted x"
     with pytest.raises(DefinitionError, match="allowed_tools"):
         app.session(allowed_tools="always")
+
+
+@pytest.mark.parametrize("value", ["{a: b}", "[]", "''", "", "[[x]]"])
+def test_a_field_that_names_no_tool_allows_none(app, tmp_path, write_files, value):
+    text = SKILL.format("d", f"allowed-tools: {value}\n")
+    write_files(tmp_path / "skills/d", {"SKILL.md": text})
+    app.refresh()
+    _, refused, loaded = talk(app.session(allowed_tools="enforce"), load("d"), SEARCH, load("c"))
+    assert (refused.error_code, loaded.is_error) == ("not_allowed", False)
+
+
+def test_a_restored_session_stays_restricted_without_its_skill(app, tmp_path):
+    session = app.session(allowed_tools="enforce")
+    talk(session, load("a"), load("c"))
+    saved = session.state_dict()
+    for name in "ac":
+        (tmp_path / f"skills/{name}/SKILL.md").unlink()
+    app.refresh()
+    for _ in range(2):
+        restored = app.session(allowed_tools="enforce")
+        problems = restored.load_state_dict(saved)
+        assert [item.code for item in problems if "'a'" in item.message] == ["saved-skill-missing"]
+        assert talk(restored, SEARCH)[0].error_code == "not_allowed"
+        saved = restored.state_dict()
+    assert list(saved["skills"]) == ["a"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links")
+def test_a_link_in_a_folder_is_what_it_leads_to(app, tmp_path, write_files):
+    work = write_files(tmp_path / "work", {"docs/a": "open", "secret": "hidden"})
+    (work / "docs/link").symlink_to("../secret")
+    (work / "docs/same").symlink_to("a")
+    app.register_tool(view_text_file, presets={"base_directory": work})
+    fields = "allowed-tools: Read(docs/*)\n"
+    write_files(tmp_path / "skills/d", {"SKILL.md": SKILL.format("d", fields)})
+    app.refresh()
+    paths = ("docs/a", "docs/same", "./docs/a", "docs/link", "docs/../secret", "docs/\0")
+    calls = [("view_text_file", {"path": path}) for path in paths]
+    _, *results = talk(app.session(allowed_tools="enforce"), load("d"), *calls)
+    assert [item.error_code for item in results] == [None] * 3 + ["not_allowed"] * 3
+
+
+def test_a_command_defines_no_function(app, tmp_path, write_files):
+    app.register_tool(execute_shell_command, presets={"base_directory": tmp_path})
+    fields = "allowed-tools: Bash (ls:*)\n"
+    write_files(tmp_path / "skills/d", {"SKILL.md": SKILL.format("d", fields)})
+    app.refresh()
+    calls = [
+        ("execute_shell_command", {"command": command})
+        for command in ("ls skills", "ls () ( touch PWN )\nls")
+    ]
+    _, listed, refused = talk(app.session(allowed_tools="enforce"), load("d"), *calls)
+    assert (listed.is_error, refused.error_code) == (False, "not_allowed")
+    assert "A condition in parentheses allows a call with one text argument" in refused.text
+    assert not (tmp_path / "PWN").exists()

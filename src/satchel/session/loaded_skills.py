@@ -36,9 +36,9 @@ class LoadedSkill:
     root: str | Bounds
     """The search root or its project; all files of the skill are inside it."""
     folder: str
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
     """The files that the model may read."""
-    allowed_tools: tuple[str, ...]
+    allowed_tools: tuple[str, ...] = ()
     """The tools that the skill asks to approve in advance."""
     is_restricting: bool = False
     """Whether it has the field `allowed-tools`, readable or not."""
