@@ -244,6 +244,7 @@ def test_a_long_compatibility_note_is_kept_with_a_warning(codes):
     [
         ("Read", ("Read",), False),
         ("Read  Bash(git add:*) Bash(a, b)", ("Read", "Bash(git add:*)", "Bash(a, b)"), False),
+        ("Bash (git:*) Read", ("Bash(git:*)", "Read"), False),
         ("Bash(f(x) y) Read)) Edit", ("Bash(f(x) y)", "Read))", "Edit"), False),
         ("Bash(never closed Read", ("Bash(never closed Read",), False),
         ("''", (), False),
@@ -452,7 +453,7 @@ def test_a_simple_skill_comes_back_as_it_was_written(name, description, body, li
         ),
         (
             "{a: b}",
-            "'allowed-tools' is a mapping, not text; it is left out",
+            "'allowed-tools' is a mapping, not text; it allows no tool",
             "Write 'allowed-tools: Read Bash(git:*)'.",
         ),
         (

@@ -1,8 +1,10 @@
 import asyncio
+import sys
 
 import pytest
 
 from satchel import DefinitionError, Satchel, tool
+from satchel.builtin import execute_shell_command, view_text_file
 from satchel.session.tool_patterns import WantedCall, allows
 
 SKILL = "---\nname: {0}\ndescription: Does a thing.\n{1}---\nDo it.\n"
@@ -14,7 +16,7 @@ def named(*names, **arguments):
 
 def shell(command):
     names = frozenset({"execute_shell_command"})
-    return WantedCall(names=names, arguments={"command": command}, is_shell=True)
+    return WantedCall(names=names, arguments={"command": command})
 
 
 @pytest.mark.parametrize(
@@ -24,7 +26,6 @@ def shell(command):
         ("read_*", named("read_mail")),
         ("Read", named("view_text_file", path="a")),
         ("Read(docs/*)", named("view_text_file", path="docs/a.md")),
-        ("Read(./docs/*)", named("view_text_file", path="docs/a.md")),
         ("WebFetch(domain:example.com)", named("WebFetch", url="https://example.com/x")),
         ("mcp__docs__search", named("search", "mcp__docs__search", "mcp__docs")),
         ("mcp__docs__*", named("search", "mcp__docs__search", "mcp__docs")),
@@ -33,7 +34,13 @@ def shell(command):
         ("Bash(*)", shell("echo $(id)")),
         ("Bash(git:*)", shell("git status")),
         ("Bash(git *)", shell("git status")),
-        ("Bash(git:*)", shell("git status && git log | git stripspace")),
+        ("Bash(git:*)", shell("git log 'a; b' --format=\"%h (x)\" HEAD~1")),
+        ("Bash(git * --stat)", shell("git log --stat")),
+        ("Bash(cat docs/*)", shell("cat docs/a.md")),
+        ("Bash (git:*)", shell("git status")),
+        ("Bash(git:*)", named("Bash", command="git status", timeout=5)),
+        ("run(git:*)", named("run", cmd="git status", description="")),
+        ("fetch(domain:*.x.org)", named("fetch", url="https://a.x.org:8/b", prompt="Why? Or not.")),
         ("Bash(npm run test)", shell("npm  run test")),
         ("Bash(npm run test:*)", shell("npm run test --watch")),
     ],
@@ -63,6 +70,39 @@ def test_a_pattern_allows_what_its_author_means(pattern, call):
         ("Bash(git:*)", shell("git log > ~/.bashrc")),
         ("Bash(git:*)", shell("X=1 git log")),
         ("Bash()x", shell("id")),
+        ("Bash()", shell("id")),
+        ("Bash(ls:*)", shell("ls () ( touch PWN )\nls")),
+        ("Bash(ls:*)", shell("ls () ( touch PWN ) && ls")),
+        ("Bash(ls:*)", shell("ls; ls")),
+        ("Bash(ls:*)", shell("ls {a,b}")),
+        ("Bash(ls:*)", shell("ls $HOME")),
+        ("Bash(ls:*)", shell("ls 'a\nb'")),
+        ("Bash(ls:*)", shell('ls "$(id)"')),
+        ("Bash(ls:*)", shell("ls 'a")),
+        ("Bash(ls:*)", shell("./ls")),
+        ("Bash(ls:*)", shell("ls #x")),
+        ("Bash(ls:*)", shell("! ls")),
+        ("Bash(*=* ls)", shell("A=b ls")),
+        ("Bash(cat docs/*)", shell("cat docs/../secret")),
+        ("Bash(cat docs/*)", shell("cat docs/.'.'/secret")),
+        ("Bash(cat docs/*)", shell("cat docs/a secret")),
+        ("Bash(git:*)", named("Bash", command="git x; touch y")),
+        ("Bash(git:*)", named("Bash", command="gitevil")),
+        ("Bash(git:*)", named("Bash", command="git x", env="GIT_PAGER=evil")),
+        ("Bash(git:*)", named("Bash", command="git x", args=["y"])),
+        ("mcp__d__Bash(git:*)", named("Bash", "mcp__d__Bash", command="git x; touch y")),
+        ("run(git:*)", named("run", cmd="git x; touch y")),
+        ("fetch(domain:x.org)", named("fetch", url="https://evil.org", path="https://x.org/")),
+        ("fetch(domain:x.org)", named("fetch", url="https://x.org", path="@evil.org")),
+        ("fetch(domain:x.org)", named("fetch", url="https://x.org", path="evil.org")),
+        ("fetch(domain:x.org)", named("fetch", url="https://evil.com\\@x.org/")),
+        ("fetch(domain:x.org)", named("fetch", url="https://evil.com@x.org/")),
+        ("fetch(domain:x.org)", named("fetch", url="https://x.org@evil.com/")),
+        ("fetch(domain:x.org)", named("fetch", url="https://x.org\t.evil.com/")),
+        ("fetch(domain:x.org)", named("fetch", url="https://[x.org]")),
+        ("fetch(domain:x.org)", named("fetch", url="https:x.org")),
+        ("fetch(domain:x.org)", named("fetch", urls=["https://x.org"])),
+        ("fetch(domain:x.org)", named("fetch", query="words only")),
         ("", named("search")),
     ],
 )
@@ -148,3 +188,58 @@ def test_by_default_the_field_is_only_noted(app):
     assert talk(session, DELETE)[0].text == "deleted x"
     with pytest.raises(DefinitionError, match="allowed_tools"):
         app.session(allowed_tools="always")
+
+
+@pytest.mark.parametrize("value", ["{a: b}", "[]", "''", "", "[[x]]"])
+def test_a_field_that_names_no_tool_allows_none(app, tmp_path, write_files, value):
+    text = SKILL.format("d", f"allowed-tools: {value}\n")
+    write_files(tmp_path / "skills/d", {"SKILL.md": text})
+    app.refresh()
+    _, refused, loaded = talk(app.session(allowed_tools="enforce"), load("d"), SEARCH, load("c"))
+    assert (refused.error_code, loaded.is_error) == ("not_allowed", False)
+
+
+def test_a_restored_session_stays_restricted_without_its_skill(app, tmp_path):
+    session = app.session(allowed_tools="enforce")
+    talk(session, load("a"), load("c"))
+    saved = session.state_dict()
+    for name in "ac":
+        (tmp_path / f"skills/{name}/SKILL.md").unlink()
+    app.refresh()
+    for _ in range(2):
+        restored = app.session(allowed_tools="enforce")
+        problems = restored.load_state_dict(saved)
+        assert [item.code for item in problems if "'a'" in item.message] == ["saved-skill-missing"]
+        assert talk(restored, SEARCH)[0].error_code == "not_allowed"
+        saved = restored.state_dict()
+    assert list(saved["skills"]) == ["a"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links")
+def test_a_link_in_a_folder_is_what_it_leads_to(app, tmp_path, write_files):
+    work = write_files(tmp_path / "work", {"docs/a": "open", "secret": "hidden"})
+    (work / "docs/link").symlink_to("../secret")
+    (work / "docs/same").symlink_to("a")
+    app.register_tool(view_text_file, presets={"base_directory": work})
+    fields = "allowed-tools: Read(docs/*)\n"
+    write_files(tmp_path / "skills/d", {"SKILL.md": SKILL.format("d", fields)})
+    app.refresh()
+    paths = ("docs/a", "docs/same", "./docs/a", "docs/link", "docs/../secret", "docs/\0")
+    calls = [("view_text_file", {"path": path}) for path in paths]
+    _, *results = talk(app.session(allowed_tools="enforce"), load("d"), *calls)
+    assert [item.error_code for item in results] == [None] * 3 + ["not_allowed"] * 3
+
+
+def test_a_command_defines_no_function(app, tmp_path, write_files):
+    app.register_tool(execute_shell_command, presets={"base_directory": tmp_path})
+    fields = "allowed-tools: Bash (ls:*)\n"
+    write_files(tmp_path / "skills/d", {"SKILL.md": SKILL.format("d", fields)})
+    app.refresh()
+    calls = [
+        ("execute_shell_command", {"command": command})
+        for command in ("ls skills", "ls () ( touch PWN )\nls")
+    ]
+    _, listed, refused = talk(app.session(allowed_tools="enforce"), load("d"), *calls)
+    assert (listed.is_error, refused.error_code) == (False, "not_allowed")
+    assert "A condition in parentheses allows a call with one text argument" in refused.text
+    assert not (tmp_path / "PWN").exists()

@@ -136,6 +136,11 @@ class SkillManifest:
         return value is None or (isinstance(value, str) and value.strip().lower() in _FALSE)
 
     @property
+    def is_restricting(self) -> bool:
+        """Return whether it has the field `allowed-tools`, even if that names no tool."""
+        return "allowed-tools" in self.fields
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """Return what loading it enables: names of groups, or of tools in them.
 
@@ -372,7 +377,7 @@ def _allowed_tools(fields: _Fields) -> tuple[str, ...]:
         return ()
     else:
         code = "skill-field-type"
-        message = f"'{key}' is {yaml_type_name(value)}, not text; it is left out"
+        message = f"'{key}' is {yaml_type_name(value)}, not text; it allows no tool"
     example = f"Write '{key}: {' '.join(tools or ['Read', 'Bash(git:*)'])}'."
     fields.report(code, key, message, example)
     return tuple(tools)
@@ -392,6 +397,8 @@ def _split_tools(text: str) -> tuple[list[str], bool]:
         return text.split(), False
     depth, has_commas, separated = 0, False, ""
     for letter in text:
+        if letter == "(" and depth == 0:
+            separated = separated.rstrip("\n")  # `Bash (git:*)` is one pattern
         depth = max(depth + (letter == "(") - (letter == ")"), 0)
         is_comma = depth == 0 and letter == ","
         has_commas = has_commas or is_comma

@@ -36,10 +36,12 @@ class LoadedSkill:
     root: str | Bounds
     """The search root or its project; all files of the skill are inside it."""
     folder: str
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
     """The files that the model may read."""
-    allowed_tools: tuple[str, ...]
+    allowed_tools: tuple[str, ...] = ()
     """The tools that the skill asks to approve in advance."""
+    is_restricting: bool = False
+    """Whether it has the field `allowed-tools`, readable or not."""
     is_cut: bool = False
     """Whether its instructions may be longer than one answer."""
     access: SkillAccess = IN_FOLDER
@@ -59,6 +61,7 @@ class LoadedSkill:
             folder=entry.path,
             files=tuple(file.name for file in entry.files),
             allowed_tools=manifest.allowed_tools,
+            is_restricting=manifest.is_restricting,
             # An eighth: the answer may have much other text.
             is_cut=_length_of(entry, manifest) > limits.result_text // 8,
             access=entry.access,

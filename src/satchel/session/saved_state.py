@@ -32,7 +32,12 @@ def dump_state(conversation: SessionState, seen: Iterable[str]) -> dict[str, Any
         "version": _VERSION,
         "groups": {"on": sorted(activation.on), "off": sorted(activation.off)},
         "skills": {
-            skill.name: {"digest": skill.digest, "files": list(skill.files), "read": {**skill.read}}
+            skill.name: {
+                "digest": skill.digest,
+                "files": list(skill.files),
+                "read": {**skill.read},
+                "is_restricting": skill.is_restricting,
+            }
             for skill in conversation.loaded
         },
         "tools": list(seen),
@@ -46,7 +51,8 @@ def restore_state(
 ) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
     """Restore a saved session; return diagnostics of what is missing, and the order of the tools.
 
-    Groups that no longer exist stay saved, because they may come back. Skills do not.
+    Groups that no longer exist stay saved, because they may come back. Skills do not, but what
+    they restricted stays restricted.
     """
     version = saved.get("version") if isinstance(saved, Mapping) else None
     if type(version) is not int or version != _VERSION:
@@ -71,9 +77,9 @@ def restore_state(
     skills: dict[str, LoadedSkill] = {}
     for name, fields in _mapping(saved, "skills").items():
         skill = _restore_skill(name, fields, shared_view, conversation.shared.limits)
-        if skill is None:
+        if skill is None or not skill.folder:
             problems.append(_missing("skill", name))
-        else:
+        if skill is not None:
             skills[name] = skill
     if strict and problems:
         raise ConflictError(
@@ -91,25 +97,37 @@ def restore_state(
 def _restore_skill(
     name: str, saved: Any, shared_view: SharedView, limits: Limits
 ) -> LoadedSkill | None:
-    """Return a saved skill; `None` if it no longer exists or is disabled."""
+    """Return a saved skill; `None` if it no longer exists or is disabled.
+
+    If that restricted the session, return it without a folder: it still restricts.
+    """
     if not isinstance(name, str) or not isinstance(saved, Mapping):
         raise DefinitionError("a saved skill is not what state_dict() writes")
     digest, files, read = saved.get("digest"), _names(saved, "files", name), _mapping(saved, "read")
     texts = (digest, *read, *read.values())
     if not isinstance(digest, str) or not all(isinstance(text, str) for text in texts):
         raise DefinitionError(f"the saved skill {name!r} is not what state_dict() writes")
+    is_restricting = saved.get("is_restricting") is True
+    gone = LoadedSkill(name=name, digest=digest, root="", folder="", is_restricting=True)
     try:
         entry, _ = find_skill(name, shared_view)
     except NotFoundError:
-        return None
+        return gone if is_restricting else None
     if entry.manifest is None or is_disabled(entry):
-        return None
+        return gone if is_restricting else None
     now = LoadedSkill.of(name, entry, entry.manifest, limits)
     # Only files that the skill lists now: the saved state may have been edited.
     listed = tuple(file for file in now.files if file in files)
     # Approval holds for the version that was loaded only.
     allowed = now.allowed_tools if digest == now.digest else ()
-    return replace(now, digest=digest, files=listed, allowed_tools=allowed, read=dict(read))
+    return replace(
+        now,
+        digest=digest,
+        files=listed,
+        allowed_tools=allowed,
+        is_restricting=is_restricting or now.is_restricting,
+        read=dict(read),
+    )
 
 
 def _missing(kind: str, name: str) -> Diagnostic:

@@ -153,7 +153,7 @@ class SessionState:
         body = visible(
             manifest.body if arguments is None else with_arguments(manifest.body, arguments)
         )
-        if self.options.allowed_tools == "enforce" and manifest.allowed_tools:
+        if self.options.allowed_tools == "enforce" and manifest.is_restricting:
             from satchel.session.skill_permissions import allowed_remark  # lazy: few enforce
 
             remarks = [*remarks, allowed_remark(manifest.allowed_tools)]

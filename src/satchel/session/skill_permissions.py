@@ -6,12 +6,13 @@ allow what any of them allows. The session's own tools stay, but for `run_skill_
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from satchel.names import SESSION_TOOLS
 from satchel.runtime.stream_opening import opened
-from satchel.session.tool_patterns import WantedCall, allows
+from satchel.session.tool_patterns import FILE_TOOLS, WantedCall, allows, conditions
 from satchel.text import one_line, shorten
 from satchel.tools import Item, ToolCall, failure
 from satchel.tools.argument_reading import read_arguments
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
     from satchel.session.session_state import SessionState
 
 _SCRIPTS = "run_skill_script"
-_SHELL_TOOLS = {_SCRIPTS, "execute_shell_command"}
 _MOST_SHOWN = 300
+_HINT = (
+    "A condition in parentheses allows a call with one text argument: one command of plain words, "
+    "or for domain: an address. "
+)
 
 
 def permission_middleware(conversation: SessionState, entry: ToolEntry | None) -> Middleware:
@@ -45,14 +49,15 @@ def restricting_skills(conversation: SessionState) -> list[str]:
     return [
         skill.name
         for skill in conversation.loaded
-        if skill.allowed_tools
-        or ((now := conversation.entry_of(skill)) and now.manifest and now.manifest.allowed_tools)
+        if skill.is_restricting
+        or ((now := conversation.entry_of(skill)) and now.manifest and now.manifest.is_restricting)
     ]
 
 
 def allowed_remark(patterns: tuple[str, ...]) -> str:
     """Return what the model reads when it loads a skill that restricts the session."""
-    return f"While this skill is loaded, only these tools may be called: {_listed(patterns)}."
+    tools = _listed(patterns) or "those of the session itself"
+    return f"While this skill is loaded, only these tools may be called: {tools}."
 
 
 def _refusal(conversation: SessionState, entry: ToolEntry | None, call: ToolCall) -> str:
@@ -61,14 +66,15 @@ def _refusal(conversation: SessionState, entry: ToolEntry | None, call: ToolCall
     skills = restricting_skills(conversation)
     if not skills:
         return ""
-    patterns = conversation.preapproved
-    if allows(patterns, _wanted(call, entry)):
+    patterns, request = conversation.preapproved, _wanted(call, entry)
+    if allows(patterns, request):
         return ""
+    hint = _HINT if conditions(patterns, request.names) else ""
     names = ", ".join(map(repr, map(one_line, skills[:5])))
     tools = _listed(patterns) or "no other tool"
     return (
         f"{shorten(one_line(call.name), 64)} is not allowed in this way while the loaded skills "
-        f"({names}) restrict the tools to: {tools}. Continue with these, and do not retry."
+        f"({names}) restrict the tools to: {tools}. {hint}Continue with these, and do not retry."
     )
 
 
@@ -85,8 +91,11 @@ def _wanted(call: ToolCall, entry: ToolEntry | None) -> WantedCall:
         names |= {f"mcp__{server}__{own}", f"mcp__{server}", f"{server}:{own}"}
     if call.name == _SCRIPTS:
         arguments = {"command": _command_of(arguments)}
-    is_shell = call.name in _SHELL_TOOLS or (tool is not None and tool.name in _SHELL_TOOLS)
-    return WantedCall(names=frozenset(names), arguments=arguments, is_shell=is_shell)
+    folder = (
+        tool.injected.get("base_directory") if tool and not FILE_TOOLS.isdisjoint(names) else None
+    )
+    folder = None if folder is None else str(folder)
+    return WantedCall(names=frozenset(names), arguments=arguments, folder=folder)
 
 
 def _arguments(call: ToolCall) -> dict[str, Any]:
@@ -100,7 +109,7 @@ def _command_of(arguments: dict[str, Any]) -> str:
     """Return the script with its arguments as a command line, as an author would write it."""
     args = arguments.get("args")
     words = [arguments.get("script", ""), *(args if isinstance(args, list) else ())]
-    return " ".join(map(str, words))
+    return shlex.join(map(str, words))
 
 
 def _listed(patterns: tuple[str, ...]) -> str:

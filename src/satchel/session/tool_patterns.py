@@ -1,20 +1,25 @@
 """The patterns of `allowed-tools`, as authors of skills write them.
 
-`Read`, `Bash(git:*)`, `mcp__server__tool`, `read_*`: a name, with what its argument must match in
-parentheses. Names of other clients stand for the built-in tools of Satchel that do the same.
+`Read`, `Bash(git:*)`, `mcp__server__tool`, `read_*`: a name, with a condition in parentheses.
+Names of other clients stand for the built-in tools of Satchel that do the same.
+
+A condition is about the only text argument of a call, read as one command of plain words. What
+is not certain fits no condition.
 """
 
-import posixpath
+import os
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
-from urllib.parse import urlsplit
 
+from satchel.files.contained_files import Bounds
+from satchel.files.file_reader import real_path
 from satchel.lazy_dataclass import dataclass
 from satchel.tools.empty_mapping import NOTHING
 
-_PATTERN = re.compile(r"(?P<name>[^\s()]+)(?:\((?P<inside>.*)\))?", re.DOTALL)
+_PATTERN = re.compile(r"(?P<name>[^\s()]+)\s*(?:\((?P<condition>.*)\))?", re.DOTALL)
 _SHELL = frozenset({"execute_shell_command", "run_skill_script"})
 _ALIASES: Mapping[str, frozenset[str]] = {
     "read": frozenset({"view_text_file"}),
@@ -26,11 +31,23 @@ _ALIASES: Mapping[str, frozenset[str]] = {
     "python": frozenset({"execute_python_code"}),
 }
 """Tools of Satchel by the names that other clients use, in lower case."""
-_MAIN_ARGUMENTS = ("command", "path", "file_path", "url", "query")
-_SEPARATORS = re.compile(r"\|\||&&|[;|&\n]")
-_BLANKS = re.compile(r"[ \t]+")  # Of white space, a shell splits words only there.
-# What a command may run or write besides its own name cannot be seen.
-_HIDDEN = re.compile(r"[`<>\\]|\$[({]")
+FILE_TOOLS = _ALIASES["read"] | _ALIASES["edit"]
+_ANYTHING = {"*", ":*"}
+_DOMAIN = "domain:"
+
+# A command has only signs that no shell gives a meaning. In `cmd`, quotes protect nothing.
+_PLAIN = r"[A-Za-z0-9_@+:,./~-]"
+_QUOTED = r"""'[^'\x00-\x1f\x7f]*'|"[^"$`\\!\x00-\x1f\x7f]*\""""
+_PART = rf"[A-Za-z0-9_@+:,./~=-]{'' if sys.platform == 'win32' else f'|{_QUOTED}'}"
+_WORD = re.compile(rf"(?:{_PART})+")
+_COMMAND = re.compile(rf"{_PLAIN}+(?:[ \t]+(?:{_PART})+)*")  # no assignment in front
+
+_ADDRESS = re.compile(
+    r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)(?::[0-9]{1,5})?(?:[/?#][^\s\\]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+# Words and sentences: nothing that a tool could read as a host, or append to an address.
+_NO_ADDRESS = re.compile(r"""(?:[\w\s,;!()'"-]|[.:?](?=\s|\Z))*""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,68 +57,70 @@ class WantedCall:
     names: frozenset[str]
     """All names of the tool, such as those of a server: `search`, `mcp__docs__search`."""
     arguments: Mapping[str, Any] = NOTHING
-    is_shell: bool = False
-    """Whether its main argument is a command line."""
+    folder: str | None = None
+    """The working folder of a built-in file tool, whose `path` is the argument that counts."""
 
 
 def allows(patterns: Iterable[str], call: WantedCall) -> bool:
     """Return whether one of the patterns allows a call."""
-    patterns = tuple(patterns)
-    if call.is_shell:
-        return _allows_command(patterns, call)
-    return any(_allows(pattern, call) for pattern in patterns)
+    return any(
+        it is None or it in _ANYTHING or _fits(call, it) for it in conditions(patterns, call.names)
+    )
 
 
-def _allows(pattern: str, call: WantedCall) -> bool:
-    inside = _inside(pattern, call.names)
-    if inside is None or inside in {"", "*", ":*"}:
-        return inside is not None
-    text = _main_argument(call.arguments)
-    if text is None:
+def conditions(patterns: Iterable[str], names: frozenset[str]) -> list[str | None]:
+    """Return the conditions of the patterns that mean a tool, `None` where one has none."""
+    matches = filter(None, (_PATTERN.fullmatch(pattern.strip()) for pattern in patterns))
+    return [
+        match["condition"] and match["condition"].strip()
+        for match in matches
+        if any(fnmatchcase(name, match["name"]) for name in names)
+        or not names.isdisjoint(_ALIASES.get(match["name"].lower(), ()))
+    ]
+
+
+def _fits(call: WantedCall, condition: str) -> bool:
+    if call.folder is not None:
+        return _fits_path(call.folder, str(call.arguments.get("path", "")), condition)
+    values = [it for it in call.arguments.values() if it and not isinstance(it, int | float)]
+    texts = [it for it in values if isinstance(it, str)]
+    if len(texts) < len(values):  # a list or an object may have anything in it
         return False
-    if inside.startswith("domain:"):
-        host = (urlsplit(text).hostname or "").lower()
-        return fnmatchcase(host, inside.removeprefix("domain:").strip().lower())
-    if inside.endswith(":*"):
-        return text == inside[:-2] or text.startswith(inside[:-2])
-    # `docs/../secret` is not in `docs`.
-    return fnmatchcase(posixpath.normpath(text), posixpath.normpath(inside))
+    if condition.startswith(_DOMAIN):
+        return _fits_domain(texts, condition.removeprefix(_DOMAIN).strip().lower())
+    command = texts[0].strip(" \t") if len(texts) == 1 else ""
+    return bool(_COMMAND.fullmatch(command)) and _fits_words(_WORD.findall(command), condition)
 
 
-def _inside(pattern: str, names: frozenset[str]) -> str | None:
-    """Return what a pattern says of the argument, `""` for anything; `None` for other tools."""
-    match = _PATTERN.fullmatch(pattern.strip())
-    if match is None:
-        return None
-    name = match["name"]
-    is_meant = any(fnmatchcase(own, name) for own in names)
-    if not is_meant and names.isdisjoint(_ALIASES.get(name.lower(), frozenset())):
-        return None
-    return (match["inside"] or "").strip()
+def _fits_path(folder: str, path: str, condition: str) -> bool:
+    """Return whether a path in a folder fits; a link counts as what it leads to."""
+    base = Bounds(folder).root()
+    try:
+        target = os.path.relpath(real_path(os.path.join(base, path)), base)
+    except ValueError:  # a null character, or another drive
+        return False
+    return fnmatchcase(target, os.path.normpath(condition))
 
 
-def _allows_command(patterns: tuple[str, ...], call: WantedCall) -> bool:
-    insides = [it for pattern in patterns if (it := _inside(pattern, call.names)) is not None]
-    if not {"", "*", ":*"}.isdisjoint(insides):
+def _fits_domain(texts: Sequence[str], domain: str) -> bool:
+    """Return whether all texts are addresses of a domain, or no addresses at all."""
+    addresses = [text for text in texts if not _NO_ADDRESS.fullmatch(text)]
+    matches = [_ADDRESS.fullmatch(text) for text in addresses]
+    return bool(matches) and all(it and fnmatchcase(it[1].lower(), domain) for it in matches)
+
+
+def _fits_words(words: Sequence[str], condition: str) -> bool:
+    """Return whether each word fits; more words may follow a `:*`, or a `*` at the end."""
+    globs = re.sub(r":\*$", " *", condition).split()
+    if globs[-1:] == ["*"]:
+        globs.pop()
+        words = words[: len(globs)]
+    return bool(globs) and len(words) == len(globs) and all(map(_fits_word, words, globs))
+
+
+def _fits_word(word: str, pattern: str) -> bool:
+    if pattern in {"*", word}:
         return True
-    command = _main_argument(call.arguments)
-    if command is None or not insides or _HIDDEN.search(command):
-        return False
-    parts = [_BLANKS.sub(" ", part).strip(" ") for part in _SEPARATORS.split(command)]
-    return all(any(_fits_command(part, inside) for inside in insides) for part in parts if part)
-
-
-def _fits_command(command: str, inside: str) -> bool:
-    prefix = inside.removesuffix("*").removesuffix(":").rstrip() if inside.endswith("*") else None
-    if prefix is not None and "*" not in prefix:
-        return command == prefix or command.startswith(f"{prefix} ")
-    return fnmatchcase(command, inside)
-
-
-def _main_argument(arguments: Mapping[str, Any]) -> str | None:
-    """Return the argument that a pattern is about; `None` if that is not certain."""
-    for name in _MAIN_ARGUMENTS:
-        if isinstance(value := arguments.get(name), str):
-            return value
-    texts = [value for value in arguments.values() if isinstance(value, str)]
-    return texts[0] if len(texts) == 1 else None
+    # `docs/../secret` is not in `docs`, and quotes may hide the dots.
+    is_quoted = "'" in word or '"' in word
+    return not is_quoted and ".." not in word.split("/") and fnmatchcase(word, pattern)
