@@ -170,3 +170,58 @@ def test_anybody_can_compute_the_digest_with_sha256sum(file, here):
             ["/bin/sh", "-c", line], cwd=here / folder, check=True, capture_output=True, text=True
         )
         assert done.stdout.split()[0] in file.read_text()
+
+
+@pytest.fixture
+def package(tmp_path, install, monkeypatch, request):
+    """Install a package, and lock it; return its folder and a function that opens it."""
+    site = tmp_path / "site"
+    install(
+        site, points="[satchel.plugins]\nacme = acmew.tools\n",
+        files=("acmew/__init__.py", "acmew/tools.py", "acmew/__pycache__/tools.pyc"),
+    )  # fmt: skip
+    (site / "acmew").mkdir()
+    (site / "acmew/__init__.py").touch()
+    (site / "acmew/tools.py").write_text("")
+    monkeypatch.syspath_prepend(str(site))
+    file = tmp_path / "satchel.lock"
+
+    def open_package(**options) -> Satchel:
+        app = Satchel(entry_points="acme", settings=Settings(cache=False), **options)
+        request.addfinalizer(app.close)
+        return app
+
+    file.write_text(open_package(run_code=False).lock_contents(file).text)
+    return site / "acmew", lambda: open_package(locked=file, frozen=True, run_code=False)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["extra.py", "extra.pyc", "extra.so", "sub/extra.py", "tools/__init__.py", "../acmew.so"],
+)
+def test_a_module_that_was_added_to_an_installed_package_counts(package, name):
+    folder, open_package = package
+    assert codes(open_package()) == []
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("")
+    assert codes(open_package()) == ["lock-changed"]
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_link_that_was_added_to_an_installed_package_counts(package, tmp_path, is_folder):
+    folder, open_package = package
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/code.py").touch()
+    target = "elsewhere" if is_folder else "elsewhere/code.py"
+    (folder / ("extra" if is_folder else "extra.py")).symlink_to(tmp_path / target)
+    assert codes(open_package()) == ["lock-changed"]
+
+
+def test_data_compiled_files_and_links_that_lead_up_do_not_count_in_a_package(package):
+    folder, open_package = package
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__/tools.cpython-311.pyc").touch()
+    (folder / "log.txt").touch()
+    (folder / "up").symlink_to(".")
+    assert codes(open_package()) == []

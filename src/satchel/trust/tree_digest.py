@@ -6,8 +6,11 @@ not count. Folders that tools fill, such as `__pycache__`, are left out, as ever
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from glob import escape, glob
+from importlib.machinery import all_suffixes
+from pathlib import PurePosixPath
 
 from satchel.files.contained_files import Bounds
 from satchel.files.file_reader import UnitFile, UnreadableFileError, is_inside, real_path
@@ -19,6 +22,7 @@ from satchel.trust.code_units import may_run_compiled
 
 _MOST_FILES = 100_000
 _CHUNK = 1024 * 1024
+_SUFFIXES = tuple(all_suffixes())
 
 
 def tree_digest(files: Iterable[tuple[str, str]]) -> str:
@@ -57,18 +61,47 @@ def _compiled_digests(folder: str) -> dict[str, str]:
 
 
 def _of_package(finding: PackageFinding) -> str:
-    """Return the digest of the files that pip installed, or of its edited code."""
+    """Return the digest of the files that pip installed and what was added, or of edited code."""
     if (edited := finding.edited) is not None:
         if os.path.isdir(edited.path):
             return tree_digest(read_digests(edited.path).items())
         return tree_digest([(f"{edited.name}.py", _content_digest(edited.file))])
     site, metadata = finding.installed.site, os.path.basename(finding.installed.path)
-    names = (
+    names = {
         name
         for name in finding.installed.files
-        if name.split("/")[0] not in {"..", metadata} and not name.endswith(".pyc")
-    )
+        if name.split("/")[0] not in {"..", metadata} and "__pycache__" not in name
+    }
+    names |= {name for name in _importable(site, names) if os.path.isfile(os.path.join(site, name))}
     return tree_digest((name, _installed_digest(os.path.join(site, name))) for name in names)
+
+
+def _importable(site: str, installed: Iterable[str]) -> Iterable[str]:
+    """Yield the names of files that Python could import for the modules of a distribution.
+
+    A package with `__init__.py` belongs to one distribution; others may share a folder.
+    """
+    modules = [name for name in installed if name.endswith(_SUFFIXES)]
+    packages = {name.rpartition("/")[0] for name in modules if "__init__." in name}
+    units = packages | {re.sub(r"\.[^/]*$", "", name) for name in modules}
+    for unit in units:
+        above = set(map(str, PurePosixPath(unit).parents)) - {"."}
+        if packages.isdisjoint(above):
+            stems = (unit, *above, *(f"{folder}/__init__" for folder in above))
+            yield from (f"{stem}{suffix}" for stem in stems for suffix in _SUFFIXES)
+            yield from _modules_below(site, unit)
+
+
+def _modules_below(site: str, package: str) -> Iterable[str]:
+    seen = set()
+    for folder, folders, files in os.walk(os.path.join(site, package), followlinks=True):
+        if (target := real_path(folder)) in seen:  # a link that leads up, or to a sibling
+            folders.clear()
+            continue
+        seen.add(target)
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        below = os.path.relpath(folder, site).replace(os.sep, "/")
+        yield from (f"{below}/{name}" for name in files if name.endswith(_SUFFIXES))
 
 
 def folder_digest(folder: str) -> str:
