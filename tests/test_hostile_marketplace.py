@@ -143,5 +143,5 @@ def test_the_inventory_names_all_of_it_and_runs_nothing(clone, marks):
     files = {f"{unit.key}: {name}" for unit in inventory.units.values() for name in unit.files}
     assert {"satchel.toml: srv/main.py", "satchel.toml: srv/helper.py"} <= files
     assert {"web", "local"} <= {server.name for server in inventory.servers}
-    assert inventory.variables == ("CLOUD_KEY",)
+    assert [*inventory.variables] == ["CLOUD_KEY"]
     assert not [*marks.iterdir()]

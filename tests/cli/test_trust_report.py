@@ -71,5 +71,6 @@ def test_all_code_is_shown_with_what_hides_in_it():
     units = unit(x="one\n\u200btwo", y="")
     assert code_lines(units) == [
         *("=== a: x", "  one", "  \\u200btwo"),
-        *("=== a: y", "  (not shown: it is empty, no text, or larger than 1 MiB; its digest is )"),
+        "=== a: y",
+        "  (not shown: it is empty, no text, larger than 1 MiB, or a .env file; its digest is )",
     ]

@@ -254,6 +254,13 @@ def test_a_placeholder_that_nothing_fills_in_is_never_passed_on(text, place):
     assert f"the placeholder '{text}', which only its own client can fill in" in message
 
 
+def test_a_placeholder_that_nothing_closes_does_not_reach_into_the_next_text():
+    """It would show a secret in the message about it."""
+    item, message = one({**LOCAL, "args": ["${input:abc"], "env": {"KEY": "sk-planted}"}})
+    assert item["args"] == ["${input:abc"]
+    assert "planted" not in "".join(message)
+
+
 def test_a_placeholder_in_a_field_that_is_not_used_costs_nothing():
     item, message = one({**LOCAL, "sandbox": {"allowWrite": ["${workspaceFolder}"]}})
     assert (item, message) == (LOCAL, ["server 'box': not used: 'sandbox'"])

@@ -5,7 +5,8 @@ asked for its tools, `pages` has pages without end, `rude` sends nonsense betwee
 `able` lists a tool for each thing that its client can
 do, `asks` asks on and on once it listed its tools, and hears nothing more, `stays` does not end by
 itself nor when it is asked to, `child` starts a process that holds its output and the file $HELD
-open, and `apart` makes that one independent of it.
+open, and `apart` makes that one independent of it. Its instructions are in the file BOOK.md, if
+that exists.
 """
 
 import json
@@ -39,6 +40,9 @@ def answer(asked):  # noqa: C901
                 "capabilities": {"tools": {"listChanged": True}},
                 "serverInfo": {"name": "plain", "version": "0"},
             }
+            if os.path.exists(f"{BOOK}.md"):
+                with open(f"{BOOK}.md") as file:
+                    result["instructions"] = file.read()
         case "tools/list" if "hang" in HOW:
             return
         case "tools/list":

@@ -172,6 +172,7 @@ LATE_IMPORTS = {
     "loader/trust_gate.py: satchel.trust.code_units.programs_unchanged": (
         "needed only with projects"
     ),
+    "loader/trust_gate.py: satchel.trust.code_units.plugin_key": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.plugin_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.settings_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.skill_unit": "needed only with projects",

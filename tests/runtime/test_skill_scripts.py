@@ -216,17 +216,19 @@ def test_after_the_time_limit_the_whole_group_is_ended(write, tmp_path, stubborn
 
 def test_cancelled_it_is_ended_and_the_cancellation_continues(write, tmp_path):
     async def main():
-        path = write("a.py", "open('fifo', 'w').write('x')\nimport time\ntime.sleep(1000)")
+        source = "import os, time\nopen('fifo', 'w').write(str(os.getpid()))\ntime.sleep(1000)"
+        path = write("a.py", source)
         running = asyncio.create_task(run_script(path, str(tmp_path / "skill"), [], 60))
         os.mkfifo(tmp_path / "skill/fifo")
-        await asyncio.to_thread((tmp_path / "skill/fifo").read_text)
+        process = await asyncio.to_thread((tmp_path / "skill/fifo").read_text)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+        return int(process)
 
-    asyncio.run(main())
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    process = asyncio.run(main())
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
 
 
 def test_of_much_output_the_beginning_is_kept_up_to_the_limit(write):

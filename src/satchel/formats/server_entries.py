@@ -4,9 +4,9 @@ Reading is lenient, because the formats belong to other clients. A field that ha
 used under each client's name for it. All other fields are named.
 """
 
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from math import inf
 from types import MappingProxyType
 from typing import Any
@@ -308,9 +308,19 @@ def _filled(value: JsonValue, folders: Mapping[str, str]) -> Any:
 
 
 def _require_known_placeholders(table: Mapping[str, Any]) -> None:
-    if placeholder := _FOREIGN.search(json.dumps(table, ensure_ascii=False)):
+    # Each text alone: a placeholder that nothing closes must not reach into the next one.
+    for placeholder in filter(None, map(_FOREIGN.search, _all_texts(table))):
         message = f"the placeholder {quoted(placeholder[0])}, which only its own client can fill in"
         raise _InvalidServerError(message, _FOREIGN_FIX)
+
+
+def _all_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = value.values()
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Iterable):
+        yield from chain.from_iterable(map(_all_texts, value))
 
 
 def text_of(value: JsonValue) -> str:

@@ -13,6 +13,7 @@ from satchel.catalog.catalog_entries import Status
 from satchel.files.file_reader import UnreadableFileError
 from satchel.formats.lock_file import Lock, LockEntry
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.server_instructions import INSTRUCTIONS, notes_of
 from satchel.setup.source_records import origins
 from satchel.sources.search_roots import Precedence, full_path
 from satchel.trust.server_outline import server_outline
@@ -131,6 +132,8 @@ def lock_of(
         for item in offered:
             if item.config.origin == server.origin and item.snapshot.is_up:
                 entries += (tool_entry(entry, tool) for tool in item.wanted)
+                if notes := notes_of(server.name, item.snapshot):
+                    entries.append(instructions_entry(entry, notes))
     return Lock(entries)
 
 
@@ -141,8 +144,17 @@ def declared_in(plugin: str, path: str, places: LockPlaces) -> str:
 
 def tool_entry(server: LockEntry, tool: ToolDefinition) -> LockEntry:
     """Return the entry of a tool of an MCP server."""
+    return _offer_entry(server, tool.name, tool.text)
+
+
+def instructions_entry(server: LockEntry, notes: str) -> LockEntry:
+    """Return the entry of an MCP server's instructions, which no tool has the name of."""
+    return _offer_entry(server, INSTRUCTIONS, notes)
+
+
+def _offer_entry(server: LockEntry, name: str, text: str) -> LockEntry:
     place = f"{server.name} of {server.place}"
-    return LockEntry(kind="tool", place=place, name=tool.name, values={"digest": _hash(tool.text)})
+    return LockEntry(kind="tool", place=place, name=name, values={"digest": _hash(text)})
 
 
 def _group_entries(plugin: str, manifest: PluginManifest | None) -> Iterable[LockEntry]:

@@ -15,6 +15,7 @@ from satchel.files.state_files import exists
 from satchel.formats.lock_file import Lock, read_lock
 from satchel.loader.lock_entries import (
     LockPlaces,
+    instructions_entry,
     lock_places,
     plugin_entries,
     server_entry,
@@ -65,7 +66,7 @@ class LockGuard:
                 return contribution
             return replace(failed_contribution(contribution, reason), state=Status.FAILED)
         owner = next((item for item in declared if item.origin == candidate.origin), None)
-        return contribution if owner is None else self._with_locked_tools(contribution, owner)
+        return contribution if owner is None else self._with_locked_offers(contribution, owner)
 
     def skill(self, finding: SkillFinding) -> SkillFinding:
         """Return a skill whose files are read as they are locked, or a broken one with a reason."""
@@ -134,10 +135,17 @@ class LockGuard:
             return finding  # a command, whose only file is in memory
         return replace(finding, remote=LockedSkillReader.of(finding))
 
-    def _with_locked_tools(
+    def _with_locked_offers(
         self, contribution: PluginContribution, server: ServerConfig
     ) -> PluginContribution:
+        """Return a server without those tools and instructions that differ."""
         entry = self._server_entry(server)
+        instructions = {*contribution.notes.values(), *(it.notes for it in contribution.groups)}
+        notes = [instructions_entry(entry, text) for text in instructions if text]
+        if (reason := self._drift(notes, contribution.path)) is not None:
+            groups = tuple(replace(group, notes="") for group in contribution.groups)
+            diagnostics = (*contribution.diagnostics, reason)
+            contribution = replace(contribution, groups=groups, notes={}, diagnostics=diagnostics)
         judged = [self._judge_tool(entry, tool) for tool in contribution.tools]
         tools = tuple(tool for tool in judged if tool.state is not Status.HELD)
         held = tuple(tool for tool in judged if tool.state is Status.HELD)
