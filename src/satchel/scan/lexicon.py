@@ -47,13 +47,15 @@ class Lexicon:
                 for choice in product(*(options.split("|") for options in phrase.split())):
                     self._phrases.add(map(_stem, _WORD.findall(" ".join(choice))), kind)
         self.code = {kind: tuple(map(CodePattern, patterns)) for kind, patterns in code.items()}
-        self._by_start: dict[tuple[str, ...], list[tuple[str, str, CodePattern]]]
-        self._by_start = defaultdict(list)
-        """By the first letters of each literal: they say quickly what is not in a text."""
+        self._by_literal: dict[str, list[tuple[str, CodePattern]]] = defaultdict(list)
         for kind, patterns in self.code.items():
             for pattern in patterns:
                 for literal in pattern.literals:
-                    self._by_start[tuple(literal[:_START])].append((kind, literal, pattern))
+                    self._by_literal[literal].append((kind, pattern))
+        self._by_start: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        """Literals by their first letters: they say quickly what is not in a text."""
+        for literal in self._by_literal:
+            self._by_start[tuple(literal[:_START])].append(literal)
         self._short = {start for start in self._by_start if len(start) < _START}
 
     def cost(self, kind: str) -> tuple[int, str]:
@@ -68,9 +70,10 @@ class Lexicon:
         starts: set[tuple[str, ...]] = {*zip(*letters, strict=False), *self._short}
         code: dict[str, list[tuple[str, CodePattern]]] = defaultdict(list)
         for start in starts & self._by_start.keys():
-            for kind, literal, pattern in self._by_start[start]:
+            for literal in self._by_start[start]:
                 if tuple(literal[-_START:]) in starts and literal in lower:
-                    code[kind].append((literal, pattern))
+                    for kind, pattern in self._by_literal[literal]:
+                        code[kind].append((literal, pattern))
         return KindSpans(self._word_spans(text), code, text, lower)
 
     def _word_spans(self, text: str) -> dict[str, list[Span]]:

@@ -64,7 +64,7 @@ def lure_finder() -> LureFinder:
     """
     data = _data()
     addresses = "|".join(data["known_addresses"])
-    installer = rf"(?:\b(?:curl|wget)\s+(?:-\S+\s+)*[\"']?)?https?«://»(?:{addresses})\S*"
+    installer = rf"(?:\b(?:curl|wget)\s+(?:[-\"']\S+\s+)*[\"']?)?https?«://»(?:{addresses})\S*"
     harmless = (installer, *data["harmless"])
     code = {kind: tuple(map(_bounded, patterns)) for kind, patterns in data["code"].items()}
     return LureFinder(
