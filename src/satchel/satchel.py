@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from satchel.catalog.catalog import Catalog
-from satchel.catalog.catalog_entries import Group
+from satchel.catalog.catalog_entries import Group, Status
 from satchel.catalog.entry_filter import EntryFilter, names_neither, unmatched_patterns
 from satchel.catalog_watch import CatalogWatch
 from satchel.configuration.configuration import fixed_folder
@@ -544,7 +544,9 @@ class Satchel:
             servers = self._reconciler.servers
             declared = guard.declared if guard else cache.declared
             offered = servers.offered() if servers else ()
-            return lock_of(cache, declared, offered, lock_places(file))
+            units = (*self.catalog.all_skills, *self.catalog.all_plugins)
+            disabled = {entry.unit for entry in units if entry.state is Status.DISABLED}
+            return lock_of(cache, declared, offered, lock_places(file), disabled)
 
     def require_locked(self) -> None:
         """Compare everything with the lock file again, with the tools of MCP servers.

@@ -110,7 +110,7 @@ def test_changed_code_is_not_imported(run, here, locked):
     mark.unlink()
     tools = here / "plugins/demo/tools.py"
     tools.write_text(tools.read_text() + "\n# changed\n")
-    result = run("call", "--frozen", "echo", '{"text": "x"}', *locked)
+    result = run("call", "--frozen", "echo", "text=x", *locked)
     assert result.exit_code != 0
     assert not mark.exists()
 
@@ -237,3 +237,42 @@ def test_no_secret_of_a_server_is_written_and_a_changed_one_is_a_difference(
     assert "planted" not in diff
     assert "other" not in diff
     assert "satchel.toml): arguments pbkdf2:" in diff
+
+
+@pytest.fixture
+def configure(run, here, toolkit, write_skill):
+    """Write the project's `satchel.toml`, and trust it; return the options that name sources."""
+    write_skill(here / "skills", "greet")
+
+    def configure(text: str) -> tuple[str, ...]:
+        (here / "satchel.toml").write_text(text)
+        assert run("trust", "--code").exit_code == 0
+        return ("--project",)
+
+    return configure
+
+
+@pytest.mark.parametrize("unit", ["skill greet", "plugin demo"])
+def test_something_locked_that_is_disabled_is_missing(run, here, configure, unit):
+    options = configure("")
+    assert run("lock", *options).exit_code == 0
+    configure(f"disable = ['{unit.replace(' ', ':')}']\n")
+    assert f"removed {unit}" in run("lock", "--check", *options).stdout
+    for flag in ("--locked", "--frozen"):
+        result = run("list", flag, *options)
+        assert (result.exit_code, f"removed {unit}" in result.stderr) == (1, True)
+    run("lock", *options)
+    assert run("lock", "--check", *options).exit_code == 0
+
+
+def test_other_values_of_a_project_for_a_plugin_are_drift(run, here, configure):
+    options = configure("[config.demo]\nkey = 'planted'\n")
+    assert run("lock", *options).exit_code == 0
+    text = (here / "satchel.lock").read_text()
+    assert ('config = "pbkdf2:' in text, "planted" in text) == (True, False)
+    call = ("call", "--frozen", "echo", "text=x", *options)
+    assert run(*call).exit_code == 0
+    configure("[config.demo]\nkey = 'other'\n")
+    assert "changed plugin demo" in run("lock", "--check", *options).stdout
+    assert run("list", "--locked", *options).exit_code == 1
+    assert run(*call).exit_code == 1

@@ -1,12 +1,14 @@
 import asyncio
 import os
 import subprocess
+from contextlib import suppress
 
+import anyio
 import pytest
 from mcp.client import stdio
 
 from satchel.mcp_servers import server_process
-from satchel.mcp_servers.server_addresses import is_nested, nesting
+from satchel.mcp_servers.server_addresses import StdioServer, is_nested, nesting
 from satchel.mcp_servers.server_process import run_process
 
 
@@ -51,3 +53,22 @@ def test_a_satchel_starts_servers_unless_one_above_it_has_its_configuration(monk
 
 def test_a_server_that_ignores_its_end_does_not_delay_serve_beyond_what_clients_wait():
     assert server_process._PATIENCE < stdio.PROCESS_TERMINATION_TIMEOUT
+
+
+@pytest.mark.parametrize(("args", "is_kept"), [(("-y", "box"), True), (("./box",), False)])
+async def test_npx_takes_no_program_of_a_folder_above_that_of_its_server(
+    monkeypatch, tmp_path, args, is_kept
+):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/npx").write_text(f"#!/bin/sh\nprintf '%s ' \"$@\" > {tmp_path}/args\n")
+    (tmp_path / "bin/npx").chmod(0o755)
+    (tmp_path / "clone/sub").mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.setenv("SATCHEL_CACHE_DIR", str(tmp_path / "cache"))
+    server = StdioServer(command="npx", args=args, cwd=str(tmp_path / "clone/sub"))
+    async with run_process(server, subprocess.DEVNULL, 1_000) as (read, _):
+        with suppress(anyio.EndOfStream):
+            await read.receive()
+    written = (tmp_path / "args").read_text().split()
+    own = [f"--prefix={tmp_path}/cache/npx"] if is_kept else []
+    assert written == [*own, *args]

@@ -76,14 +76,22 @@ def skill_entry(finding: SkillFinding, places: LockPlaces) -> LockEntry | None:
     return LockEntry(kind="skill", place=place, name=finding.manifest.name, values=values)
 
 
-def plugin_entries(plugin: Candidate, places: LockPlaces) -> tuple[LockEntry, ...]:
-    """Return the entries of a plugin and of the notes of its groups; none if it is broken."""
+def plugin_entries(
+    plugin: Candidate, places: LockPlaces, configured: Mapping[str, object]
+) -> tuple[LockEntry, ...]:
+    """Return the entries of a plugin and of the notes of its groups; none if it is broken.
+
+    `configured` are its values in the project's `satchel.toml`, of which the file has a hash.
+    """
     finding, read = plugin.finding, plugin.contribution
     if finding is None or read.state is Status.FAILED:
         return ()
     values = {"digest": _digest(finding), **places.origin(read.path)}
     if read.version:
         values["version"] = read.version
+    if configured:
+        text = json.dumps(dict(configured), sort_keys=True, default=str)
+        values["config"] = _slow_hash(text, read.name)
     is_package = read.scope is Precedence.PLUGIN
     place = f"distribution {read.source}" if is_package else places.of(read.path)
     entry = LockEntry(kind="plugin", place=place, name=read.name, values=values)
@@ -111,20 +119,31 @@ def lock_of(
     declared: Iterable[ServerConfig],
     offered: Collection[ServerOffer],
     places: LockPlaces,
+    disabled: Collection[str] = (),
 ) -> Lock:
-    """Return the lock of everything that a pass found, and of what connected servers offer."""
-    skills = (finding for scan in cache.skills.values() for finding in scan.findings.values())
+    """Return the lock of everything that a pass found, and of what connected servers offer.
+
+    `disabled` are the units of skills and plugins that are disabled, and so not in it.
+    """
+    findings = (finding for scan in cache.skills.values() for finding in scan.findings.values())
+    skills = (finding for finding in findings if finding.path not in disabled)
     plugins = (
         item
         for answer in cache.answers.values()
         for item in answer.candidates
-        if item.contribution.state is not Status.DISABLED
+        if item.contribution.state is not Status.DISABLED and item.contribution.unit not in disabled
     )
     entries = [
         *filter(
             None, (skill_entry(finding, places) for finding in skills if not finding.access.origin)
         ),
-        *(entry for item in plugins for entry in plugin_entries(item, places)),
+        *(
+            entry
+            for item in plugins
+            for entry in plugin_entries(
+                item, places, cache.selection.layer(item.contribution.name).values
+            )
+        ),
     ]
     for server in declared:
         entry = server_entry(server, places)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -53,18 +53,32 @@ class LockGuard:
         self._servers: dict[tuple[object, ...], LockEntry] = {}
         """The entries of servers, since the hash in them takes long to make."""
 
-    def plugin(self, candidate: Candidate, declared: Iterable[ServerConfig]) -> PluginContribution:
-        """Return a plugin, failed if other files are locked, or without tools that differ."""
+    def plugin(
+        self,
+        candidate: Candidate,
+        declared: Iterable[ServerConfig],
+        configured: Mapping[str, object],
+    ) -> PluginContribution:
+        """Return a plugin, failed if other files are locked, or without tools that differ.
+
+        `configured` are its values in the project's `satchel.toml`.
+        """
         contribution, finding = candidate.contribution, candidate.finding
         if finding is not None:
 
-            def check(_: object) -> Diagnostic | None:
-                return self._drift(plugin_entries(candidate, self._places), contribution.path)
+            def check(_: object) -> tuple[Diagnostic | None, Status]:
+                entries = plugin_entries(candidate, self._places, configured)
+                # A last good version would get the new configuration, too.
+                is_other = any(self._is_configured_otherwise(entry) for entry in entries)
+                reason = self._drift(entries, contribution.path)
+                return reason, Status.REVOKED if is_other else Status.FAILED
 
-            reason = self._once("plugin", contribution.unit, finding, check)
+            reason, state = self._once(
+                "plugin", f"{contribution.unit}\0{configured}", finding, check
+            )
             if reason is None:
                 return contribution
-            return replace(failed_contribution(contribution, reason), state=Status.FAILED)
+            return replace(failed_contribution(contribution, reason), state=state)
         owner = next((item for item in declared if item.origin == candidate.origin), None)
         return contribution if owner is None else self._with_locked_offers(contribution, owner)
 
@@ -165,6 +179,10 @@ class LockGuard:
         if reason is None:
             return tool
         return replace(tool, tool=None, state=Status.HELD, diagnostics=(*tool.diagnostics, reason))
+
+    def _is_configured_otherwise(self, entry: LockEntry) -> bool:
+        locked = self.lock.entries.get(entry.key)
+        return locked is not None and locked.values.get("config") != entry.values.get("config")
 
     def _drift(self, entries: Iterable[LockEntry], path: str) -> Diagnostic | None:
         """Return the first difference between what was found and the lock."""

@@ -87,7 +87,8 @@ def _judged(inputs: PassInputs, candidate: Candidate) -> Candidate:
     if candidate.is_optional and reason is not None:
         contribution = replace(contribution, state=Status.DISABLED, diagnostics=(reason,))
     elif lock is not None and contribution.state not in _NOT_IMPORTED:
-        contribution = lock.plugin(candidate, inputs.cache.declared)
+        configured = inputs.selection.layer(contribution.name).values
+        contribution = lock.plugin(candidate, inputs.cache.declared, configured)
     part = candidate.finding.part if candidate.finding else None
     if part is not None:
         last_good = inputs.last_good(contribution)

@@ -4,6 +4,7 @@ The SDK's own transport has no limit for the length of a line: a server that nev
 would fill the memory of the host and block all other servers.
 """
 
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from satchel.errors import SatchelError
 from satchel.files.compiled_cache import own_compiled
 from satchel.files.process_group import ProcessGroup
+from satchel.files.state_files import cache_path, make_folder
 from satchel.mcp_servers.connection_errors import HeldProgramError
 from satchel.mcp_servers.server_addresses import StdioServer, WorkerServer, nesting
 from satchel.mcp_servers.tame_json import bytes_of, tamed
 from satchel.settings import KIB
 from satchel.tools.callables import in_thread
+from satchel.trust.fetched_servers import may_use_project
 
 if TYPE_CHECKING:
     from anyio.abc import Process
@@ -53,7 +56,7 @@ async def run_process(
     if server.check is not None and (problem := await in_thread(server.check)) is not None:
         raise HeldProgramError(problem)
     process = await anyio.open_process(
-        [server.command, *server.args],
+        [server.command, *_own_prefix(server), *server.args],
         env={**get_default_environment(), **(server.env or {}), **own},
         cwd=server.cwd,
         stderr=errors,
@@ -74,6 +77,15 @@ async def run_process(
     finally:
         with anyio.CancelScope(shield=True):
             await _end(process, patience)
+
+
+def _own_prefix(server: StdioServer) -> list[str]:
+    """Return options for an `npx` that fetches its package: programs above the folder would win."""
+    table = {"command": server.command, "args": server.args}
+    if server.command != "npx" or may_use_project(table, server.cwd or os.curdir):
+        return []
+    make_folder(folder := cache_path("npx"))
+    return [f"--prefix={folder}"]
 
 
 async def _receive(process: "Process", received: Any, longest: int, on_printed: OnPrinted) -> None:
