@@ -198,7 +198,7 @@ def hang(folder):
 
 def hurried(tmp_path):
     return Satchel(
-        plugins=[tmp_path / "plugins"], settings=Settings(plugin_wait=0.1, mcp_servers=False)
+        plugins=[tmp_path / "plugins"], settings=Settings(plugin_wait=0.5, mcp_servers=False)
     )
 
 
