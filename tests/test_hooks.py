@@ -449,6 +449,7 @@ def test_a_slow_catalog_hook_is_not_called_again(log, write, tmp_path):
     assert log == [1]
 
 
+@pytest.mark.slow
 def test_a_shutdown_that_hangs_does_not_keep_the_interpreter(tmp_path, write, log):
     host = (
         "import builtins, satchel; builtins.satchel_test_log = []\n"

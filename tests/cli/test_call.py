@@ -171,6 +171,7 @@ def test_the_reason_for_an_unknown_tool_is_a_plugin_that_failed(run, here, write
     assert "'key'" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_plugin_that_hangs_while_it_is_imported_does_not_delay_the_tools_of_others(
     here, write_plugin
 ):

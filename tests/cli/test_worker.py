@@ -116,6 +116,7 @@ def test_a_group_that_no_plugin_has_is_warned_of(run, here, file, started, write
     assert "gpu?" in message
 
 
+@pytest.mark.slow
 def test_what_it_cannot_run_is_named_at_the_start_and_when_it_breaks(start, here, write_plugin):
     plugins = here / "plugins"
     write_plugin(plugins, "good", tools="")

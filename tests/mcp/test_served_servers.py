@@ -255,6 +255,7 @@ def test_progress_of_a_remote_tool_keeps_its_numbers_and_its_message(world, era)
     assert {*heard} <= {(n, 3, f"step {n}") for n in (1, 2, 3)}
 
 
+@pytest.mark.slow
 def test_what_the_operator_named_is_served(world, served):
     assert run(listed(world, STATELESS)) == ["echo", "hi"]
     assert run(listed(world, HANDSHAKE)) == ["reset_equipped_tools"]
@@ -504,6 +505,7 @@ def test_each_logger_of_the_sdk_is_known():
     assert names <= {*SDK_LOGGERS}
 
 
+@pytest.mark.slow
 def test_a_slow_import_is_served_later_and_everything_else_meanwhile(world, write_plugin):
     write_plugin(world / "plugins", "slow", tools="""
         import time

@@ -323,6 +323,7 @@ def test_a_login_that_the_user_refuses_is_not_saved(running, folder):
     assert TokenStore(folder, HttpServer(box.url)).load() is None
 
 
+@pytest.mark.slow
 def test_a_login_that_is_not_completed_ends(running, folder):
     class Closed(Browser):
         def _visit(self, address):

@@ -475,6 +475,7 @@ def test_what_a_server_started_ends_with_it(plain, tmp_path):
     assert ended.get(timeout=ENOUGH) == "begun\n"
 
 
+@pytest.mark.slow
 def test_a_server_over_http_is_killed_and_started_again(app, changes_seen, on_http):
     process = on_http("pid", "wait")
     app.register_mcp_server(process.server, name="web", group="basic")
@@ -487,6 +488,7 @@ def test_a_server_over_http_is_killed_and_started_again(app, changes_seen, on_ht
     assert called(app, "pid").text != before
 
 
+@pytest.mark.slow
 def test_a_server_of_the_older_era_is_killed_and_started_again(
     app, changes_seen, on_http, monkeypatch
 ):

@@ -113,6 +113,7 @@ async def test_a_server_that_says_nothing_is_given_up_after_the_limit():
             pass
 
 
+@pytest.mark.slow
 async def test_a_caller_that_stops_waiting_cancels_at_the_server(on_stdio, on_http, tmp_path):
     for number, server in enumerate((on_stdio("wait"), on_http("wait").server)):
         os.mkfifo(pipe := tmp_path / f"pipe{number}")
@@ -127,6 +128,7 @@ async def test_a_caller_that_stops_waiting_cancels_at_the_server(on_stdio, on_ht
                 await call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{"timeout": 2}, {"limits": replace(PATIENT, tool_call=2)}])
 async def test_a_call_has_a_time_limit(on_stdio, tmp_path, given):
     os.mkfifo(pipe := tmp_path / "pipe")

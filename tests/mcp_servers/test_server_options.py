@@ -290,6 +290,7 @@ server.run()
 """
 
 
+@pytest.mark.slow
 def test_a_question_ends_no_other_call(tmp_path):
     def on_elicit(server, params):
         return {"action": "accept", "content": {"city": "Oslo"}}
@@ -459,6 +460,7 @@ def test_a_program_that_starts_slowly_is_waited_for(book):
         assert [*app.catalog.tools] == ["echo"]
 
 
+@pytest.mark.slow
 def test_the_time_for_a_start_grows_until_it_is_enough(tmp_path, book):
     starts = tmp_path / "starts"
     server = starting(f"open({str(starts)!r}, 'a').write('x'); time.sleep(3)", book("echo"))

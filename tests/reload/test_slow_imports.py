@@ -4,6 +4,8 @@ import queue
 import threading
 import time
 
+import pytest
+
 from satchel import Limits, Satchel, Settings, watch_thread
 from satchel.loader import plugin_loader
 
@@ -85,6 +87,7 @@ def test_an_import_ends_for_others_only_with_the_catalog_that_has_its_tools(
     assert (False, False) not in states
 
 
+@pytest.mark.slow
 def test_plugins_that_hang_wait_for_one_limit_together_and_are_named(
     tmp_path, write_plugin, caplog, monkeypatch
 ):

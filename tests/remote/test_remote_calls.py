@@ -268,6 +268,7 @@ def test_the_place_of_a_cancelled_call_is_free_once_its_tool_has_cleaned_up(fold
     asyncio.run(main())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("otherwise", "text"), [("here", "1"), ("refuse", "no worker can run")])
 def test_a_call_does_not_wait_for_workers_that_have_just_left(folder, url, otherwise, text):
     async def main():
@@ -418,6 +419,7 @@ def test_nothing_that_a_call_contains_can_be_read_in_redis(folder, url):
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_the_place_of_a_host_that_is_gone_is_free_again(folder, url):
     async def main():
         slots = RemoteKeys("satchel").slots("gpu")

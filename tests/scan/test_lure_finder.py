@@ -30,6 +30,7 @@ def in_whole_text(patterns, text):
     }
 
 
+@pytest.mark.slow
 def test_the_rules_find_the_same_as_in_a_whole_search(lexicon):
     for text in LURES.values():
         spans = lexicon.spans_in(text)
@@ -80,6 +81,7 @@ def test_the_time_grows_with_the_length(part):
     assert seconds(80_000) < 10 * seconds(20_000) + 0.1
 
 
+@pytest.mark.slow
 def test_a_long_file_is_scanned_in_a_fraction_of_a_whole_search(lexicon):
     line = '<xsd:attribute name="val{}" type="s:ST_OnOff" use="optional" default="on"/>\n'
     text = "".join(map(line.format, range(2000)))

@@ -781,6 +781,7 @@ def test_a_required_read_that_comes_from_another_tool():
 # ---- many sessions ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_contracts_and_policies_cost_an_idle_session_nothing():
     def bytes_per_session(app, **options):
         one = app.session(**options)

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 TEST = """
 import os
 
@@ -14,6 +16,7 @@ def test_it(make_satchel):
 """
 
 
+@pytest.mark.slow
 def test_the_fixture_is_there_without_a_conftest(tmp_path, write_plugin):
     write_plugin(tmp_path / "plugins", "acme")
     (tmp_path / "test_it.py").write_text(TEST)

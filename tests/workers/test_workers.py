@@ -740,6 +740,7 @@ def site(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.slow
 def test_the_plugin_of_a_package_runs_in_a_process_of_its_own_and_is_upgraded(
     site, carried, tmp_path
 ):
@@ -829,6 +830,7 @@ def satchel_mcp():
 """
 
 
+@pytest.mark.slow
 def test_what_its_hooks_declare_and_offer_reaches_it_and_is_served(
     plugin, carried, tmp_path, monkeypatch
 ):

@@ -27,7 +27,7 @@ from satchel.session.tool_resolver import ToolResolver, contract_of
 from satchel.shared import SharedView
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.argument_errors import ArgumentError
-from satchel.tools.fast_construction import Draft
+from satchel.tools.fast_construction import Draft, changed_fast
 from satchel.tools.runner import Runner
 
 _log = logging.getLogger("satchel.session")
@@ -255,15 +255,14 @@ class CallDispatcher:
 
     def _full_context(self, call: ToolCall) -> ToolContext:
         """Return the context with the values of the session, for code that can read it."""
-        draft: Any = Draft()
-        if call.context is not _EMPTY_CONTEXT:
-            vars(draft).update(vars(call.context))
-        draft.state, draft.preapproved = self._session_state.state, self._session_state.preapproved
-        draft.programs = self._shared.programs
-        draft.call_id, draft.tool = call.id, call.name
-        draft.__class__ = ToolContext
-        context: ToolContext = draft
-        return context
+        values = {
+            "state": self._session_state.state,
+            "preapproved": self._session_state.preapproved,
+            "programs": self._shared.programs,
+            "call_id": call.id,
+            "tool": call.name,
+        }
+        return changed_fast(call.context, values)
 
     def _route(self, shared_view: SharedView, call: ToolCall) -> tuple[Runner, ToolCall]:
         """Return the runner of a call: the host's, if there is one for this tool of a plugin."""
