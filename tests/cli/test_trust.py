@@ -118,8 +118,16 @@ def test_the_values_in_an_env_file_are_neither_shown_nor_recorded_and_a_change_c
     assert "hunter2" not in repr(TrustStore().read(".").record)
     (project / ".env").write_text("TOKEN=hunter3\n")
     changed = run("trust", "--diff")
-    assert (changed.exit_code, "--- .mcp.json: .env" in changed.stdout) == (1, True)
+    assert (changed.exit_code, ": .env\n(not shown" in changed.stdout) == (1, True)
     assert "hunter" not in changed.stdout
+
+
+def test_a_changed_file_is_compared_once_also_if_servers_may_use_it(run, project):
+    (project / ".mcp.json").write_text('{"mcpServers": {"own": {"command": "./serve"}}}')
+    assert run("trust", "--code").exit_code == 0
+    tools = project / "plugins/demo/tools.py"
+    tools.write_text(tools.read_text() + "# changed\n")
+    assert run("trust", "--diff").stdout.count("+# changed") == 1
 
 
 def test_look_alike_letters_in_addresses_are_written_out(run, project):

@@ -72,5 +72,5 @@ def test_all_code_is_shown_with_what_hides_in_it():
     assert code_lines(units) == [
         *("=== a: x", "  one", "  \\u200btwo"),
         "=== a: y",
-        "  (not shown: it is empty, no text, larger than 1 MiB, or a .env file; its digest is )",
+        "  (not shown: it is empty, no text, or larger than 1 MiB; its digest is )",
     ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
 from satchel.errors import SatchelError
+from satchel.files.secret_files import is_secret_file
 from satchel.mixed_scripts import mixes_scripts
 from satchel.reports.short_texts import count, short_path
 from satchel.setup.source_records import AddedFolder
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _NO_FILE = "/dev/null"
 _OTHERS = re.compile(r"[^\0-\x7f]")
-_NO_TEXT = "it is empty, no text, larger than 1 MiB, or a .env file"
+_NO_TEXT = "empty, no text, or larger than 1 MiB"
 
 
 def shown_text(text: str) -> str:
@@ -111,11 +112,11 @@ def _finding_line(finding: Any, base: str) -> str:
 
 
 def _digest_lines(units: Mapping[str, CodeUnit]) -> list[str]:
-    return [f"{path} (digest {file.digest[:12]})" for path, file in _files(units)]
+    return [f"{path} (digest {file.digest[:12]})" for path, file in _files(units).values()]
 
 
-def _files(units: Mapping[str, CodeUnit]) -> Iterable[tuple[str, CodeFile]]:
-    """Return all code files by what is shown of their paths, each once.
+def _files(units: Mapping[str, CodeUnit]) -> dict[str, tuple[str, CodeFile]]:
+    """Return what is shown of the path of each code file, and the file, by its place.
 
     The settings that start servers cover all files of the project, also those of other units.
     """
@@ -123,19 +124,18 @@ def _files(units: Mapping[str, CodeUnit]) -> Iterable[tuple[str, CodeFile]]:
     for unit in sorted(units.values(), key=lambda unit: unit.key in unit.files):
         folder = "" if unit.key in unit.files else f"{unit.key.partition('#')[0]}/"
         for name, file in unit.files.items():
-            files.setdefault(f"{folder}{name}", (_path_of(unit, name), file))
-    return sorted(files.values(), key=lambda item: item[0])
-
-
-def _path_of(unit: CodeUnit, name: str) -> str:
-    return unit.key if unit.key == name else f"{unit.key}: {name}"
+            path = name if unit.key == name else f"{unit.key}: {name}"
+            files.setdefault(f"{folder}{name}", (path, file))
+    return dict(sorted(files.items(), key=lambda item: item[1][0]))
 
 
 def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     """Return all code, each file after its path; one that is no text has its digest."""
     lines: list[str] = []
-    for path, file in _files(units):
-        text = lines_of(file.text) or [f"(not shown: {_NO_TEXT}; its digest is {file.digest[:12]})"]
+    for path, file in _files(units).values():
+        why = "a .env file" if is_secret_file(path.split(": ")[-1]) else _NO_TEXT
+        missing = f"(not shown: it is {why}; its digest is {file.digest[:12]})"
+        text = lines_of(file.text) or [missing]
         lines += [f"=== {path}", *(f"  {line}" for line in text)]
     return [spell_hidden(line) for line in lines]
 
@@ -143,19 +143,15 @@ def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
 def diff_lines(trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit]) -> list[str]:
     """Return the changes of all code since it was trusted, line by line."""
     lines: list[str] = []
-    for key in sorted({*trusted, *now}):
-        before = trusted[key].files if key in trusted else {}
-        after = now[key].files if key in now else {}
-        for name in sorted({*before, *after}):
-            if before.get(name) != after.get(name):
-                path = key if key == name else f"{key}: {name}"
-                lines += _file_diff(path, before.get(name), after.get(name))
+    before, after = _files(trusted), _files(now)
+    for place, (path, _) in sorted((before | after).items(), key=lambda item: item[1][0]):
+        old, new = (files[place][1] if place in files else None for files in (before, after))
+        if old is None or new is None or old.digest != new.digest:
+            lines += _file_diff(path, old, new)
     return lines
 
 
 def _file_diff(path: str, before: CodeFile | None, after: CodeFile | None) -> list[str]:
-    if before is not None and after is not None and before.digest == after.digest:
-        return []
     old, new = (file.text if file else "" for file in (before, after))
     names = (path if before else _NO_FILE, path if after else _NO_FILE)
     changes = list(unified_lines(old, new, names))

@@ -71,7 +71,8 @@ class PlaceholderFiller:
         if name not in values and default is None:
             if self.folders:
                 return match[0]
-            raise DefinitionError(f"it uses the environment variable {name}, which is not set")
+            message = f"it uses the environment variable {name}, which is not set"
+            raise DefinitionError(message, fix=f"set {name}, or write ${{{name}:-a default}}")
         return values.get(name) or default or ""
 
 
