@@ -51,8 +51,8 @@ def run_folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def a_config_folder_of_its_own(_config_folders, run_folder, monkeypatch) -> Path:
-    """Keep tests away from the configuration of the user; the folder does not exist yet."""
+def config_folder(_config_folders, run_folder, monkeypatch) -> Path:
+    """The configuration folder of one test, instead of the user's; it does not exist yet."""
     folder = next(_config_folders)
     monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(folder))
     monkeypatch.setenv("SATCHEL_STATE_DIR", f"{folder}-state")
@@ -65,8 +65,8 @@ def a_config_folder_of_its_own(_config_folders, run_folder, monkeypatch) -> Path
 
 
 @pytest.fixture(autouse=True)
-def no_skills_of_what_tests_need(monkeypatch) -> None:
-    """Leave out the skills that packages of this environment ship, such as typer's."""
+def no_skills_of_installed_packages(monkeypatch) -> None:
+    """Leave out the skills of packages that are installed for the tests, such as typer's."""
 
     def shipped(folder, names):
         installed_here = os.path.realpath(folder) == os.path.realpath(sysconfig.get_path("purelib"))
@@ -181,7 +181,7 @@ def limits() -> Limits:
 
 @pytest.fixture
 def later(monkeypatch) -> Callable[[float], None]:
-    """Let the clock of these modules run ahead, so that what was just written counts as settled."""
+    """Return a function that sets clocks ahead: a file that was just written is then settled."""
     from satchel.files import file_reader
     from satchel.sources import folder_reader
 
@@ -232,7 +232,7 @@ def install() -> Callable[..., Path]:
 
 @contextmanager
 def swapping(here: Path, other: Path) -> Iterator[None]:
-    """Put a link to another folder in the place of a folder and back, again and again."""
+    """Replace the folder `here` by a link to `other`, and back, until the block ends."""
     stop = threading.Event()
     spare, aside = here.parent / "spare", here.parent / "aside"
     spare.symlink_to(other)
@@ -260,4 +260,5 @@ def _swapping() -> Callable[[Path, Path], AbstractContextManager[None]]:
 
 @pytest.fixture
 def codes() -> Callable[..., list[str]]:
-    return lambda result: [item.code for item in result]
+    """Return a function that returns the codes of diagnostics."""
+    return lambda diagnostics: [item.code for item in diagnostics]

@@ -46,8 +46,8 @@ def config(run, plugins):
 
 
 @pytest.fixture
-def file(a_config_folder_of_its_own):
-    return a_config_folder_of_its_own / "plugins" / "demo.env"
+def file(config_folder):
+    return config_folder / "plugins" / "demo.env"
 
 
 @pytest.fixture

@@ -62,11 +62,11 @@ def test_the_next_start_at_a_port_has_the_same_token():
     assert kept_token(0) != kept_token(0)
 
 
-def test_only_the_user_can_read_the_token(a_config_folder_of_its_own):
+def test_only_the_user_can_read_the_token(config_folder):
     from satchel.web.dev_server import kept_token
 
     kept_token(7317)
-    (file,) = Path(f"{a_config_folder_of_its_own}-state").rglob("7317.token")
+    (file,) = Path(f"{config_folder}-state").rglob("7317.token")
     assert file.stat().st_mode & 0o777 == 0o600
 
 

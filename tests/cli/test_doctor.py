@@ -31,10 +31,10 @@ def test_a_healthy_world_is_exit_code_zero(run, here, write_skill):
     assert "ok watching" in result.stdout
 
 
-def test_servers_are_started_only_with_run(run, a_config_folder_of_its_own):
+def test_servers_are_started_only_with_run(run, config_folder):
     table = '[mcp.gone]\ncommand = "no-such-command"\n'
-    a_config_folder_of_its_own.mkdir()
-    (a_config_folder_of_its_own / "satchel.toml").write_text(table)
+    config_folder.mkdir()
+    (config_folder / "satchel.toml").write_text(table)
     result = run("doctor")
     assert "MCP servers that only --run starts: gone" in result.stderr
     assert "mcp-server-down" not in result.stdout
@@ -285,14 +285,12 @@ def test_what_may_not_be_read_must_be_allowed(commands, here, write_skill):
 
 
 def test_a_listing_that_is_cut_is_not_called_ok_and_unknown_first_skills_are_named(
-    run, here, write_skill, a_config_folder_of_its_own
+    run, here, write_skill, config_folder
 ):
     for number in range(300):
         write_skill(here / "skills", f"skill-{number}", description="Does things. " * 20)
-    a_config_folder_of_its_own.mkdir()
-    (a_config_folder_of_its_own / "satchel.toml").write_text(
-        '[skills]\nfirst = ["skill-1", "skil-2"]\n'
-    )
+    config_folder.mkdir()
+    (config_folder / "satchel.toml").write_text('[skills]\nfirst = ["skill-1", "skil-2"]\n')
     result = run("doctor", "--skills", "skills")
     assert "\ninfo skill listing: 300 skills in lines, descriptions cut at" in result.stdout
     warning = "[skills] first in satchel.toml: no tool and no skill matches 'skil-2'"
@@ -349,8 +347,8 @@ def test_an_installed_plugin_is_enabled_with_one_command(run):
     assert json.loads(run("doctor", "--json").stdout)["findings"] == []
 
 
-def test_values_that_others_may_read_are_reported_with_the_command(run, a_config_folder_of_its_own):
-    file = a_config_folder_of_its_own / "plugins/demo.env"
+def test_values_that_others_may_read_are_reported_with_the_command(run, config_folder):
+    file = config_folder / "plugins/demo.env"
     file.parent.mkdir(parents=True)
     file.write_text("A=1\n")
     file.chmod(0o644)

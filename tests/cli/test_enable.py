@@ -13,9 +13,9 @@ import pytest
 
 
 @pytest.fixture
-def file(a_config_folder_of_its_own) -> Path:
+def file(config_folder) -> Path:
     """The user's own file, which is not there."""
-    return a_config_folder_of_its_own / "satchel.toml"
+    return config_folder / "satchel.toml"
 
 
 @pytest.fixture
@@ -330,8 +330,8 @@ for number in range(12):
 """
 
 
-def test_nothing_is_lost_where_several_choose_at_once(a_config_folder_of_its_own):
+def test_nothing_is_lost_where_several_choose_at_once(config_folder):
     writers = [subprocess.Popen([sys.executable, "-c", MANY, name]) for name in "ab"]
     assert [writer.wait(60) for writer in writers] == [0, 0]
-    records = tomllib.loads((a_config_folder_of_its_own / "satchel.toml").read_text())
+    records = tomllib.loads((config_folder / "satchel.toml").read_text())
     assert len(records["disable"]) == 24

@@ -94,13 +94,13 @@ def home(an_empty_world):
 
 
 @pytest.fixture
-def env(a_config_folder_of_its_own):
-    return a_config_folder_of_its_own / "plugins/weather.env"
+def env(config_folder):
+    return config_folder / "plugins/weather.env"
 
 
 @pytest.fixture
-def choices(a_config_folder_of_its_own):
-    return a_config_folder_of_its_own / "satchel.toml"
+def choices(config_folder):
+    return config_folder / "satchel.toml"
 
 
 def names(folder):
@@ -1009,14 +1009,14 @@ def fields_of_a_wheel(here):
 
 @pytest.mark.parametrize("written", [fields_of_a_project, fields_of_a_wheel])
 def test_values_of_a_package_that_is_here_are_checked_before_pip_is_asked(
-    run, here, pip, written, a_config_folder_of_its_own
+    run, here, pip, written, config_folder
 ):
     word = written(here)
     done = run("install", word, "--set", "retries=12")
     assert (done.exit_code, "at most 9" in done.stderr) == (1, True)
-    assert (pip[0], a_config_folder_of_its_own.exists()) == ([], False)
+    assert (pip[0], config_folder.exists()) == ([], False)
     assert run("install", word, "--set", "retries=3").exit_code == 0
-    assert (a_config_folder_of_its_own / "plugins/acme.env").read_text() == "RETRIES=3\n"
+    assert (config_folder / "plugins/acme.env").read_text() == "RETRIES=3\n"
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x05\x06" + bytes(18), b"no zip"])
@@ -1026,9 +1026,9 @@ def test_a_wheel_that_cannot_be_read_is_left_to_pip(run, here, pip, data):
     assert len(pip[0]) == 1
 
 
-def test_values_of_a_package_are_written(run, pip, a_config_folder_of_its_own):
+def test_values_of_a_package_are_written(run, pip, config_folder):
     assert run("install", "acme-weather", "--set", "token=t").exit_code == 0
-    assert (a_config_folder_of_its_own / "plugins/acme.env").read_text() == "TOKEN=t\n"
+    assert (config_folder / "plugins/acme.env").read_text() == "TOKEN=t\n"
 
 
 # ---- uninstalling -------------------------------------------------------------------------

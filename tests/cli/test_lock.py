@@ -116,9 +116,9 @@ def test_changed_code_is_not_imported(run, here, locked):
 
 
 @pytest.fixture
-def offers(here, a_config_folder_of_its_own):
+def offers(here, config_folder):
     """Let the user's file name a server that offers these tools."""
-    a_config_folder_of_its_own.mkdir()
+    config_folder.mkdir()
 
     def write(*, env: str = "{}", **tools: str) -> None:
         schema = {"type": "object", "properties": {}}
@@ -127,7 +127,7 @@ def offers(here, a_config_folder_of_its_own):
             for name, words in tools.items()
         ]
         (here / "book.json").write_text(json.dumps(book))
-        (a_config_folder_of_its_own / "satchel.toml").write_text(
+        (config_folder / "satchel.toml").write_text(
             f"[mcp.box]\ncommand = {sys.executable!r}\npin = 'off'\nenv = {env}\n"
             f"args = [{str(PLAIN)!r}, {str(here / 'book.json')!r}]\n"
         )
@@ -206,9 +206,9 @@ def test_a_folder_of_plugins_with_the_name_mcp_has_no_servers(run, here, toolkit
     assert result.stdout == "wrote satchel.lock: 1 plugin, 1 group\n", result.stderr
 
 
-def test_a_server_that_is_down_is_not_locked_unseen(run, here, a_config_folder_of_its_own):
-    a_config_folder_of_its_own.mkdir()
-    (a_config_folder_of_its_own / "satchel.toml").write_text('[mcp.box]\ncommand = "missing-x"\n')
+def test_a_server_that_is_down_is_not_locked_unseen(run, here, config_folder):
+    config_folder.mkdir()
+    (config_folder / "satchel.toml").write_text('[mcp.box]\ncommand = "missing-x"\n')
     result = run("lock")
     assert result.exit_code == 1
     assert "the tools of mcp:box cannot be listed" in result.stderr
@@ -216,10 +216,10 @@ def test_a_server_that_is_down_is_not_locked_unseen(run, here, a_config_folder_o
 
 
 def test_no_secret_of_a_server_is_written_and_a_changed_one_is_a_difference(
-    run, here, a_config_folder_of_its_own
+    run, here, config_folder
 ):
-    a_config_folder_of_its_own.mkdir()
-    config = a_config_folder_of_its_own / "satchel.toml"
+    config_folder.mkdir()
+    config = config_folder / "satchel.toml"
     config.write_text(
         "[mcp.near]\ncommand = 'python'\nargs = ['-m', 'srv', '--token', 'planted1']\n"
         "[mcp.far]\nurl = 'https://me:planted2@h.example/mcp?key=planted3'\n"

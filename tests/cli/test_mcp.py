@@ -16,9 +16,9 @@ LYING = PLAIN.with_name("lying.py")
 
 
 @pytest.fixture
-def offers(here, a_config_folder_of_its_own):
+def offers(here, config_folder):
     """Let the user's file name a server that offers these tools."""
-    a_config_folder_of_its_own.mkdir()
+    config_folder.mkdir()
 
     def write(*tools, **descriptions):
         expected = {**dict.fromkeys(tools, "Told."), **descriptions}
@@ -28,7 +28,7 @@ def offers(here, a_config_folder_of_its_own):
             for name, words in expected.items()
         ]
         (here / "book.json").write_text(json.dumps(book))
-        (a_config_folder_of_its_own / "satchel.toml").write_text(
+        (config_folder / "satchel.toml").write_text(
             f"[mcp.box]\ncommand = {sys.executable!r}\n"
             f"args = [{str(PLAIN)!r}, {str(here / 'book.json')!r}]\n"
         )
@@ -36,12 +36,10 @@ def offers(here, a_config_folder_of_its_own):
     return write
 
 
-def test_a_server_that_was_left_out_is_named_with_the_reason_and_no_other(
-    run, a_config_folder_of_its_own
-):
-    a_config_folder_of_its_own.mkdir()
+def test_a_server_that_was_left_out_is_named_with_the_reason_and_no_other(run, config_folder):
+    config_folder.mkdir()
     text = '[mcp.bad1]\nurl = "notaurl"\n[mcp.bad2]\nurl = "https://x.example/"\n'
-    (a_config_folder_of_its_own / "satchel.toml").write_text(text)
+    (config_folder / "satchel.toml").write_text(text)
     output = run("mcp", "tools", "bad1").stderr
     assert "server 'bad1'" in output
     assert "needs a URL" in output
@@ -49,11 +47,9 @@ def test_a_server_that_was_left_out_is_named_with_the_reason_and_no_other(
 
 
 @pytest.mark.parametrize("first", ["mcp tools box", "prompt"])
-def test_the_first_list_of_a_command_is_that_of_serve(
-    run, offers, a_config_folder_of_its_own, first
-):
+def test_the_first_list_of_a_command_is_that_of_serve(run, offers, config_folder, first):
     offers("echo")
-    path = a_config_folder_of_its_own / "satchel.toml"
+    path = config_folder / "satchel.toml"
     path.write_text(path.read_text().replace("book.json'", "book.json', 'able'"))
     run(*first.split())
     with Satchel(settings=Settings(ask_mcp_clients=True)) as app:
@@ -61,9 +57,9 @@ def test_the_first_list_of_a_command_is_that_of_serve(
         assert [*app.catalog.tools] == ["echo", "elicitation", "roots", "sampling"]
 
 
-def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_own, here):
-    a_config_folder_of_its_own.mkdir()
-    path = a_config_folder_of_its_own / "satchel.toml"
+def test_the_servers_are_listed_and_none_is_started(run, config_folder, here):
+    config_folder.mkdir()
+    path = config_folder / "satchel.toml"
     path.write_text(
         '[mcp.one]\ncommand = "touch"\nargs = ["was-started"]\npin = "warn"\n'
         '[mcp.two]\nurl = "https://user:hush@example.org/mcp?key=hush"\n'
@@ -142,13 +138,13 @@ def test_a_file_of_the_folder_that_is_not_read_is_pointed_at(run, here):
     assert "'satchel trust' shows" in run("mcp", "tools", "box").stderr
 
 
-def test_the_skills_of_a_server_are_listed(run, here, a_config_folder_of_its_own):
+def test_the_skills_of_a_server_are_listed(run, here, config_folder):
     file = {"uri": "skill://pdf/SKILL.md", "digest": f"sha256:{'0' * 64}", "size": 1}
     front = {"name": "pdf", "description": "Split pages."}
     entry = {"uri": file["uri"], "frontmatter": front, "resources": [file]}
     (here / "lies.json").write_text(json.dumps({"skills": [[entry]], "contents": {}}))
-    a_config_folder_of_its_own.mkdir()
-    (a_config_folder_of_its_own / "satchel.toml").write_text(
+    config_folder.mkdir()
+    (config_folder / "satchel.toml").write_text(
         f"[mcp.docs]\ncommand = {sys.executable!r}\n"
         f"args = [{str(LYING)!r}, {str(here / 'lies.json')!r}]\n"
     )

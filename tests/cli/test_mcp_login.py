@@ -23,9 +23,9 @@ def box():
 
 
 @pytest.fixture
-def declared(box, a_config_folder_of_its_own):
-    a_config_folder_of_its_own.mkdir()
-    path = a_config_folder_of_its_own / "satchel.toml"
+def declared(box, config_folder):
+    config_folder.mkdir()
+    path = config_folder / "satchel.toml"
     path.write_text(f'[mcp.box]\nurl = "{box.url}"\n[mcp.here]\ncommand = "true"\n')
 
 

@@ -144,9 +144,9 @@ def test_a_file_is_not_a_folder_of_plugins(run, here):
 
 
 def test_satchel_toml_names_folders_of_the_user_and_skills_of_a_project(
-    run, here, write_skill, write_plugin, a_config_folder_of_its_own
+    run, here, write_skill, write_plugin, config_folder
 ):
-    config = a_config_folder_of_its_own
+    config = config_folder
     write_skill(config / "mine", "users")
     write_plugin(config / "code", "demo", "description: d\n")
     (config / "satchel.toml").write_text("[sources]\nskills = ['mine']\nplugins = ['code']\n")
@@ -283,14 +283,14 @@ def test_show_takes_arguments_for_a_skill_only(run, toolkit):
 
 @pytest.mark.parametrize("key", ["skills", "plugins"])
 def test_a_missing_folder_of_the_users_file_is_an_error_and_the_others_are_served(
-    run, a_config_folder_of_its_own, write_skill, tmp_path, key
+    run, config_folder, write_skill, tmp_path, key
 ):
-    a_config_folder_of_its_own.mkdir(exist_ok=True)
+    config_folder.mkdir(exist_ok=True)
     write_skill(tmp_path / "others", "of-another-folder")
     sources = {"skills": [str(tmp_path / "others")]}
     sources[key] = [str(tmp_path / "gone"), *sources.get(key, ())]
     lines = "".join(f"{name} = {folders}\n" for name, folders in sources.items())
-    (a_config_folder_of_its_own / "satchel.toml").write_text(f"[sources]\n{lines}")
+    (config_folder / "satchel.toml").write_text(f"[sources]\n{lines}")
     done = run("list")
     assert (done.exit_code, "of-another-folder" in done.stdout) == (2, True)
     assert "gone: error[source-missing]: does not exist" in done.stderr

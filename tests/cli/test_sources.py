@@ -8,11 +8,9 @@ from satchel.cli.base_command import _wait_for_servers
 
 
 @pytest.mark.parametrize("command", ["list", "prompt"])
-def test_a_missing_folder_of_the_settings_is_exit_code_two(
-    run, here, a_config_folder_of_its_own, command
-):
-    a_config_folder_of_its_own.mkdir(exist_ok=True)
-    settings = a_config_folder_of_its_own / "satchel.toml"
+def test_a_missing_folder_of_the_settings_is_exit_code_two(run, here, config_folder, command):
+    config_folder.mkdir(exist_ok=True)
+    settings = config_folder / "satchel.toml"
     settings.write_text(f'[sources]\nskills = ["{here}/nope"]\n')
     result = run(command)
     assert (result.exit_code, "nope: error[source-missing]" in result.stderr) == (2, True)

@@ -42,10 +42,10 @@ def started(monkeypatch):
 
 
 @pytest.fixture
-def file(a_config_folder_of_its_own):
-    a_config_folder_of_its_own.mkdir(parents=True, exist_ok=True)
-    (a_config_folder_of_its_own / "key").write_text(KEY)
-    file = a_config_folder_of_its_own / "satchel.toml"
+def file(config_folder):
+    config_folder.mkdir(parents=True, exist_ok=True)
+    (config_folder / "key").write_text(KEY)
+    file = config_folder / "satchel.toml"
     file.write_text(TABLE)
     return file
 

@@ -57,12 +57,12 @@ def lookup(word: str) -> str:
 
 
 @pytest.fixture
-def write_choices(a_config_folder_of_its_own):
+def write_choices(config_folder):
     """Write the user's own file."""
 
     def write(text: str):
-        a_config_folder_of_its_own.mkdir(exist_ok=True)
-        (a_config_folder_of_its_own / "satchel.toml").write_text(text)
+        config_folder.mkdir(exist_ok=True)
+        (config_folder / "satchel.toml").write_text(text)
 
     return write
 
@@ -114,7 +114,7 @@ def reasons(app, kind, name):
 
 
 def test_a_disabled_skill_is_listed_with_the_reason_and_not_served(
-    skills, write_choices, a_config_folder_of_its_own
+    skills, write_choices, config_folder
 ):
     write_choices("disable = ['pdf']")
     app = Satchel(skills=[skills])
@@ -122,7 +122,7 @@ def test_a_disabled_skill_is_listed_with_the_reason_and_not_served(
     assert "pdf" not in app.session().prompt()
     (problem,) = app.catalog.skill("pdf").diagnostics
     assert (problem.severity, problem.code) == ("info", "disabled")
-    assert problem.where.path == str(a_config_folder_of_its_own / "satchel.toml")
+    assert problem.where.path == str(config_folder / "satchel.toml")
     assert problem.fix == "satchel enable pdf"
 
 

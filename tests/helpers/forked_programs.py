@@ -17,14 +17,18 @@ import satchel, satchel.cli.main, satchel.mcp.stdio_server, satchel.mcp_servers.
 for name in satchel.__all__:
     getattr(satchel, name)
 gc.freeze()
+
+# The parent stays in this loop, and prints how each child ended. A child leaves it.
 for line in sys.stdin:
     job = json.loads(line)
-    process = os.fork()
-    if not process:
+    child = os.fork()
+    if not child:
         break
-    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 else:
     sys.exit()
+
+# In the child: become the program.
 for number, path in enumerate((os.devnull, job["out"], job["err"])):
     os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), number)
 os.chdir(job["folder"])

@@ -200,10 +200,8 @@ def test_closing_one_satchel_does_not_affect_another(opening):
     two.close()
 
 
-def test_a_failed_startup_keeps_the_resources_of_the_previous_version(
-    opening, a_config_folder_of_its_own
-):
-    values = a_config_folder_of_its_own / "plugins" / "acme.env"
+def test_a_failed_startup_keeps_the_resources_of_the_previous_version(opening, config_folder):
+    values = config_folder / "plugins" / "acme.env"
     values.parent.mkdir(parents=True)
     values.write_text("KEY=one\n")
     with Satchel(entry_points=["acme"]) as app:

@@ -247,12 +247,12 @@ def test_a_client_is_notified_of_a_tool_and_of_a_skill_that_are_edited_on_disk(
 
 
 @every_era
-def test_what_a_carried_server_offers_is_served_on(world, a_config_folder_of_its_own, era):
+def test_what_a_carried_server_offers_is_served_on(world, config_folder, era):
     plain = Path(__file__).parents[1] / "mcp_servers" / "plain.py"
     book = [{"name": "echo", "description": "Say it.", "inputSchema": {"type": "object"}}]
     (world / "book.json").write_text(json.dumps(book))
-    a_config_folder_of_its_own.mkdir()
-    (a_config_folder_of_its_own / "satchel.toml").write_text(
+    config_folder.mkdir()
+    (config_folder / "satchel.toml").write_text(
         f"[mcp.box]\ncommand = {sys.executable!r}\n"
         f"args = [{str(plain)!r}, {str(world / 'book.json')!r}]\n"
     )
@@ -269,11 +269,11 @@ def test_what_a_carried_server_offers_is_served_on(world, a_config_folder_of_its
     assert not result.is_error
 
 
-def test_a_server_that_names_itself_is_started_once(world, a_config_folder_of_its_own):
-    a_config_folder_of_its_own.mkdir()
-    (a_config_folder_of_its_own / "satchel.toml").write_text(
+def test_a_server_that_names_itself_is_started_once(world, config_folder):
+    config_folder.mkdir()
+    (config_folder / "satchel.toml").write_text(
         f"[mcp.me]\ncommand = {sys.executable!r}\nargs = {command(world)!r}\n"
-        f"env = {{ SATCHEL_CONFIG_DIR = {str(a_config_folder_of_its_own)!r} }}\n"
+        f"env = {{ SATCHEL_CONFIG_DIR = {str(config_folder)!r} }}\n"
     )
     start = StdioServerParameters(
         command=sys.executable, args=command(world, "--group", "all"), env=environment(world)

@@ -1070,9 +1070,9 @@ def test_a_stateless_client_can_be_carried_too(app, plain):
     assert called(app, "pid").text != called(app, "pid").text
 
 
-def test_the_user_may_switch_a_server_off(plain, a_config_folder_of_its_own):
-    a_config_folder_of_its_own.mkdir()
-    (a_config_folder_of_its_own / "satchel.toml").write_text('disable = ["mcp:box"]\n')
+def test_the_user_may_switch_a_server_off(plain, config_folder):
+    config_folder.mkdir()
+    (config_folder / "satchel.toml").write_text('disable = ["mcp:box"]\n')
     with satchel_of() as app:
         app.register_mcp_server(plain("echo"), name="box")
         assert not app.catalog.tools

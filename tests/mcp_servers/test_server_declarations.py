@@ -55,10 +55,10 @@ def written(tmp_path):
 
 
 @pytest.fixture
-def user_file(a_config_folder_of_its_own):
+def user_file(config_folder):
     def write(text):
-        a_config_folder_of_its_own.mkdir(exist_ok=True)
-        path = a_config_folder_of_its_own / "satchel.toml"
+        config_folder.mkdir(exist_ok=True)
+        path = config_folder / "satchel.toml"
         path.write_text(text)
         return path
 

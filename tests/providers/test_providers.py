@@ -163,9 +163,9 @@ def test_it_may_be_a_coroutine_function():
     assert list(Satchel(providers=[Remote()]).catalog.skills) == ["a"]
 
 
-def test_the_user_can_disable_it_and_its_skills(a_config_folder_of_its_own):
-    a_config_folder_of_its_own.mkdir()
-    choices = a_config_folder_of_its_own / "satchel.toml"
+def test_the_user_can_disable_it_and_its_skills(config_folder):
+    config_folder.mkdir()
+    choices = config_folder / "satchel.toml"
     choices.write_text('disable = ["db:a", "tools"]\n')
     app = Satchel(
         providers=[Given(skills("a", "b")), Given(Contribution(tools=[greet]), name="tools")]

@@ -18,9 +18,9 @@ TOOLS = """
 
 
 @pytest.fixture
-def choices(a_config_folder_of_its_own):
+def choices(config_folder):
     """The user's file, in a folder that is not there yet."""
-    return a_config_folder_of_its_own / "satchel.toml"
+    return config_folder / "satchel.toml"
 
 
 def say(choices, text: str) -> None:

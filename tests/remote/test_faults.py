@@ -228,12 +228,12 @@ def test_clocks_may_differ(folder, marks, redis_server, start_worker, hours):
 
 
 def test_a_result_of_50_megabytes_comes_whole_or_cut_as_a_local_one(
-    folder, redis_server, start_worker, a_config_folder_of_its_own
+    folder, redis_server, start_worker, config_folder
 ):
     redis = redis_server()
     start_worker(folder, redis.url)
-    a_config_folder_of_its_own.mkdir(parents=True, exist_ok=True)
-    (a_config_folder_of_its_own / "satchel.toml").write_text(WIDE)
+    config_folder.mkdir(parents=True, exist_ok=True)
+    (config_folder / "satchel.toml").write_text(WIDE)
     start_worker(folder, redis.url)
     size = 50 * 2**20
 

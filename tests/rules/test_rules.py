@@ -249,13 +249,13 @@ LATE_IMPORTS = {
     "catalog_watch.py: satchel.watch_thread.WatchThread": "needed only by a watch",
     "reconciler.py: satchel.watch_thread.ImportRetry": "needed only by a watch",
     "session/calls.py: satchel.runtime.middleware.approval.ApprovalMiddleware": "few hosts ask",
-    "session/caller.py: satchel.contracts.contract_set.Contracts": "needed only with contracts",
-    "session/caller.py: satchel.prompt.tool_guide.ToolGuideEntry": "needed only by a planner",
-    "session/caller.py: satchel.prompt.tool_guide.render_guide": "needed only by a planner",
+    "session/call_api.py: satchel.contracts.contract_set.Contracts": "needed only with contracts",
+    "session/call_api.py: satchel.prompt.tool_guide.ToolGuideEntry": "needed only by a planner",
+    "session/call_api.py: satchel.prompt.tool_guide.render_guide": "needed only by a planner",
     "background_loop.py: satchel.runtime.event_loop_thread.EventLoopThread": ("it loads asyncio"),
     "loader/pass_provider.py: satchel.sources.empty_roots.empty_root": "few folders bring nothing",
-    "session/caller.py: satchel.session.sync_calls.run_sync": "most hosts have a loop",
-    "session/caller.py: satchel.session.sync_calls.stream_sync": "most hosts have a loop",
+    "session/call_api.py: satchel.session.sync_calls.run_sync": "most hosts have a loop",
+    "session/call_api.py: satchel.session.sync_calls.stream_sync": "most hosts have a loop",
     "session/lazy_dispatcher.py: satchel.session.calls.CallDispatcher": "needed only with calls",
     "session/loaded_skills.py: satchel.runtime.skill_scripts.scripts_of": (
         "needed only by a loaded skill"

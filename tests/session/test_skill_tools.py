@@ -445,11 +445,11 @@ def test_the_host_loads_a_shadowed_skill_by_its_long_name(tmp_path, write_skill)
     assert session.loaded_skills == (address, "pdf")
 
 
-def test_a_skill_that_the_user_disabled_is_loaded_by_no_one(root, a_config_folder_of_its_own):
+def test_a_skill_that_the_user_disabled_is_loaded_by_no_one(root, config_folder):
     saving = Satchel(skills=[root]).session()
     saving.load_skill("pdf")
-    a_config_folder_of_its_own.mkdir()
-    (a_config_folder_of_its_own / "satchel.toml").write_text('disable = ["pdf"]\n')
+    config_folder.mkdir()
+    (config_folder / "satchel.toml").write_text('disable = ["pdf"]\n')
     session = Satchel(skills=[root]).session()
     with pytest.raises(ConflictError, match="'pdf' is disabled") as problem:
         session.load_skill("pdf")

@@ -41,9 +41,9 @@ def test_neither_the_environment_nor_the_users_file_counts(plugins, monkeypatch)
     assert os.environ["SATCHEL_ACME_UNIT"] == "environment"
 
 
-def test_what_the_user_disabled_is_on(plugins, a_config_folder_of_its_own):
-    a_config_folder_of_its_own.mkdir()
-    (a_config_folder_of_its_own / "satchel.toml").write_text('disable = ["acme"]\n')
+def test_what_the_user_disabled_is_on(plugins, config_folder):
+    config_folder.mkdir()
+    (config_folder / "satchel.toml").write_text('disable = ["acme"]\n')
     with scratch_satchel(plugins=plugins) as app:
         assert reported(app) == "none"
 

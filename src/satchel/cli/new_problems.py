@@ -37,7 +37,7 @@ class ProblemWriter:
         reported = set(map(_identity, self._earlier))
         new: dict[tuple[str, ...], Diagnostic] = {}
         for item in catalog.diagnostics:
-            # Where the last good version serves, its error is written.
+            # "last-good" only says what another problem in the catalog leads to.
             is_problem = item.severity is not Severity.INFO and item.code != "last-good"
             if is_problem and (identity := _identity(item)) not in reported:
                 new.setdefault(identity, item)
@@ -51,9 +51,9 @@ def _identity(item: "Diagnostic") -> tuple[str, ...]:
 
 
 class LateProblems:
-    """Writes the problems since a catalog to stderr, each once while it stays.
+    """Writes the problems that are new since the catalog `reported` to stderr.
 
-    With a selection, also what is served since, and the groups that are not served.
+    With a selection of served tools, also writes new sources and hidden groups.
     """
 
     def __init__(

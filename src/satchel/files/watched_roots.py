@@ -63,7 +63,7 @@ class PathAliases:
         self._passing = [(path, target) for path, target in links if _passes_links(path, target)]
 
     def moved(self) -> frozenset[str]:
-        """Return the links that lead elsewhere, though they are the same; each is returned once."""
+        """Return the links that lead elsewhere because a link on their way changed; each once."""
         moved = [item for item in self._passing if _id_of(item[0]) != _id_of(item[1])]
         self._passing = [item for item in self._passing if item not in moved]
         return frozenset(path for path, _ in moved)

@@ -32,8 +32,8 @@ _MAX_FAILURES, _FAILURES_WITHIN = 5, 10.0
 # after a change, and those while nothing changes. So a watch that waits stays below 1 %.
 _ACTIVE_SHARE, _IDLE_SHARE = 0.01, 0.003
 
-# With more changes of links than this, all watches are set again.
-_MOST_OF_LINKS = 4
+# After this many changes of links, all watches are set again, with one notifier.
+_MOST_LINK_NOTIFIERS = 4
 
 # Events that keep coming are collected for at most this long, in milliseconds.
 _MOST_COLLECTED = 50
@@ -95,7 +95,7 @@ def no_events(stop: threading.Event) -> Iterator[ChangeEvent]:
 
 
 class _Notifiers:
-    """The notifier of the roots, and those of links that changed since; they are asked in turn."""
+    """The notifier of the roots, and one for each later change of links; asked in turn."""
 
     def __init__(self, of_roots: EventNotifier) -> None:
         self._all = [of_roots]
@@ -106,7 +106,7 @@ class _Notifiers:
 
     @property
     def is_full(self) -> bool:
-        return len(self._all) > _MOST_OF_LINKS
+        return len(self._all) > _MOST_LINK_NOTIFIERS
 
     def add(self, notifier: EventNotifier) -> None:
         self._all.append(notifier)
@@ -211,8 +211,8 @@ class _Watch:
             now = self._watched()
             changed_links = now.links ^ start.links
             if changed_links and now.roots == start.roots and not notifier.is_full:
-                # Watch where new links lead, and where gone ones led: what is reported by the path
-                # of a link that is gone is in no root.
+                # Watch the targets of new links, and of gone ones: their folders may still be found
+                # at another path, and events at the path of a gone link are in no root.
                 notifier.add(self._open({target for _, target in changed_links}, stack))
                 start = replace(start, links=now.links)
                 self._aliases = PathAliases(start.roots, start.links)

@@ -68,9 +68,9 @@ def user_server(
 def _config(
     name: str, table: Mapping[str, Any], filler: PlaceholderFiller, base: str
 ) -> ServerConfig:
-    """Return a declared server; it starts in the folder `base`, and paths are relative to it.
+    """Return a declared server. It starts in the folder `base`, and paths are relative to it.
 
-    Not in the current one: a command such as `npx` would take programs of a clone.
+    In the current folder, a command such as `npx` would take programs of a clone.
     """
     declared = read_table(ServerTable, table)
     if ("command" in table) == ("url" in table):
@@ -108,7 +108,7 @@ def _local(declared: ServerTable, filler: PlaceholderFiller, base: str) -> Stdio
         env={**variables, **filler.values_filled(declared.env), **filler.folders},
         cwd=(os.path.join(base, cwd) if cwd else base) or None,
         hidden=filler.secrets_in(declared.args),
-        # A command in a plugin's folder is shown by its whole path.
+        # Shown unfilled if it has variables; else as it is started, with its whole path.
         shown=declared.command if "${" in declared.command else "",
     )
 

@@ -53,7 +53,10 @@ _log = logging.getLogger("satchel.mcp_servers")
 _LIST_INTERVAL = 60.0
 """Seconds after which the tools of a network server are listed again in any case."""
 
-AFTER_FORK = "cannot be reached by a fork of the process that did; make a Satchel in each process"
+AFTER_FORK = (
+    "cannot be reached: this process was forked after it was connected; "
+    "make a Satchel in each process"
+)
 CLOSED = "cannot be reached any more: it was disconnected"
 _UNAVAILABLE = "is restarting; try again later, or continue without it"
 
@@ -122,7 +125,7 @@ class ServerSupervisor:
         self._connection: ServerConnection | None = None
         """The connection that calls may use; only while the phase is `UP`."""
         self._connections = TaskSet()
-        """Keep the connection, and those that it replaced, until their last calls end."""
+        """The tasks of the connection, and of earlier ones that still have calls."""
         self._connection_left: asyncio.Future[None] | None = None
         """Done when the connection has ended, or another one replaces it."""
         self._must_reconnect_at_once = False

@@ -3,11 +3,11 @@
 1. `start()`, `result()` or the first `next()` starts the task. From Python 3.12 on it starts
    eagerly, so a tool that does not wait has ended when the task is created.
 2. In the task, a `FunctionRun` validates the arguments and yields the items. With middleware, a
-   `MiddlewareRun` does the first and goes around it.
+   `MiddlewareRun` yields them; its innermost part is a `FunctionRun`.
 3. Each chunk goes to the reader, and the task waits until the reader asks for the next one. The
    last item is the result; every failure becomes a result.
-4. A call that is ended before, by `interrupt()`, its time limit or a reader that leaves, ends as
-   `endable_call.py` says.
+4. `interrupt()`, the time limit or a reader that leaves ends a call early; `endable_call.py` says
+   how.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class CallTask(EndableCall):
     chunks: ChunkAccumulator | None = None
     """The chunks that arrived."""
     route: "Route | None" = None
-    """Chooses another runner than that of the tool; set only if the host has registered one."""
+    """Chooses the runner of the call; set only if the host has registered runners."""
     _waiter: asyncio.Future[None] | None = None  # the reader waits for an item
     _reader_is_ready: asyncio.Future[None] | None = None  # the task waits for its reader
     _item: Item | None = None
@@ -72,7 +72,7 @@ class CallTask(EndableCall):
         """The id of the call, or `None` if it has none."""
 
     def in_background(self, call: ToolCall, prepared: PreparedTool) -> "CallTask":
-        """Return a call of its own, which continues in the background."""
+        """Return another call task of this session, which runs in the background."""
         task = CallTask(call, prepared, self.scope)
         task.route = self.route
         return task
@@ -89,7 +89,7 @@ class CallTask(EndableCall):
             self.send = self._work.send
             task = _new_task(self, loop=loop, name=self.call.name)
             self.is_started = True
-            if self.phase < OVER:  # else it was started eagerly, and has ended
+            if self.phase < OVER:  # an eager task may have ended already
                 self._task = task
                 if self._run is not None:
                     self._run.start_clock()

@@ -1,10 +1,13 @@
 """Find lures in a text: words of several kinds that stand together, and data that flows in code.
 
-The rules are in `lure_rules.yaml`. A *sign* names kinds that must meet in one sentence
-(`send secret`), follow closely (`not>tell>user`), be missing there (`!example`) or in the text
-(`!!by_user`). One that begins with `flow:` is about code: `flow:run ^fetch` is a statement that
-runs what an earlier one has fetched. The parts of one that begins with `anywhere:` are in one file,
-however far apart.
+The rules are in `lure_rules.yaml`. A *kind* is a set of words or patterns with one meaning. A
+*sign* is a line of kinds that together make a finding:
+
+- `send secret`: both kinds are in one sentence;
+- `not>tell>user`: the kinds follow one another closely;
+- `!example`: no word of this kind is in the sentence, and with `!!by_user` none is in the text;
+- `anywhere:`: the parts may be anywhere in the text;
+- `flow:run ^fetch`: a statement of code runs what an earlier statement has fetched.
 """
 
 import re
@@ -37,7 +40,7 @@ class _Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sign:
-    """Kinds that make a finding if they are in one sentence."""
+    """Kinds that make a finding together, usually in one sentence."""
 
     chains: tuple[tuple[_Link, ...], ...]
     """Each is a kind, or several that follow one another closely."""
@@ -89,6 +92,7 @@ class LureFinder:
     ) -> None:
         """`harmless` matches addresses and commands that are never part of a finding."""
         self.lexicon, self._data_flow, self._harmless = lexicon, data_flow, harmless
+        # The cheapest kinds are looked up first: mostly one is missing, which ends the check.
         self._signs = [
             (sign.kinds, sorted(sign.kinds, key=lexicon.cost), rule, sign)
             for rule, rule_signs in signs.items()
@@ -104,18 +108,19 @@ class LureFinder:
         spans = self.lexicon.spans_in(text)
         matches = [*self._matches(text, spans)]
         cited = spans["cited"] if matches and spans["threat"] else []
-        cited_to = [0, *accumulate((end for _, end in cited), max)]
+        # At index n: where the first n citations end. They may overlap.
+        citation_ends = [0, *accumulate((end for _, end in cited), max)]
         for rule, start, end in matches:
             at, _ = stripped(text, start, end)
-            if at >= cited_to[bisect_right(cited, (at, len(text)))]:
+            if at >= citation_ends[bisect_right(cited, (at, len(text)))]:
                 yield rule, start, end
 
     def _matches(self, text: str, spans: KindSpans) -> Iterator[tuple[str, int, int]]:
         ends = _sentence_ends(text)
         flow_signs: list[tuple[str, FlowSign]] = []
         possible = spans.possible
-        for kinds, ordered, rule, sign in self._signs:
-            if not (kinds <= possible and all(spans[kind] for kind in ordered)):
+        for kinds, by_cost, rule, sign in self._signs:
+            if not (kinds <= possible and all(spans[kind] for kind in by_cost)):
                 continue
             if isinstance(sign, FlowSign):
                 flow_signs.append((rule, sign))
@@ -123,7 +128,8 @@ class LureFinder:
                 continue
             elif sign.is_anywhere:
                 parts = [_chained(chain, spans) for chain in sign.chains]
-                yield from ((rule, *part[0]) for part in parts[:1] if all(parts))
+                if all(parts):
+                    yield rule, *parts[0][0]
             else:
                 yield from ((rule, *span) for span in _meetings(sign, spans, ends))
         if flow_signs:
@@ -147,6 +153,7 @@ def _meetings(sign: Sign, spans: KindSpans, ends: list[int]) -> Iterator[Span]:
         is_complete = None not in nearest and last - first <= _LONGEST
         if not is_complete or (last > end and not sign.may_leave_sentence):
             continue
+        # A sentence about an adversary describes an attack, and makes none.
         if any(_begins_within(spans[kind], begin, end) for kind in (*sign.absent, "adversary")):
             continue
         if "not" not in sign.kinds and _is_prohibited(spans["not"], first):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.contracts.variable_places import fill_variables, variables_in
 from satchel.groups.group_activation import Activation
 from satchel.groups.view_digest import changes_between
-from satchel.session.caller import CallApi
+from satchel.session.call_api import CallApi
 from satchel.session.lazy_dispatcher import LazyDispatcher
 from satchel.session.rendered_step import render_step, schemas
 from satchel.session.session_state import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.catalog.catalog_changes import Change
 from satchel.contracts.variable_places import fill_variables
 from satchel.groups.view_digest import changes_between
-from satchel.session.caller import CallApi
+from satchel.session.call_api import CallApi
 
 if TYPE_CHECKING:
     from satchel.groups.group_activation import View

@@ -52,14 +52,15 @@ def _scan_everything(
 
 
 def _without_doubles(scan: SkillScan) -> SkillScan:
-    """Leave out what a link leads to if it is found in its own folder as well."""
+    """Leave out skills that were found behind a link and at their own path: keep their own path."""
     findings, root = scan.findings, real_path(scan.root.path)
     doubles: set[str] = set()
     for link, target in scan.links:
         if is_inside(target, root):
             key, own = _key(link, scan.root.path), _key(target, root)
-            reached = (key,) if key in findings else findings if key in scan.walked else ()
-            below = [it for it in reached if is_below(it, key)]
+            # Most links lead to one skill; only behind a walked folder can there be more.
+            candidates = (key,) if key in findings else findings if key in scan.walked else ()
+            below = [it for it in candidates if is_below(it, key)]
             doubles.update(it for it in below if own + it.removeprefix(key) in findings)
     if not doubles:
         return scan
@@ -86,14 +87,18 @@ def _scan_dirty(
     except OSError:  # Without handles or rights, nothing is known to be gone.
         return None
     folders = len(scan.walked) + len(scan.findings) - 1  # without the root itself
-    is_whole = _are_links_apart(before, scan) and not scan.cut and folders <= limits.find_folders
+    is_whole = _are_links_separate(before, scan) and not scan.cut and folders <= limits.find_folders
     return _without_doubles(scan) if is_whole else None
 
 
-def _are_links_apart(before: SkillScan, now: SkillScan) -> bool:
-    """Return whether new and gone links lead to where neither the root nor another link leads."""
+def _are_links_separate(before: SkillScan, now: SkillScan) -> bool:
+    """Return whether the targets of new and gone links overlap neither the root nor other targets.
+
+    Else more than the scanned parts may have changed.
+    """
     links, root = before.links | now.links, real_path(before.root.path)
     return all(
+        # A new link must not have changed again during the scan.
         ((link, target) in before.links or real_path(link) == target)
         and not _overlap(target, root)
         and not any(_overlap(target, other) for path, other in links if path != link)
@@ -135,8 +140,8 @@ def _changes_reach_links(before: SkillScan, dirty: Collection[str]) -> bool:
     # A changed part is above, below or at a link or its target.
     parts = {path if key is None else _path(before, key) for path, key in starts.items()}
     return any(
-        link not in parts and (_overlap(link, part) or _overlap(target, real))
-        for part, real in [(part, real_path(part)) for part in parts]
+        link not in parts and (_overlap(link, part) or _overlap(target, real_part))
+        for part, real_part in [(part, real_path(part)) for part in parts]
         for link, target in before.links
     )
 

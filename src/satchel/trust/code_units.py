@@ -51,7 +51,7 @@ _LARGEST_OTHER_FILE = 5 * MIB
 _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
 LISTING = "entry in the marketplace/"
 """The key of the entry of a plugin in its marketplace."""
-_LEADS_OUT = re.compile(r"(?<!\.)\.\.(?![.\w])")
+_PARENT_FOLDER = re.compile(r"(?<!\.)\.\.(?![.\w])")
 _OWN_FILES = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
 
 
@@ -113,7 +113,7 @@ def _leads_out(declared: str, root: str, project: str) -> bool:
     declared = unquote(declared)
     # A path of the project that is not below the plugin.
     inside, outside = (json.dumps(path)[1:-1] for path in (root, project))
-    return bool(_LEADS_OUT.search(declared)) or outside in declared.replace(inside, "")
+    return bool(_PARENT_FOLDER.search(declared)) or outside in declared.replace(inside, "")
 
 
 def may_run_compiled(tables: Iterable[Mapping[str, Any]]) -> bool:
@@ -183,7 +183,7 @@ def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
 
 
 def program_digests(unit: CodeUnit, others: Iterable[str]) -> dict[str, str]:
-    """Return the digests of the files that servers may start; `others` are for another use."""
+    """Return the digests of the files that servers may start: all of a unit but `others`."""
     skipped = {_SERVERS, LISTING, *others}
     return {name: file.digest for name, file in unit.files.items() if name not in skipped}
 

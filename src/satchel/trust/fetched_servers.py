@@ -17,14 +17,18 @@ _FETCHERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"uvx": (), "npx": ("package.json", ".npmrc", "node_modules")}
 )
 """Commands that run a package by its name -> files of a project that change what they run."""
-_FLAGS = frozenset(
+FETCH_FLAGS = frozenset(
     (
         *("-y", "--yes", "-q", "--quiet", "--isolated", "--refresh", "--no-cache"),
         *("--offline", "--prefer-offline"),
     )
 )
-_PACKAGES = frozenset(("--from", "--package", "-p"))
-_TAKING_NAME = _PACKAGES | {"--with", "-w", "--python", "--index-url", "--registry"}
+"""Options of these commands without a value."""
+PACKAGE_OPTIONS = frozenset(("--from", "--package"))
+"""Options of these commands whose value is a package."""
+VALUE_OPTIONS = frozenset(("--with", "-w", "--python", "--index-url", "--registry"))
+"""Other options of these commands with a value."""
+_PACKAGES = PACKAGE_OPTIONS | {"-p"}
 _NAME = re.compile(
     r"(@[\w.-]+/)?\w[\w.-]*(\[[\w,-]+\])?((@|[=<>!~]=)[\w.*^~+-]+)?", re.ASCII
 )  # @acme/server@1.0, tool[extra]==2.*
@@ -63,12 +67,12 @@ def _is_fetched(args: Iterable[str]) -> bool:
     words, has_packages = iter(args), False
     for word in words:
         option, equals, value = word.partition("=")
-        if option in _TAKING_NAME:
+        if option in _PACKAGES | VALUE_OPTIONS:
             has_packages = has_packages or option in _PACKAGES
             value = value if equals else next(words, "")
             if not (_NAME.fullmatch(value) or _URL.fullmatch(value)):
                 return False
-        elif word not in _FLAGS:
+        elif word not in FETCH_FLAGS:
             program = next(words, "") if word == "--" else word
             is_plain = bool(_NAME.fullmatch(program) or _URL.fullmatch(program))
             # With packages, the program may be one that is installed here, such as a shell.

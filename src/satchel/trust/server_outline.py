@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from satchel.trust.fetched_servers import FETCH_FLAGS, PACKAGE_OPTIONS, VALUE_OPTIONS
+
 MASK = "***"
 _RUNNERS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
@@ -23,22 +25,18 @@ _RUNNERS: Mapping[str, frozenset[str]] = MappingProxyType(
     }
 )
 """Programs that start a package, image or module by its name -> the words in front of it."""
-_FLAGS = frozenset(
-    (
-        *("-y", "--yes", "-q", "--quiet", "--isolated", "--offline", "--refresh", "--no-cache"),
-        *("-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init", "-A", "--allow-all", "--"),
-    )
+_FLAGS = FETCH_FLAGS | frozenset(
+    ("-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init", "-A", "--allow-all", "--")
 )
 """Options of runners without a value."""
-_WITH_VALUE = frozenset(
+_WITH_VALUE = VALUE_OPTIONS | frozenset(
     (
         *("-e", "--env", "--env-file", "-v", "--volume", "--mount", "-u", "--user", "--name"),
-        *("-p", "--publish", "--network", "-w", "--workdir", "--platform", "--entrypoint"),
-        *("--with", "--python", "--index-url", "--registry"),
+        *("-p", "--publish", "--network", "--workdir", "--platform", "--entrypoint"),
     )
 )
 """Options of runners with a value, which is masked."""
-_NAMES_PACKAGE = frozenset(("--from", "--package", "--spec"))
+_NAMES_PACKAGE = PACKAGE_OPTIONS | {"--spec"}
 """Options of runners whose value is a package."""
 _PACKAGE = re.compile(
     r"(?:npm:|jsr:)?@?(?:[a-z0-9][\w.-]*(?::\d+)?/)*[a-z0-9][\w.-]*(?:\[[\w,-]+\])?"
@@ -60,7 +58,7 @@ _PLAIN_PATH = re.compile(r"(?:/(?:[a-z]{1,12}|v\d))*/?")
 
 
 def server_outline(reached: str) -> str:
-    """Return the outline of a server; `reached` is that of its `ServerOrigin`."""
+    """Return the outline of a server; `reached` is the JSON text of its `ServerOrigin`."""
     command, args, _, url = json.loads(reached)
     return address_outline(url) if url else " ".join(command_outline(command, args or ()))
 
@@ -68,7 +66,7 @@ def server_outline(reached: str) -> str:
 def command_outline(command: str, args: Sequence[str]) -> list[str]:
     """Return a command with its arguments, in which most values are `***`."""
     name = re.split(r"[/\\]", command)[-1]
-    shown = _words_of_runner(name.removesuffix(".exe").removesuffix(".cmd"), args)
+    shown = _shown_arguments(name.removesuffix(".exe").removesuffix(".cmd"), args)
     name = name if re.fullmatch(r"[\w.+-]+|\$\{\w+\}", name) else MASK
     return [name, *(word if at in shown else _word(word) for at, word in enumerate(args))]
 
@@ -89,13 +87,16 @@ def _word(word: str) -> str:
     return f"{match[1]}={MASK}" if match[2] else match[0]
 
 
-def _words_of_runner(name: str, args: Sequence[str]) -> set[int]:
-    """Return which arguments are the package that a runner starts, and the words for that."""
+def _shown_arguments(name: str, args: Sequence[str]) -> set[int]:
+    """Return the indices of the arguments of a runner that are shown.
+
+    They are the command words in front (`run`, `-m`), flags, and the package.
+    """
     shown, first = set[int](), 0
     while first < len(args) and args[first] in _RUNNERS.get(name, ()):
         shown.add(first)
         first += 1
-    if name not in _RUNNERS or bool(shown) != bool(_RUNNERS[name]):
+    if name not in _RUNNERS or (_RUNNERS[name] and not shown):
         return set()
     words = iter(enumerate(args[first:], first))
     for at, word in words:

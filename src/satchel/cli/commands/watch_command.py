@@ -66,7 +66,7 @@ async def _watch(app: "satchel.Satchel", console: Console, text: str, *, as_json
         _write_loaded(app, first, console, as_json=as_json)
         problems = ProblemWriter(console, {it: "" for it in first.diagnostics if is_said_once(it)})
         problems.write(first)
-        form = _write_form(app, None, console)
+        listing = _write_listing(app, None, console)
         async with app.watch():
             console.say(text)
             while not console.is_gone:
@@ -76,13 +76,16 @@ async def _watch(app: "satchel.Satchel", console: Console, text: str, *, as_json
                 batch = [changes.popleft() for _ in range(len(changes))]
                 batch = [change for change in batch if change.generation > first.generation]
                 catalog = app.catalog
-                (_write_as_json if as_json else _write_as_text)(batch, catalog, console)
-                form = _write_form(app, form, console)
+                if as_json:
+                    _write_as_json(batch, console)
+                else:
+                    _write_as_text(batch, catalog, console)
+                listing = _write_listing(app, listing, console)
                 problems.write(catalog)
 
 
-def _write_form(app: "satchel.Satchel", last: object, console: Console) -> object:
-    """Say how skills are listed in the prompt, if that changed since `last`."""
+def _write_listing(app: "satchel.Satchel", last: object, console: Console) -> object:
+    """Write how the prompt lists skills, unless it is as in `last`; return it for the next time."""
     listing = app.session().step().skill_listing
     form = (listing.form, listing.cut_at) if listing.total else None
     if form not in {None, last}:
@@ -98,7 +101,7 @@ def _write_loaded(
     if as_json:
         from satchel.catalog.catalog_changes import loaded_events  # lazy: not for `--help`
 
-        _write_as_json(loaded_events(catalog), catalog, console)
+        _write_as_json(loaded_events(catalog), console)
         console.say(size)
         return
     for kind in KINDS:
@@ -117,7 +120,7 @@ def _write_loaded(
     console.out(size)
 
 
-def _write_as_json(changes: "Iterable[Change]", _catalog: "Catalog", console: Console) -> None:
+def _write_as_json(changes: "Iterable[Change]", console: Console) -> None:
     for change in changes:
         console.out(json.dumps(change.as_dict()))
 
@@ -200,9 +203,9 @@ def _causes(
 
 
 def _parts(changes: "Iterable[Change]", event: str, *, with_names: bool = True) -> str:
-    """Return the names or numbers of parts, and what happened, unless that is `event`.
+    """Return the names or numbers of parts, each with what happened to it if that is not `event`.
 
-    Without an event, states only.
+    With an empty `event`, a part has only its state, such as `stale`.
     """
     parts: dict[tuple[str, str], list[str]] = {}
     for change in changes:

@@ -32,7 +32,7 @@ class CallApi(ABC):
 
     @abstractmethod
     def _shared_view(self) -> SharedView:
-        """Return the shared view for a call that starts now."""
+        """Return the view of the tools that a call which starts now can use."""
 
     async def call(
         self,
@@ -131,7 +131,7 @@ class CallApi(ABC):
         shared_view = self._shared_view()
         return shared_view.get_or_make(
             "guide",
-            lambda: render_guide(map(_guided, shared_view.view.sent_tools)),
+            lambda: render_guide(map(_guide_entry, shared_view.view.sent_tools)),
         )
 
     def validate(
@@ -173,7 +173,7 @@ class CallApi(ABC):
         return self._calls.execute_streaming(self._shared_view, calls, executor, context)
 
 
-def _guided(entry: ToolEntry) -> ToolGuideEntry:
+def _guide_entry(entry: ToolEntry) -> ToolGuideEntry:
     from satchel.prompt.tool_guide import ToolGuideEntry  # lazy: needed only by a planner
 
     rules = entry.contract.invariants if entry.contract else ()
