@@ -87,8 +87,8 @@ class _Adder:
         for entry in elsewhere:
             self.add(address_of_entry(entry), ())
 
-    def _say_left_out(self, what: object) -> None:
-        self.terminal.say(one_line(f"left out: {what}"))
+    def _say_left_out(self, reason: object) -> None:
+        self.terminal.say(one_line(f"left out: {reason}"))
 
     def _name_elsewhere(self, entries: Iterable[ListedPlugin]) -> None:
         names: list[str] = []
