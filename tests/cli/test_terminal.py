@@ -14,7 +14,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 def terminal():
-    return Terminal(Console(sys.stdout), no_input=False)
+    return Terminal(Console(sys.stdout))
 
 
 def test_without_a_terminal_a_download_is_one_line(terminal, capsys):

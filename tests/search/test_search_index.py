@@ -53,19 +53,6 @@ def world():
     return index_of(*WORLD)
 
 
-@pytest.fixture(params=["no sqlite3", "no FTS5"])
-def without_full_text(request, monkeypatch):
-    if request.param == "no sqlite3":
-        monkeypatch.setitem(sys.modules, "sqlite3", None)
-        return
-
-    class Connection(sqlite3.Connection):
-        def execute(self, *_args):
-            raise sqlite3.OperationalError("no such module: fts5")
-
-    monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: Connection(":memory:"))
-
-
 @pytest.mark.parametrize(
     ("words", "first"),
     [
@@ -357,25 +344,6 @@ def test_many_threads_may_search_while_one_writes():
     for thread in threads:
         thread.join()
     assert faults == []
-
-
-@pytest.mark.parametrize(
-    ("words", "first"),
-    [
-        ("convert a pdf to text", "pdf"),
-        ("geocode", "geocodeAddress"),
-        ("wether", "get_weather"),
-        ("city", "get_weather"),
-        ('"pdf', "pdf"),
-    ],
-)
-def test_without_full_text_search_words_are_found_too(without_full_text, words, first):
-    index = index_of(tool("old"), *WORLD[1:])
-    assert index.bring_up_to_date(WORLD) == 2
-    assert names(index.search(words))[0] == first
-    assert index.search("old") == index.search("\0") == []
-    index.close()
-    assert index.search(words) == []
 
 
 WORDS = st.sampled_from(

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from satchel.errors import SatchelError
-from satchel.setup.folder_placement import Placement, removed, staged_copy, staged_link
+from satchel.setup.folder_placement import placed, removed, staged_copy, staged_link
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def test_a_copy_is_whole_before_it_has_its_name(source, home):
     staged = staged_copy(str(source), str(home / "demo"))
     (name,) = names(home)
     assert name.startswith(".demo.")
-    with Placement(staged, str(home / "demo")) as placing:
-        placing.keep()
+    with placed(staged, str(home / "demo")):
+        pass
     assert names(home) == ["demo"]
     assert names(home / "demo") == ["code", "toolkit.yaml"]
     assert stat.S_IMODE((home / "demo/code/run.sh").stat().st_mode) == 0o755
@@ -78,16 +78,14 @@ def test_a_folder_that_holds_its_own_place_is_refused(tmp_path):
         staged_copy(str(tmp_path), str(tmp_path / "a/b/demo"))
 
 
-def test_without_a_word_all_is_as_it_was(source, home):
+def test_after_an_error_all_is_as_it_was(source, home):
     (home / "demo").mkdir(parents=True)
     (home / "demo/old").write_text("")
-    with Placement(staged_copy(str(source), str(home / "demo")), str(home / "demo")):
-        assert "toolkit.yaml" in names(home / "demo")
-    assert (names(home), names(home / "demo")) == (["demo"], ["old"])
     with (
         pytest.raises(ZeroDivisionError),
-        Placement(staged_copy(str(source), str(home / "demo")), str(home / "demo")),
+        placed(staged_copy(str(source), str(home / "demo")), str(home / "demo")),
     ):
+        assert "toolkit.yaml" in names(home / "demo")
         _ = 1 / 0
     assert (names(home), names(home / "demo")) == (["demo"], ["old"])
 
@@ -96,15 +94,17 @@ def test_what_cannot_take_the_place_leaves_what_was_there(home):
     (home / "demo").mkdir(parents=True)
     with (
         pytest.raises(SatchelError, match="cannot change"),
-        Placement("gone", str(home / "demo")),
+        placed("gone", str(home / "demo")),
     ):
         pytest.fail("it took the place")
     assert names(home) == ["demo"]
 
 
-def test_what_was_new_is_gone_without_a_word(source, home):
-    with Placement(staged_link(str(source), str(home / "demo")), str(home / "demo")):
+def test_what_was_new_is_gone_after_an_error(source, home):
+    staged = staged_link(str(source), str(home / "demo"))
+    with pytest.raises(ZeroDivisionError), placed(staged, str(home / "demo")):
         assert os.path.realpath(home / "demo") == str(source)
+        _ = 1 / 0
     assert names(home) == []
     assert names(source) == ["code", "toolkit.yaml"]
 
@@ -114,8 +114,8 @@ def test_what_was_new_is_gone_without_a_word(source, home):
 def test_folders_and_links_take_each_others_place(source, home, before, after):
     for kind in (before, after):
         stage = staged_link if kind == "link" else staged_copy
-        with Placement(stage(str(source), str(home / "demo")), str(home / "demo")) as placing:
-            placing.keep()
+        with placed(stage(str(source), str(home / "demo")), str(home / "demo")):
+            pass
     assert (home / "demo").is_symlink() is (after == "link")
     assert names(home) == ["demo"]
     assert names(source) == ["code", "toolkit.yaml"]
@@ -138,16 +138,21 @@ def test_a_folder_that_cannot_be_made_is_reported(source, home):
 
 def test_what_another_process_put_there_meanwhile_stays(source, home):
     (home / "demo").mkdir(parents=True)
-    with Placement(staged_copy(str(source), str(home / "demo")), str(home / "demo")):
+    with (
+        pytest.raises(ZeroDivisionError),
+        placed(staged_copy(str(source), str(home / "demo")), str(home / "demo")),
+    ):
         (home / "other").mkdir()
         (home / "other/theirs").touch()
-        with Placement(str(home / "other"), str(home / "demo")) as theirs:
-            theirs.keep()
+        with placed(str(home / "other"), str(home / "demo")):
+            pass
+        _ = 1 / 0
     assert (names(home), names(home / "demo")) == (["demo"], ["theirs"])
 
 
+@pytest.mark.parametrize("at", [1, 2])
 def test_who_is_interrupted_while_it_takes_the_place_gets_the_old_one_back(
-    source, home, monkeypatch
+    source, home, monkeypatch, at
 ):
     (home / "demo").mkdir(parents=True)
     staged = staged_copy(str(source), str(home / "demo"))
@@ -160,13 +165,9 @@ def test_who_is_interrupted_while_it_takes_the_place_gets_the_old_one_back(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "rename", interrupted)
-    for at in (1, 2):
-        done.clear()
-        with pytest.raises(KeyboardInterrupt), Placement(staged, str(home / "demo")):
-            pytest.fail("it took the place")
-        staged = staged if at == 1 else ""
-        assert names(home / "demo") == []
-    removed(staged)
+    with pytest.raises(KeyboardInterrupt), placed(staged, str(home / "demo")):
+        pytest.fail("it took the place")
+    assert names(home / "demo") == []
     assert names(home) == ["demo"]
 
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from satchel.errors import SatchelError
-from satchel.setup.folder_placement import Placement, hidden_beside, staged_copy
+from satchel.setup.folder_placement import hidden_beside, placed, staged_copy
 from satchel.setup.install_lock import ending_in_order, exclusive_change
 
 
@@ -37,10 +37,9 @@ def change(home, source, meanwhile):
     messages = []
     with (
         exclusive_change(target, messages.append),
-        Placement(staged_copy(source, target), target) as placing,
+        placed(staged_copy(source, target), target),
     ):
         meanwhile()
-        placing.keep()
     return messages
 
 
@@ -166,9 +165,9 @@ def killed(home, source):
     code = (
         "import os, signal, sys\n"
         "from satchel.setup.install_lock import exclusive_change\n"
-        "from satchel.setup.folder_placement import Placement, staged_copy\n"
+        "from satchel.setup.folder_placement import placed, staged_copy\n"
         "source, target = sys.argv[1:]\n"
-        "with exclusive_change(target, print), Placement(staged_copy(source, target), target):\n"
+        "with exclusive_change(target, print), placed(staged_copy(source, target), target):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     line = [sys.executable, "-c", code, source, str(home / "demo")]

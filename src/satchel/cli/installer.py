@@ -44,7 +44,7 @@ from satchel.setup.artefact_signatures import (
     signers_of,
 )
 from satchel.setup.field_values import as_text
-from satchel.setup.folder_placement import Placement, removed, staged_copy, staged_link
+from satchel.setup.folder_placement import placed, removed, staged_copy, staged_link
 from satchel.setup.install_lock import ending_in_order, exclusive_change
 from satchel.setup.package_signers import keep_signer
 from satchel.setup.pip_packages import (
@@ -99,7 +99,6 @@ class Installed:
 class Installer:
     """Installs plugins, with configuration values from the user."""
 
-    console: Console
     terminal: Terminal
     values: Mapping[str, str]
     editable: bool = False
@@ -162,7 +161,7 @@ class Installer:
                     where=source,
                     fix="leave out -e",
                 )
-            return choose_plugin(source, self.plugin, self.console, self.terminal)
+            return choose_plugin(source, self.plugin, self.terminal)
         if is_plugin:
             return path
         if is_path:
@@ -231,17 +230,14 @@ class Installer:
         """
         is_new = not os.path.lexists(target)
         try:
-            with Placement(staged, target) as placement:
+            with placed(staged, target):
                 self._configure(manifest.name, texts)
                 if hook:
                     self._run_hook(hook, manifest)
-                change_selection(self.console, [manifest.name], Sources(), enable_name, force=True)
-                placement.keep()
+                self._enable([manifest.name])
         except BaseException:
             self._say("nothing was installed" if is_new else "the old version was restored")
             raise
-        finally:
-            removed(staged)
         return is_new
 
     def _read_valid(self, source: str | PluginFinding) -> "tuple[PluginFinding, PluginManifest]":
@@ -262,7 +258,7 @@ class Installer:
             if item.severity is not Severity.INFO
         )
         for line in problem_lines(shown):
-            self.console.say(line)
+            self.terminal.say(line)
         own = (*plugin.diagnostics, *plugin.folder.diagnostics) if plugin else ()
         if plugin is None or plugin.manifest is None or has_error(own):
             raise SatchelError("has errors; nothing was installed", where=self._shown(path))
@@ -311,7 +307,7 @@ class Installer:
             with ending_in_order(), self._report_kept_values(names):
                 self._require_one_plugin(names, owner)
                 self._set_up_package(plugins, values)
-                change_selection(self.console, names, Sources(), enable_name, force=True)
+                self._enable(names)
         except BaseException:
             self._clean_up(plugins, is_new=normalized(owner) not in distributions_before)
             raise
@@ -423,8 +419,11 @@ class Installer:
         if texts:
             change_env(configuration_path(name), texts)
 
+    def _enable(self, names: Sequence[str]) -> None:
+        change_selection(self.terminal.console, names, Sources(), enable_name, force=True)
+
     def _say(self, text: str) -> None:
-        self.console.say(one_line(text))
+        self.terminal.say(one_line(text))
 
 
 def _signed(package: PipPackage) -> tuple[PipPackage, tuple[Signer, ...], str]:

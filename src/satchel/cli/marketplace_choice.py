@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Mapping
 
-from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Severity
@@ -21,7 +20,7 @@ from satchel.text import one_line, shorten
 _EMPTY_LISTING = '{"plugins": []}'
 
 
-def choose_plugin(source: str, name: str, console: Console, terminal: Terminal) -> PluginFinding:
+def choose_plugin(source: str, name: str, terminal: Terminal) -> PluginFinding:
     """Return the plugin of a marketplace that `name` or the user chooses, or its only one.
 
     Raises `SatchelError`.
@@ -39,7 +38,7 @@ def choose_plugin(source: str, name: str, console: Console, terminal: Terminal) 
         raise SatchelError(f"the plugin {name!r} is at another address", where=source, fix=add)
     for item in scan.diagnostics:
         if not name or item.severity is not Severity.INFO:
-            console.say(diagnostic_line(item))
+            terminal.say(diagnostic_line(item))
     if name:
         raise NotFoundError("plugin", name, near_misses(name, plugins))
     names = sorted(plugins, key=str.casefold)

@@ -26,8 +26,8 @@ class NotAgreedError(click.ClickException):
 class Terminal:
     """Asks on the terminal and writes to stderr; with `no_input` it never asks."""
 
-    def __init__(self, console: Console, *, no_input: bool) -> None:
-        self._console, self._no_input = console, no_input
+    def __init__(self, console: Console, *, no_input: bool = False) -> None:
+        self.console, self._no_input = console, no_input
         self._announced, self._drawn_at = "", 0.0
         self._ending = ""
         """What ends the line that is drawn."""
@@ -40,7 +40,7 @@ class Terminal:
     def say(self, text: str, *, as_is: bool = False) -> None:
         """Write a message; `as_is` keeps its paths and commands."""
         self._end_drawing()
-        self._console.say(visible(text), as_is=as_is)
+        self.console.say(visible(text), as_is=as_is)
 
     def answer(self, question: str, *, secret: bool) -> str:
         """Ask a question and return the answer. Raises `KeyboardInterrupt` on Ctrl-C."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from satchel.cli.terminal import Terminal
 from satchel.cli.trust_report import shown_text
@@ -21,36 +22,27 @@ from satchel.trust.tree_digest import read_digests
 from satchel.unified_diff import unified_lines
 
 
-def source_line(source: FetchedSource) -> str:
-    """Return where something comes from, and who signed it."""
+def say_units(units: Iterable[SourceUnit], source: FetchedSource, terminal: Terminal) -> None:
+    """Say where units come from, who signed them, and what they contain."""
     address, version = source.address, source.version
-    kind = {"git": "commit", "archive": "archive", "folder": ""}[address.kind]
-    at = f", {kind} {version}" if version else ""
     is_archive = address.kind == "archive"
+    kind = {"git": "commit ", "archive": "archive ", "folder": ""}[address.kind]
+    at = f", {kind}{version}" if version else ""
     note = signature_note(address.location, source.signers)
-    return one_line(
-        f"from {address.text}{at} ({note if is_archive else 'no signature was checked'})"
-    )
-
-
-class LureScan:
-    """Scans the folders of units for lures, each once, and says on the terminal which."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-        self._findings: dict[str, list[ScanFinding]] = {}
-
-    def of(self, unit: SourceUnit) -> list[ScanFinding]:
-        """Return the findings in the files of a unit."""
+    shown_note = note if is_archive else "no signature was checked"
+    terminal.say(one_line(f"from {address.text}{at} ({shown_note})"))
+    for note in source.notes:
+        terminal.say(f"  {one_line(note)}")
+    scan = cache(lambda path: list(scan_path(path)))  # plugins of a marketplace share folders
+    for unit in units:
         paths = [os.path.join(unit.folder, path) for path in unit.chosen] or [unit.folder]
-        for path in filter(os.path.lexists, paths):
-            if path not in self._findings:
-                with self._terminal.working(f"scanning {unit.kind} {unit.name} for lures"):
-                    self._findings[path] = list(scan_path(path))
-        return [item for path in paths for item in self._findings.get(path, ())]
+        with terminal.working(f"scanning {unit.kind} {unit.name} for lures"):
+            lures = [item for path in filter(os.path.lexists, paths) for item in scan(path)]
+        for line in _unit_lines(unit, source.folder, lures):
+            terminal.say(line, as_is=True)
 
 
-def unit_lines(unit: SourceUnit, top: str, scan: LureScan) -> Iterator[str]:
+def _unit_lines(unit: SourceUnit, top: str, lures: Iterable[ScanFinding]) -> Iterator[str]:
     """Yield what a unit contains: its text in short, its code, its commands and its lures."""
     version = unit.plugin.manifest.version if unit.plugin and unit.plugin.manifest else ""
     title = " ".join(part for part in (unit.kind, unit.name, version) if part)
@@ -68,7 +60,7 @@ def unit_lines(unit: SourceUnit, top: str, scan: LureScan) -> Iterator[str]:
         if names:
             yield f"  {label}: {shown_text(', '.join(names))}"
     yield from _servers(unit)
-    for item in scan.of(unit):
+    for item in lures:
         path = os.path.relpath(item.path, unit.folder)
         meaning = SCAN_RULES[item.rule].meaning
         yield f"  {one_line(path)}:{item.line}: {item.rule}: {one_line(item.text)} ({meaning})"

@@ -1,4 +1,4 @@
-"""The search index: full-text search by SQLite, or by plain scanning without it."""
+"""The search index: full-text search by SQLite."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, replace
@@ -48,7 +48,7 @@ class SearchIndex:
     def __init__(self) -> None:
         self._lock = Lock()
         self._documents: dict[int, SearchDocument] = {}
-        self._table: _FullText | _Scan | None = None
+        self._table: _FullText | None = None
 
     def bring_up_to_date(self, documents: Iterable[SearchDocument]) -> int:
         """Replace the contents by these documents, and write only the differences.
@@ -62,7 +62,7 @@ class SearchIndex:
             if not removed and not new:
                 return 0
             added = dict(enumerate(new, max(self._documents, default=0) + 1))
-            self._table = self._table or _open_table()
+            self._table = self._table or _FullText()
             self._table.write(removed, added)
             kept = {row: item for row, item in self._documents.items() if row not in removed}
             # Without the function: it may hold what has the body.
@@ -131,14 +131,10 @@ class _FullText:
 
         # Two threads never use it at once: the index holds a lock.
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
-        try:
-            self._connection.execute(
-                "CREATE VIRTUAL TABLE documents USING fts5(name, description, more, body, "
-                "tokenize = 'porter unicode61 remove_diacritics 2')"
-            )
-        except sqlite3.Error:
-            self._connection.close()
-            raise
+        self._connection.execute(
+            "CREATE VIRTUAL TABLE documents USING fts5(name, description, more, body, "
+            "tokenize = 'porter unicode61 remove_diacritics 2')"
+        )
 
     def write(self, removed: Iterable[int], added: Mapping[int, SearchDocument]) -> None:
         rows = ((row, *_columns(item)) for row, item in added.items())
@@ -165,37 +161,6 @@ class _FullText:
 
     def close(self) -> None:
         self._connection.close()
-
-
-class _Scan:
-    """The replacement without SQLite: it searches every text."""
-
-    def __init__(self) -> None:
-        self._texts: dict[int, tuple[str, ...]] = {}
-
-    def write(self, removed: Iterable[int], added: Mapping[int, SearchDocument]) -> None:
-        for row in removed:
-            del self._texts[row]
-        self._texts.update((row, _columns(item)) for row, item in added.items())
-
-    def scores(self, terms: Collection[str]) -> list[tuple[int, float]]:
-        scores = ((row, self._score(texts, terms)) for row, texts in self._texts.items())
-        return [(row, score) for row, score in scores if score]
-
-    @staticmethod
-    def _score(texts: tuple[str, ...], terms: Collection[str]) -> float:
-        pairs = zip(_WEIGHTS, texts, strict=True)
-        return sum(weight for weight, text in pairs for term in terms if term in text)
-
-    def close(self) -> None:
-        self._texts.clear()
-
-
-def _open_table() -> _FullText | _Scan:
-    try:
-        return _FullText()
-    except Exception:  # ImportError, or an error of a SQLite without FTS5
-        return _Scan()
 
 
 def _columns(item: SearchDocument) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from satchel.errors import SatchelError
 from satchel.files.file_reader import is_inside, is_utf8, reason_of
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
-from satchel.setup.folder_placement import Placement, hidden_beside, removed
+from satchel.setup.folder_placement import hidden_beside, placed, removed
 from satchel.setup.source_addresses import ARCHIVE_ENDING
 from satchel.text import one_line, shorten
 
@@ -49,8 +49,8 @@ class Extraction:
                 extract = self._unzip if file.read(4) in _ZIP_STARTS else self._untar
                 file.seek(0)
                 extract(file, ExtractedMembers(staged, self.most_files, self.most_bytes))
-            with Placement(staged, self.target) as placement:
-                placement.keep()
+            with placed(staged, self.target):
+                pass
         except SatchelError as problem:
             raise SatchelError(problem.message, where=self.archive, fix=problem.fix) from None
         except Exception as problem:

@@ -9,8 +9,6 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from types import TracebackType
-from typing import Self
 
 from satchel.errors import SatchelError
 from satchel.files.file_reader import is_inside, reason_of
@@ -21,59 +19,45 @@ _NEW, _OLD, _GONE = "new", "old", "gone"
 _HIDDEN = re.compile(rf"\.(.+)\.({_NEW}|{_OLD}|{_GONE})-[0-9a-f]{{12}}", re.DOTALL)
 
 
-class Placement:
-    """Replace `target` with `staged` while the block runs, and after it if `keep` was called.
+@contextmanager
+def placed(staged: str, target: str) -> Iterator[None]:
+    """Replace `target` with `staged` while the block runs, and after it unless the block raises.
 
-    Otherwise the old content is restored at the end. Both paths must be on the same disk. Raises
-    `SatchelError`.
+    Then the old content is restored, and `staged` removed. Both paths must be on the same disk.
+    Raises `SatchelError`.
     """
-
-    def __init__(self, staged: str, target: str) -> None:
-        self._staged, self._target = staged, target
-        self._backup = hidden_beside(target, _OLD)
-        self._placed: tuple[int, int] | None = None
-        self._is_kept = False
-
-    def __enter__(self) -> Self:
+    backup = hidden_beside(target, _OLD)
+    identity: tuple[int, int] | None = None
+    try:
         try:
-            if os.path.lexists(self._target):
-                os.rename(self._target, self._backup)
-            self._placed = _identity(self._staged)
-            os.rename(self._staged, self._target)
-        except BaseException as problem:
-            self._undo()
-            if isinstance(problem, OSError):
-                raise _cannot_change(self._target, problem) from None
-            raise
-        return self
-
-    def keep(self) -> None:
-        """Keep the new content."""
-        self._is_kept = True
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _problem: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        if not self._is_kept:
-            self._undo()
-        with suppress(SatchelError):  # a hidden leftover does no harm
-            removed(self._backup)
-
-    def _undo(self) -> None:
-        discarded = hidden_beside(self._target, _GONE)
-        try:
-            # Another process may have replaced the target: then leave it alone.
-            if self._placed and _identity(self._target) == self._placed:
-                os.rename(self._target, discarded)
-            if os.path.lexists(self._backup) and not os.path.lexists(self._target):
-                os.rename(self._backup, self._target)
+            if os.path.lexists(target):
+                os.rename(target, backup)
+            identity = _identity(staged)
+            os.rename(staged, target)
         except OSError as problem:
-            raise _cannot_change(self._target, problem) from None
-        with suppress(SatchelError):
-            removed(discarded)
+            raise _cannot_change(target, problem) from None
+        yield
+    except BaseException:
+        _restore(backup, target, identity)
+        removed(staged)
+        raise
+    with suppress(SatchelError):  # a hidden leftover does no harm
+        removed(backup)
+
+
+def _restore(backup: str, target: str, placed_identity: tuple[int, int] | None) -> None:
+    discarded = hidden_beside(target, _GONE)
+    try:
+        # Another process may have replaced the target: then leave it alone.
+        if placed_identity and _identity(target) == placed_identity:
+            os.rename(target, discarded)
+        if os.path.lexists(backup) and not os.path.lexists(target):
+            os.rename(backup, target)
+    except OSError as problem:
+        raise _cannot_change(target, problem) from None
+    with suppress(SatchelError):
+        removed(discarded)
+        removed(backup)
 
 
 def repair_placement(target: str) -> list[str]:

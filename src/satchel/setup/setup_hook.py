@@ -4,7 +4,6 @@ import inspect
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +50,7 @@ class SetupHook:
 
         Raises `SatchelError` for any failure; the message contains no secret of the plugin.
         """
-        recorder = _SecretRecorder(person)
-        ctx = SetupContext(plugin=plugin, folder=Path(self.folder), person=recorder, fields=fields)
+        ctx = SetupContext(plugin=plugin, folder=Path(self.folder), person=person, fields=fields)
         before = ProcessState.now()
         try:
             code = import_folder(self.folder, self.sources, self.module, limit)
@@ -68,7 +66,7 @@ class SetupHook:
             raise SatchelError("was interrupted", where=self.path) from None
         except BaseException as problem:
             error = problem if isinstance(problem, PluginCodeError) else describe_error(problem)
-            secrets = {**_secrets(plugin, fields), "answers": recorder.secrets}
+            secrets = {**_secrets(plugin, fields), "answers": ctx.secret_answers}
             raise self._without_secrets(error, secrets) from problem
 
     def _without_secrets(self, error: PluginCodeError, secrets: Mapping[str, Any]) -> SatchelError:
@@ -77,30 +75,6 @@ class SetupHook:
         # Errors of Satchel are readable without the name of the exception.
         text = str(cause) if isinstance(cause, SatchelError) else error.message
         return SatchelError(redacted(_PRIVATE_NAME.sub("", text), secrets), where=where)
-
-
-@dataclass(frozen=True, slots=True)
-class _SecretRecorder:
-    """Forwards to a person, and records their secret answers."""
-
-    person: Person
-    secrets: list[str] = field(default_factory=list)
-
-    @property
-    def is_there(self) -> bool:
-        return self.person.is_there
-
-    def say(self, text: str) -> None:
-        self.person.say(text)
-
-    def answer(self, question: str, *, secret: bool) -> str:
-        answer = self.person.answer(question, secret=secret)
-        if secret:
-            self.secrets.append(answer)
-        return answer
-
-    def progress(self, label: str, done: int, total: int | None) -> None:
-        self.person.progress(label, done, total)
 
 
 def _secrets(plugin: str, fields: tuple[ConfigField, ...]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from satchel.cli.base_command import Command, repeatable
 from satchel.cli.console import Console
 from satchel.cli.signer_options import signer_options
 from satchel.cli.terminal import Terminal
-from satchel.cli.unit_placement import UnitPlacer, require_valid
-from satchel.cli.unit_report import LureScan, source_line, unit_lines
+from satchel.cli.unit_placement import place_unit, require_valid
+from satchel.cli.unit_report import say_units
 from satchel.errors import NotFoundError, SatchelError
 from satchel.formats.marketplace_manifest import ListedPlugin
 from satchel.lazy_dataclass import dataclass
@@ -56,37 +56,39 @@ def command(
     """
     folder = AddedFolder(is_project=project)
     folder.require_own()
-    terminal = Terminal(console, no_input=False)
-    adder = _Adder(console=console, terminal=terminal, folder=folder, signer=signer)
+    adder = _Adder(terminal=Terminal(console), folder=folder, signer=signer, agrees=yes)
     try:
         address = read_address(source)
     except SatchelError as problem:
         raise click.UsageError(str(problem)) from None
-    adder.add(address, only, yes=yes)
+    adder.add(address, only)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Adder:
-    console: Console
     terminal: Terminal
     folder: AddedFolder
     signer: Signer | None
+    agrees: bool
 
-    def add(self, address: SourceAddress, only: tuple[str, ...], *, yes: bool) -> None:
+    def add(self, address: SourceAddress, only: tuple[str, ...]) -> None:
         with fetched(address, partial(self.terminal.progress, address.name)) as source:
             require_signer(self.signer, source.signers, address.text)
             with self.terminal.working(f"reading {address.name}"):
                 contents = find_units(source.top)
             for text in contents.left_out:
                 if not only or any(name in text for name in only):
-                    self.console.say(one_line(f"left out: {text}"))
+                    self._say_left_out(text)
             units, elsewhere = _chosen(contents, only)
             if units:
-                self._add_units(source, self._usable(source, units, is_named=bool(only)), yes=yes)
+                self._add_units(source, self._usable(source, units, is_named=bool(only)))
         if not only:
             self._name_elsewhere(contents.elsewhere)
         for entry in elsewhere:
-            self.add(address_of_entry(contents.elsewhere[entry]), (), yes=yes)
+            self.add(address_of_entry(entry), ())
+
+    def _say_left_out(self, reason: object) -> None:
+        self.terminal.say(one_line(f"left out: {reason}"))
 
     def _name_elsewhere(self, entries: Iterable[ListedPlugin]) -> None:
         names: list[str] = []
@@ -95,36 +97,10 @@ class _Adder:
                 address_of_entry(entry)
                 names.append(entry.name)
             except SatchelError as problem:
-                self.console.say(one_line(f"left out: {problem}"))
+                self._say_left_out(problem)
         if names:
-            shown = ", ".join(names)
-            self.console.say(one_line(f"at other addresses, to be added with --only NAME: {shown}"))
-
-    def _add_units(self, source: FetchedSource, units: list[SourceUnit], *, yes: bool) -> None:
-        self.console.say(source_line(source))
-        for note in source.notes:
-            self.console.say(f"  {one_line(note)}")
-        scan = LureScan(self.terminal)
-        for unit in units:
-            for line in unit_lines(unit, source.folder, scan):
-                self.console.say(line, as_is=True)
-        kinds = [unit.kind for unit in units]
-        parts = [count(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
-        question = f"Add {' and '.join(parts)} to {self.folder.shown}?"
-        self.terminal.require_agreement(question, yes=yes)
-        placer = UnitPlacer(console=self.console, folder=self.folder)
-        problems: list[SatchelError] = []
-        for unit in units:
-            try:
-                placer.place(unit, source)
-            except SatchelError as problem:
-                problems.append(source.named(problem))
-                if len(units) > 1:
-                    self.console.say(f"left out: {unit.kind} {unit.name}: {problems[-1]}")
-        if len(units) == 1 and problems:
-            raise problems[0]
-        if problems:
-            raise SatchelError(f"{len(problems)} of {len(units)} were not added")
+            text = f"at other addresses, to be added with --only NAME: {', '.join(names)}"
+            self.terminal.say(one_line(text))
 
     def _usable(
         self, source: FetchedSource, units: Iterable[SourceUnit], *, is_named: bool
@@ -145,14 +121,33 @@ class _Adder:
         if problems and (is_named or not usable):
             raise problems[0]
         for reason in problems:
-            self.console.say(one_line(f"left out: {reason}"))
+            self._say_left_out(reason)
         return usable
+
+    def _add_units(self, source: FetchedSource, units: list[SourceUnit]) -> None:
+        say_units(units, source, self.terminal)
+        kinds = [unit.kind for unit in units]
+        parts = [count(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
+        question = f"Add {' and '.join(parts)} to {self.folder.shown}?"
+        self.terminal.require_agreement(question, yes=self.agrees)
+        failures = 0
+        for unit in units:
+            try:
+                place_unit(unit, source, self.folder, self.terminal)
+            except SatchelError as problem:
+                problem = source.named(problem)
+                if len(units) == 1:
+                    raise problem from None
+                failures += 1
+                self._say_left_out(f"{unit.kind} {unit.name}: {problem}")
+        if failures:
+            raise SatchelError(f"{failures} of {len(units)} were not added")
 
 
 def _chosen(
     contents: SourceUnits, only: tuple[str, ...]
-) -> tuple[tuple[SourceUnit, ...], tuple[int, ...]]:
-    """Return the units to add, and the places in `elsewhere` of those to fetch."""
+) -> tuple[tuple[SourceUnit, ...], tuple[ListedPlugin, ...]]:
+    """Return the units to add, and the entries whose plugins are elsewhere."""
     if not only:
         if not contents.units:
             raise SatchelError(
@@ -160,13 +155,12 @@ def _chosen(
                 fix="name the folder inside it with #subdirectory=PATH, or --only NAME",
             )
         return contents.units, ()
-    units = tuple(unit for unit in contents.units if unit.name in only)
-    elsewhere = tuple(at for at, it in enumerate(contents.elsewhere) if it.name in only)
     names = {unit.name for unit in contents.units} | {entry.name for entry in contents.elsewhere}
     for name in only:
         if name not in names:
             raise NotFoundError("skill or plugin of the source", name, near_misses(name, names))
-    return units, elsewhere
+    units = tuple(unit for unit in contents.units if unit.name in only)
+    return units, tuple(entry for entry in contents.elsewhere if entry.name in only)
 
 
 def _require_free(folder: AddedFolder, unit: SourceUnit, address: SourceAddress) -> None:

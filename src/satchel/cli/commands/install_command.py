@@ -46,10 +46,8 @@ def command(
     attestations beside a wheel, and those of an index, are verified, and the signer is shown; one
     that does not verify is an error.
     """
-    terminal = Terminal(console, no_input=no_input)
     installer = Installer(
-        console=console,
-        terminal=terminal,
+        terminal=Terminal(console, no_input=no_input),
         values=field_values(values),
         editable=editable,
         plugin=plugin,

@@ -149,7 +149,7 @@ def approve(
         digests = _show_changes(console, app, name, names)
         if digests:
             question = f"Approve {count(len(digests), 'tool')}?"
-            Terminal(console, no_input=False).require_agreement(question, yes=yes)
+            Terminal(console).require_agreement(question, yes=yes)
         only = tuple(digests) if names else ()
         approved = app.approve_mcp_tools(name, *only, digests=digests)
     if as_json:

@@ -38,7 +38,7 @@ def command(console: Console, *, name: str, project: bool, yes: bool) -> None:
         target = folder.target(record.kind, record.name)
         if os.path.isdir(target) and folder_digest(target) != record.digest:
             question = f"{record.kind} {record.name} was changed since it was added. Remove it?"
-            Terminal(console, no_input=False).require_agreement(question, yes=yes)
+            Terminal(console).require_agreement(question, yes=yes)
         with exclusive_change(target, console.say):
             removed(target)
         if record.kind == "plugin" and not project:

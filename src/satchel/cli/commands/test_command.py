@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,8 +45,6 @@ _NO_VALUE = re.compile(r"tool '(?P<tool>.+)' is left out: (?P<reason>'.+' ha(?:s
 _MISSING = re.compile(r"'.+' ha(?:s|ve) no value; ")
 _QUOTED = re.compile(r"'([^']+)'")
 _SKIP_CODES = frozenset({"tool-state-missing", "group-unavailable"})
-_FRAME = re.compile(r'^ *File "(?P<path>.+)", line (?P<line>\d+), in (?P<name>.+)$', re.MULTILINE)
-_EXCEPTION = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)", re.MULTILINE)
 _ADD_EXAMPLES = 'write @tool(examples=[{"parameter": "value"}])'
 
 
@@ -198,10 +197,17 @@ def _test(
 ) -> PluginTestResult:
     """Load the plugin alone and call each tool with each example, printing each result."""
     is_package = selected.scope is Precedence.PLUGIN
+    locations: list[str] = []
+
+    def note_location(_tool: str, problem: BaseException) -> str:
+        locations.append(_location(problem, selected.path))
+        return "tool failed"
+
     with satchel.Satchel(
         plugins=() if is_package else [selected.path],
         entry_points=[selected.name] if is_package else (),
         config={selected.name: values},
+        errors=note_location,
     ) as app:
         outcome, tools = _plan(app, selected, declared)
         if console:
@@ -210,7 +216,7 @@ def _test(
         attempts: list[ExampleRun] = []
         is_interrupted = False
         try:
-            run_to_end(_call_examples(app, tools, outcome.plugin.path, attempts, console))
+            run_to_end(_call_examples(app, tools, locations, attempts, console))
         except click.Abort:
             is_interrupted = True
     if console:
@@ -272,7 +278,7 @@ def _without_value(plugin: "PluginEntry") -> Iterator[SkippedTool]:
 async def _call_examples(
     app: satchel.Satchel,
     tools: Iterable["ToolEntry"],
-    folder: str,
+    locations: list[str],
     attempts: list[ExampleRun],
     console: Console | None,
 ) -> None:
@@ -283,57 +289,30 @@ async def _call_examples(
             session = app.session()
             session.activate(*_usable_groups(app, entry))
             arguments = to_plain(example)
+            locations.clear()
             begin = time.perf_counter()
-            with _tracebacks() as tracebacks:
-                result = await run_and_print(session, entry.name, arguments, None)
+            result = await run_and_print(session, entry.name, arguments, None)
             seconds = time.perf_counter() - begin
-            has_raised = result.error_code == "tool_failed" and bool(tracebacks)
+            has_raised = result.error_code == "tool_failed" and bool(locations)
             attempt = ExampleRun(
                 tool=entry.name,
                 arguments=arguments,
                 result=result,
                 seconds=seconds,
-                location=_location(tracebacks[-1], folder) if has_raised else "",
+                location=locations[-1] if has_raised else "",
             )
             attempts.append(attempt)
             if console:
                 _print_attempt(attempt, console)
 
 
-@contextlib.contextmanager
-def _tracebacks() -> Iterator[list[str]]:
-    """Yield a list that collects the logged tracebacks of tools."""
-    # Lazy: not needed for `--help`.
-    import logging
-
-    tracebacks: list[str] = []
-
-    class Collector(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if _FRAME.search(record.getMessage()):
-                tracebacks.append(record.getMessage())
-
-    handler, log = Collector(), logging.getLogger("satchel.runtime")
-    log.addHandler(handler)
-    try:
-        yield tracebacks
-    finally:
-        log.removeHandler(handler)
-
-
-def _location(traceback: str, folder: str) -> str:
+def _location(problem: BaseException, folder: str) -> str:
     """Return the last frame in the plugin's code, without the message: it may hold a secret."""
-    frames = list(_FRAME.finditer(traceback))
-    own = [frame for frame in frames if _path(frame).startswith(os.path.join(folder, ""))]
-    if not frames:
-        return ""
+    frames = extract_tb(problem.__traceback__)
+    own = [frame for frame in frames if frame.filename.startswith(os.path.join(folder, ""))]
     frame = (own or frames)[-1]
-    kind = _EXCEPTION.search(traceback, frames[-1].end())
-    return f"{_path(frame)}:{frame['line']} in {frame['name']}" + (f": {kind[1]}" if kind else "")
-
-
-def _path(frame: re.Match[str]) -> str:
-    return os.path.expanduser(frame["path"])
+    kind = f"{type(problem).__module__}.{type(problem).__qualname__}".removeprefix("builtins.")
+    return f"{frame.filename}:{frame.lineno} in {frame.name}: {kind}"
 
 
 def _print_attempt(attempt: ExampleRun, console: Console) -> None:

@@ -93,7 +93,7 @@ def _decide(
     variables: tuple[str, ...],
 ) -> TrustRecord | None:
     """Ask how far to trust a project unless an option says it; return the record of a yes."""
-    terminal = Terminal(console, no_input=False)
+    terminal = Terminal(console)
     answer = TrustLevel(level) if level else _ask(terminal, inventory)
     if answer is TrustLevel.NONE:
         console.say(f"not trusted: {_shown(inventory.project.folder)}")

@@ -11,8 +11,8 @@ from satchel.cli.commands.add_command import project_option, yes_option
 from satchel.cli.commands.remove_command import chosen_records
 from satchel.cli.console import Console
 from satchel.cli.terminal import NOT_AGREED, NotAgreedError, Terminal
-from satchel.cli.unit_placement import UnitPlacer, as_placed, require_valid
-from satchel.cli.unit_report import LureScan, diff_lines, source_line, unit_lines
+from satchel.cli.unit_placement import as_placed, place_unit, require_valid
+from satchel.cli.unit_report import diff_lines, say_units
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.artefact_signatures import recorded
@@ -40,8 +40,7 @@ def command(console: Console, *, names: tuple[str, ...], project: bool, yes: boo
     by_source: dict[str, list[SourceRecord]] = {}
     for record in chosen_records(folder, names):
         by_source.setdefault(record.source, []).append(record)
-    terminal = Terminal(console, no_input=False)
-    updater = _Updater(console=console, terminal=terminal, folder=folder, agrees=yes)
+    updater = _Updater(terminal=Terminal(console), folder=folder, agrees=yes)
     codes = [updater.update_source(source, records) for source, records in by_source.items()]
     if not codes:
         console.say("nothing was added")
@@ -52,7 +51,6 @@ def command(console: Console, *, names: tuple[str, ...], project: bool, yes: boo
 class _Updater:
     """Updates what was added to one folder; its methods return the exit code."""
 
-    console: Console
     terminal: Terminal
     folder: AddedFolder
     agrees: bool
@@ -83,30 +81,28 @@ class _Updater:
                 if is_other:
                     now_by = f"signed by {signer}" if signer else "not signed any more"
                     text = f"{title} was signed by {record.signer}; now it is {now_by}"
-                    self.console.say(one_line(text))
+                    self.terminal.say(one_line(text))
                 if folder_digest(new) in {now, record.digest}:
-                    self.console.out(f"{title} is up to date")
+                    self.terminal.console.out(f"{title} is up to date")
                     return 0
-                self.console.say(source_line(source))
-                for line in unit_lines(unit, source.folder, LureScan(self.terminal)):
-                    self.console.say(line, as_is=True)
+                say_units([unit], source, self.terminal)
                 if now != record.digest:
-                    self.console.say(
+                    self.terminal.say(
                         "  it was changed here since it was added; these changes would be lost"
                     )
                 for line in diff_lines(target, new):
-                    self.console.say(line, as_is=True)
+                    self.terminal.say(line, as_is=True)
             self.terminal.require_agreement(f"Replace {title}?", yes=self.agrees and not is_other)
-            UnitPlacer(console=self.console, folder=self.folder).place(unit, source)
+            place_unit(unit, source, self.folder, self.terminal)
         except NotAgreedError as refusal:
-            self.console.say(refusal.format_message())
+            self.terminal.say(refusal.format_message())
             return NOT_AGREED
         except SatchelError as problem:
             return self._failed(source.named(problem))
         return 0
 
     def _failed(self, problem: SatchelError) -> int:
-        self.console.say(one_line(f"Error: {problem}"))
+        self.terminal.say(one_line(f"Error: {problem}"))
         return 1
 
 
