@@ -46,7 +46,10 @@ TARGETS = {
     ),
     "trust gate": (
         ["src/satchel/loader/trust_gate.py"],
-        ["tests/reload/test_trust.py", "tests/test_hostile_project.py", "tests/cli/test_trust.py"],
+        [
+            *("tests/loader/test_trust_gate.py", "tests/reload/test_trust.py"),
+            *("tests/test_hostile_project.py", "tests/cli/test_trust.py"),
+        ],
     ),
     "trust": (
         ["src/satchel/trust/*.py"],
