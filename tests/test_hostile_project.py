@@ -506,6 +506,24 @@ def test_only_the_skill_whose_script_changed_cannot_run_it(clone, write_skill):
             app.refresh()
             assert not app.catalog.skills[changed].access.is_runnable
         assert app.catalog.skills["before"].access.is_runnable
+        trust(clone, "code")
+        app.refresh()
+        for name in ("before", "hello", "later"):
+            assert app.catalog.skills[name].access.is_runnable
+
+
+@pytest.mark.parametrize("level", ["code", "data"])
+def test_a_broken_plugin_without_code_keeps_that_of_its_last_version_while_it_is_trusted(
+    clone, level
+):
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        (clone.folder / "plugins/bait/tools.py").unlink()
+        (clone.folder / "plugins/bait/toolkit.yaml").write_text("name: [")
+        if level == "data":
+            trust(clone, "data")
+        app.refresh()
+        assert ("bait" in app.catalog.tools) is (level == "code")
 
 
 @pytest.mark.parametrize("of_plugin", [False, True])

@@ -1,6 +1,7 @@
 """What a grant allows, and which settings and variables of a project count."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -75,3 +76,12 @@ def test_a_path_is_judged_by_the_project_that_it_is_in(project, settings, tmp_pa
     for it in (project, other):
         assert gate.at(f"{it.folder}/plugins/a").project is it
     assert gate.at(f"{project.folder}-2/plugins/a") is None
+
+
+def test_only_what_a_project_has_is_named(project, settings):
+    (Path(project.folder) / "skills").mkdir()
+    (diagnostic,) = open_gate([project], settings).diagnostics
+    assert diagnostic.message.endswith("it has ./skills")
+    (Path(project.folder) / ".mcp.json").write_text("{}")
+    (diagnostic,) = open_gate([project], settings).diagnostics
+    assert diagnostic.message.endswith("it has ./skills, .mcp.json")
