@@ -256,6 +256,20 @@ def test_code_that_changes_while_it_runs_is_held_and_the_last_trusted_version_se
         assert app.catalog.plugin("bait").state is Status.OK
 
 
+def test_a_plugin_without_servers_loses_none_when_its_code_and_a_script_change(clone, write_skill):
+    script = write_skill(clone.folder / "plugins/bait/skills", "pdf") / "scripts/run.py"
+    script.parent.mkdir()
+    script.write_text("")
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        clone.write_plugin(2)
+        script.write_text("new = 1\n")
+        app.refresh()
+        held = {it.where.path: it.message for it in app.catalog.diagnostics if "held" in it.code}
+        message = held[str(clone.folder / "plugins/bait")]
+        assert message.endswith("the last trusted version of its code is still used")
+
+
 def test_a_server_that_changes_while_it_runs_is_held_and_the_last_trusted_one_serves(clone):
     trust(clone, "code")
     with opened(clone) as app:
@@ -342,6 +356,23 @@ def test_a_program_that_the_settings_start_is_compared_too(clone):
     with opened(clone) as app:
         assert "own" not in app.declared_mcp_servers
     assert "own" not in clone.happened()
+
+
+def test_a_server_is_not_kept_if_both_its_program_and_the_settings_changed(clone):
+    program, settings = clone.folder / "server.py", clone.folder / "satchel.toml"
+    program.write_text("")
+    text = f"[mcp.own]\ncommand = {sys.executable!r}\nargs = [{str(program)!r}]\n"
+    settings.write_text(text)
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        settings.write_text(f"{text}[mcp.more]\ncommand = 'x'\n")
+        app.refresh()
+        assert app.declared_mcp_servers.keys() == {"own"}
+        program.write_text(clone.program("own"))
+        app.refresh()
+        assert app.declared_mcp_servers == {}
+        (held,) = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
+        assert held.endswith("still used, but not its MCP servers")
 
 
 def test_the_other_settings_are_used_while_only_files_of_a_server_changed(clone):
@@ -462,6 +493,37 @@ def test_a_script_that_changed_cannot_be_run(clone):
         assert not app.catalog.skills["hello"].access.is_runnable
         assert session.call_sync("run_skill_script", run).is_error
         assert "script" not in clone.happened()
+
+
+def test_only_the_skill_whose_script_changed_cannot_run_it(clone, write_skill):
+    for name in ("before", "later"):
+        (write_skill(clone.folder / "skills", name) / "scripts").mkdir()
+        (clone.folder / "skills" / name / "scripts/run.py").write_text("")
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        for changed in ("hello", "later"):
+            (clone.folder / "skills" / changed / "scripts/run.py").write_text("new = 1\n")
+            app.refresh()
+            assert not app.catalog.skills[changed].access.is_runnable
+        assert app.catalog.skills["before"].access.is_runnable
+        trust(clone, "code")
+        app.refresh()
+        for name in ("before", "hello", "later"):
+            assert app.catalog.skills[name].access.is_runnable
+
+
+@pytest.mark.parametrize("level", ["code", "data"])
+def test_a_broken_plugin_without_code_keeps_that_of_its_last_version_while_it_is_trusted(
+    clone, level
+):
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        (clone.folder / "plugins/bait/tools.py").unlink()
+        (clone.folder / "plugins/bait/toolkit.yaml").write_text("name: [")
+        if level == "data":
+            trust(clone, "data")
+        app.refresh()
+        assert ("bait" in app.catalog.tools) is (level == "code")
 
 
 @pytest.mark.parametrize("of_plugin", [False, True])

@@ -28,8 +28,9 @@ def test_a_fence_is_a_line_that_is_only_three_dashes(data, text, body, first_lin
 @pytest.mark.parametrize(
     "data", [b"", b"# Title\n", b"----\n", b" ---\na: b\n---\n", b"\n" * 9 + b"---\n---\n"]
 )
-def test_a_file_that_does_not_begin_with_a_fence_has_no_frontmatter(data, limits, codes):
-    assert codes(split(data, limits)) == ["skill-no-frontmatter"]
+def test_a_file_that_does_not_begin_with_a_fence_has_no_frontmatter(data, limits):
+    (diagnostic,) = split(data, limits).diagnostics
+    assert (diagnostic.code, diagnostic.where.line) == ("skill-no-frontmatter", 1)
 
 
 @pytest.mark.parametrize(("data", "line"), [(b"---", 1), (b"---\na: b\n", 1), (b"\n---\na", 2)])

@@ -57,6 +57,13 @@ def test_what_is_not_given_is_none_or_empty():
     assert skill.metadata == {}
 
 
+@pytest.mark.parametrize(
+    ("field", "is_restricting"), [("allowed-tools: []", True), ("license: MIT", False)]
+)
+def test_a_skill_restricts_tools_if_it_has_the_field_even_without_a_tool(field, is_restricting):
+    assert with_field(field).value.is_restricting is is_restricting
+
+
 def test_a_file_that_cannot_be_split_is_reported_as_such(codes, limits):
     reading = read_skill(b"# Title\n", "pdf", "pdf/SKILL.md", limits)
     assert reading.value is None

@@ -43,6 +43,12 @@ def test_a_guide_teaches_names_arguments_and_rules():
     )
 
 
+def test_a_default_is_readable_in_every_language():
+    properties = {"city": {"type": "string", "default": "Zürich"}}
+    tool = ToolGuideEntry(name="a", description="B.", parameters={"properties": properties})
+    assert 'default &quot;Zürich&quot;"' in render_guide([tool])
+
+
 def test_no_tools_need_no_guide():
     assert render_guide([]) == ""
 

@@ -33,6 +33,7 @@ def shell(command):
         ("Bash", shell("rm -rf /")),
         ("Bash(*)", shell("echo $(id)")),
         ("Bash(git:*)", shell("git status")),
+        ("Bash(git:*)", shell("git")),
         ("Bash(git *)", shell("git status")),
         ("Bash(git:*)", shell("git log 'a; b' --format=\"%h (x)\" HEAD~1")),
         ("Bash(git * --stat)", shell("git log --stat")),

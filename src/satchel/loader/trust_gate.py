@@ -144,8 +144,7 @@ class TrustGate:
         self, search_roots: Iterable[SearchRoot], selection: Selection
     ) -> tuple[SearchRoot, ...]:
         """Return the search roots to read: those given, then the others of trusted projects."""
-        files = (file for file in selection.files if file.scope is Precedence.PROJECT)
-        of_files = (root for file in files for root in file.roots)
+        of_files = (root for file in selection.files for root in file.roots)
         of_projects = (root for it in self.grants.values() for root in project_roots(it.project))
         # Not those of a folder that a link has just replaced: its target is not trusted.
         theirs = (root for root in (*of_files, *of_projects) if self.of_root(root))
@@ -378,8 +377,7 @@ def _grant(project: Project, state_folder: str, before: Grant | None) -> Grant:
     from satchel.trust.trust_record import TrustStore  # lazy: needed only with projects
 
     store = TrustStore(state_folder)
-    is_same = before is not None and before.project == project
-    if before is not None and is_same and before.stamp == store.stamp(project.folder):
+    if before and (before.project, before.stamp) == (project, store.stamp(project.folder)):
         return before
     reading = store.read(project.folder)
     grant = Grant(project=project, diagnostics=reading.diagnostics, stamp=reading.stamp)
