@@ -1,6 +1,8 @@
+import os
+
 import pytest
 
-from satchel.files.watched_roots import PathAliases
+from satchel.files.watched_roots import LinkTargets, PathAliases
 
 
 def test_a_path_below_a_linked_root_is_reported_by_all_its_names(tmp_path):
@@ -53,8 +55,35 @@ def test_a_link_through_another_one_of_the_same_name_is_compared(tmp_path):
     link = tmp_path / "skills/pdf"
     link.symlink_to("../pdf")
     links = frozenset({(str(link), str(tmp_path / "first/pdf"))})
-    aliases = PathAliases((str(tmp_path / "skills"),), links)
-    assert aliases.moved() == frozenset()
+    targets = LinkTargets((str(tmp_path / "skills"),), links)
+    assert targets.moved() == frozenset()
     (tmp_path / "pdf").unlink()
     (tmp_path / "pdf").symlink_to("second/pdf")
-    assert aliases.moved() == {str(link)}
+    assert targets.moved() == {str(link)}
+
+
+@pytest.mark.parametrize("replaced", ["a", "a/b", "a/b/pdf"])
+def test_a_link_is_reported_while_a_folder_above_its_target_is_replaced(tmp_path, replaced):
+    target, root, link = tmp_path / "a/b/pdf", tmp_path / "skills", tmp_path / "skills/pdf"
+    target.mkdir(parents=True)
+    root.mkdir()
+    link.symlink_to(target)
+    links = frozenset({(str(link), str(target))})
+    before = LinkTargets((str(root),), links)
+    (tmp_path / "other").mkdir()
+    (target / "SKILL.md").touch()
+    os.utime(target.parent, (1, 1))
+    (tmp_path / replaced).rename(tmp_path / "old")
+    gone = LinkTargets((str(root),), links)
+    assert before.moved() == {str(link)}
+    target.mkdir(parents=True)
+    assert gone.moved() == {str(link)}
+
+
+def test_links_within_the_roots_are_not_compared(tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "link").symlink_to("own")
+    links = frozenset({(str(tmp_path / "link"), str(tmp_path / "own"))})
+    targets = LinkTargets((str(tmp_path),), links)
+    (tmp_path / "own").rmdir()
+    assert targets.moved() == frozenset()  # the system reports it

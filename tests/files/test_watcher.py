@@ -230,27 +230,51 @@ def test_of_links_that_change_only_their_targets_are_watched(watch, tmp_path, cl
     assert [notifier.closed for notifier in watched.built] == [True, True, False]
 
 
-def test_many_changes_of_links_set_all_watches_again(watch):
+def test_after_many_changes_of_links_one_notifier_watches_their_targets(watch, tmp_path):
     watched = watch()
     watched.next()
     for name in "abcde":
-        watched.watched = replace(watched.watched, links=frozenset({(name, "x")}))
-        last = watched.next()
-    assert last.paths is None
+        (tmp_path / name).mkdir()
+        watched.watched = replace(watched.watched, links=frozenset({(name, str(tmp_path / name))}))
+        if name == "e":
+            watched.send(["before"])  # it waits in a notifier that is closed
+        assert name in watched.next().paths
+    assert watched.next().paths == {"before"}
+    *_, last = watched.built
+    assert sorted(last.roots) == [str(tmp_path / name) for name in "abcde"]
+    assert [notifier.closed for notifier in watched.built] == [False, *[True] * 4, False]
 
 
-def test_a_link_is_reported_when_another_one_on_its_way_is_replaced(watch, tmp_path):
-    for name in ("v1", "v2"):
-        (tmp_path / name / "skill").mkdir(parents=True)
+@pytest.fixture
+def linked_watch(watch, tmp_path):
+    """Return a watch, a link in its root, and the target of the link outside of it."""
+    root, target = tmp_path / "root", tmp_path / "v1/skill"
+    root.mkdir()
+    target.mkdir(parents=True)
     (tmp_path / "current").symlink_to("v1")
-    (tmp_path / "link").symlink_to("current/skill")
-    link, target = str(tmp_path / "link"), str(tmp_path / "v1/skill")
+    link = root / "link"
+    link.symlink_to(tmp_path / "current/skill")
     watched = watch()
-    watched.watched = replace(watched.watched, links=frozenset({(link, target)}))
+    watched.watched = WatchTargets(roots=(str(root),), links=frozenset({(str(link), str(target))}))
     watched.next()
+    return watched, link, target
+
+
+def test_a_link_is_reported_when_another_one_on_its_way_is_replaced(linked_watch, tmp_path):
+    watched, link, _ = linked_watch
+    (tmp_path / "v2/skill").mkdir(parents=True)
     (tmp_path / "other").symlink_to("v2")
     (tmp_path / "other").replace(tmp_path / "current")
-    assert watched.next().paths == {link}
+    assert watched.next().paths == {str(link)}
+
+
+def test_what_takes_the_place_of_a_target_is_watched(linked_watch, tmp_path):
+    watched, link, target = linked_watch
+    (tmp_path / "v1").rename(tmp_path / "old")
+    assert watched.next().paths == {str(link)}
+    target.mkdir(parents=True)
+    assert watched.next().paths == {str(link)}
+    assert watched.built[-1].roots == [str(target)]
 
 
 @pytest.mark.parametrize("is_new", [False, True])

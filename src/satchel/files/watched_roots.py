@@ -1,11 +1,14 @@
-"""Detect replaced watched folders, and map event paths to their aliases."""
+"""Detect replaced folders that are watched, and map event paths to their aliases."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Self
 
-from satchel.files.file_reader import real_path
+from satchel.files.file_reader import Stamp, is_inside, real_path, stamped
+
+# No system follows more links on one way.
+_MOST_LINKS = 40
 
 
 class RootIdentity:
@@ -59,14 +62,6 @@ class PathAliases:
             self._at.setdefault(target, []).append(path)
             for folder in _folders_above(target):
                 self._below.setdefault(folder, []).append(path)
-        # The system does not report when a link on the way to the target of another one changes.
-        self._passing = [(path, target) for path, target in links if _passes_links(path, target)]
-
-    def moved(self) -> frozenset[str]:
-        """Return the links that lead elsewhere because a link on their way changed; each once."""
-        moved = [item for item in self._passing if _id_of(item[0]) != _id_of(item[1])]
-        self._passing = [item for item in self._passing if item not in moved]
-        return frozenset(path for path, _ in moved)
 
     def of(self, paths: frozenset[str] | None) -> frozenset[str] | None:
         """Return the paths together with their other names below the roots."""
@@ -89,13 +84,53 @@ def _folders_above(path: str) -> Iterator[str]:
         path = above
 
 
-def _passes_links(path: str, target: str) -> bool:
-    """Return whether a link reaches its real target through other links."""
-    try:
-        text = os.readlink(path)
-    except OSError:
-        return False
-    return os.path.normpath(os.path.join(real_path(os.path.dirname(path)), text)) != target
+class LinkTargets:
+    """Detects links that lead to another folder than before, though they are the same.
+
+    The system reports what happens in a target, but not that a folder above it, or a link on the
+    way to it, is replaced.
+    """
+
+    def __init__(self, roots: tuple[str, ...], links: frozenset[tuple[str, str]]) -> None:
+        self._links: dict[str, list[str]] = {}
+        real_roots = [real_path(root) for root in roots]
+        for path, target in links:
+            for folder in {os.path.dirname(target), *_folders_on_the_way(path)}:
+                real = real_path(folder)
+                if not any(is_inside(real, root) for root in real_roots):
+                    self._links.setdefault(folder, []).append(path)
+        self._folders = stamped(self._links)
+        self._targets = dict(_targets(self._links.values()))
+
+    def moved(self) -> frozenset[str]:
+        """Return the links whose targets were replaced, came or went."""
+        # A target is replaced with an entry of a folder on the way to it; so few are compared.
+        changed = (
+            self._links[folder]
+            for (folder, stamp), before in zip(stamped(self._links), self._folders, strict=True)
+            if before[1] != stamp or not stamp.is_settled()
+        )
+        return frozenset(
+            path for path, target in _targets(changed) if target != self._targets[path]
+        )
+
+
+def _targets(links: Iterable[list[str]]) -> Iterator[tuple[str, tuple[int, int, int]]]:
+    for path in {path for paths in links for path in paths}:
+        target = Stamp.at(path)
+        # The time, too: a new folder may get the number of a removed one.
+        yield path, (target.device, target.inode, target.changed)
+
+
+def _folders_on_the_way(link: str) -> Iterator[str]:
+    """Yield where the target of a link lies; and if it is a link, where that one's lies."""
+    for _ in range(_MOST_LINKS):
+        try:
+            text = os.readlink(link)
+        except OSError:
+            return
+        link = os.path.join(os.path.dirname(link), text.rstrip(os.sep))
+        yield os.path.dirname(link)
 
 
 def readable_ones(paths: tuple[str, ...]) -> tuple[bool, ...]:

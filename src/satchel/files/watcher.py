@@ -10,15 +10,15 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.files.file_reader import Stamp, stamped
+from satchel.files.file_reader import Stamp, real_path, stamped
 from satchel.files.git_locks import git_locks
 from satchel.files.watch_targets import WatchTargets
-from satchel.files.watched_roots import PathAliases, RootIdentity, readable_ones
+from satchel.files.watched_roots import LinkTargets, PathAliases, RootIdentity, readable_ones
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import WatchTimings
 
@@ -32,8 +32,8 @@ _MAX_FAILURES, _FAILURES_WITHIN = 5, 10.0
 # after a change, and those while nothing changes. So a watch that waits stays below 1 %.
 _ACTIVE_SHARE, _IDLE_SHARE = 0.01, 0.003
 
-# After this many changes of links, all watches are set again, with one notifier.
-_MOST_LINK_NOTIFIERS = 4
+# With more notifiers of changed links than this, one takes their place: the system has few.
+_MOST_OF_LINKS = 4
 
 # Events that keep coming are collected for at most this long, in milliseconds.
 _MOST_COLLECTED = 50
@@ -97,22 +97,39 @@ def no_events(stop: threading.Event) -> Iterator[ChangeEvent]:
 class _Notifiers:
     """The notifier of the roots, and one for each later change of links; asked in turn."""
 
-    def __init__(self, of_roots: EventNotifier) -> None:
-        self._all = [of_roots]
+    def __init__(self, open_notifier: Callable[[list[str]], EventNotifier]) -> None:
+        self._open = open_notifier
+        self._all: list[EventNotifier] = []
+        self._link_targets: set[str] = set()
+        self._events: set[Any] = set()
+        """Events of closed notifiers that were not read yet."""
 
     @property
     def has_links(self) -> bool:
-        return len(self._all) > 1
+        return bool(self._link_targets)
 
-    @property
-    def is_full(self) -> bool:
-        return len(self._all) > _MOST_LINK_NOTIFIERS
+    def add(self, folders: Iterable[str]) -> None:
+        """Watch the folders that exist, too."""
+        self._all.append(self._open([path for path in folders if os.path.isdir(path)]))
 
-    def add(self, notifier: EventNotifier) -> None:
-        self._all.append(notifier)
+    def add_targets(self, targets: Iterable[str], stop: threading.Event) -> None:
+        """Watch the targets of links that changed."""
+        replaced = list[EventNotifier]()
+        self._link_targets.update(targets)
+        if len(self._all) > _MOST_OF_LINKS:
+            replaced, targets = self._all[1:], self._link_targets
+        self.add(targets)
+        for notifier in replaced:
+            events = notifier.watch(1, 1, 1, stop)
+            self._events |= set() if isinstance(events, str) else events
+            self._all.remove(notifier)
+            notifier.close()
 
     def watch(self, debounce_ms: int, step_ms: int, timeout_ms: int, stop: threading.Event) -> Any:
         """Return the next events, as a notifier does."""
+        if self._events:
+            events, self._events = self._events, set()
+            return events
         if not self.has_links:
             return self._all[0].watch(debounce_ms, step_ms, timeout_ms, stop)
         deadline = time.monotonic() + timeout_ms / 1000
@@ -123,6 +140,10 @@ class _Notifiers:
                     return events
             if stop.is_set() or time.monotonic() >= deadline:
                 return "timeout"
+
+    def close(self) -> None:
+        for notifier in self._all:
+            notifier.close()
 
 
 class _IdleNotifier:
@@ -154,7 +175,7 @@ class _Watch:
         self._scan_seconds = 0.0
         self._stale_locks: set[tuple[str, int]] = set()
         self._diagnostics: tuple[Diagnostic, ...] = ()
-        self._aliases = PathAliases((), frozenset())
+        self._set_links(WatchTargets())
 
     def fails_too_often(self) -> bool:
         return self._recent_failures() >= _MAX_FAILURES
@@ -172,22 +193,25 @@ class _Watch:
 
     def watch_events(self) -> Iterator[ChangeEvent]:
         start = self._watched()
-        with ExitStack() as stack:
-            identity = stack.enter_context(RootIdentity(start.roots))
-            self._aliases = PathAliases(start.roots, start.links)
+        with (
+            RootIdentity(start.roots) as identity,
+            closing(_Notifiers(self._opened)) as notifiers,
+        ):
+            self._set_links(start)
             try:
-                notifier = _Notifiers(self._open(start.roots, stack))
+                notifiers.add(start.roots)
                 yield from self._everything()
-                for event in self._change_events(notifier, start, identity, stack):
+                for event in self._change_events(notifiers, start, identity):
                     yield replace(event, paths=self._aliases.of(event.paths))
             except _BACKEND_ERRORS as error:
                 self._record_failure(error)
 
-    def _open(self, roots: Iterable[str], stack: ExitStack) -> EventNotifier:
-        present = [root for root in roots if os.path.isdir(root)]
-        notifier = self._notifier(present) if present else _IdleNotifier(self._stop)
-        stack.callback(notifier.close)
-        return notifier
+    def _opened(self, folders: list[str]) -> EventNotifier:
+        return self._notifier(folders) if folders else _IdleNotifier(self._stop)
+
+    def _set_links(self, targets: WatchTargets) -> None:
+        self._aliases = PathAliases(targets.roots, targets.links)
+        self._link_targets = LinkTargets(targets.roots, targets.links)
 
     def _record_failure(self, error: Exception) -> None:
         self._failures.append(time.monotonic())
@@ -200,8 +224,7 @@ class _Watch:
         self,
         notifier: _Notifiers,
         start: WatchTargets,
-        identity: "RootIdentity",
-        stack: ExitStack,
+        identity: RootIdentity,
     ) -> Iterator[ChangeEvent]:
         """Yield an event for each batch of paths, and for what the heartbeat finds."""
         pace = self._pace
@@ -210,13 +233,16 @@ class _Watch:
         while not self._stop.is_set():
             now = self._watched()
             changed_links = now.links ^ start.links
-            if changed_links and now.roots == start.roots and not notifier.is_full:
-                # Watch the targets of new links, and of gone ones: their folders may still be found
-                # at another path, and events at the path of a gone link are in no root.
-                notifier.add(self._open({target for _, target in changed_links}, stack))
+            moved = self._link_targets.moved()
+            if (changed_links or moved) and now.roots == start.roots:
+                # Watch where new links lead, and where gone ones led: what is reported by the path
+                # of a link that is gone is in no root.
                 start = replace(start, links=now.links)
-                self._aliases = PathAliases(start.roots, start.links)
-                links = frozenset(path for path, _ in changed_links)
+                self._set_links(start)
+                targets = {target for _, target in changed_links} | set(map(real_path, moved))
+                notifier.add_targets(targets, self._stop)
+                active, last_scan = True, time.monotonic()
+                links = moved.union(path for path, _ in changed_links)
                 yield ChangeEvent(links, self._diagnostics)
                 continue
             # Paths that became readable are not watched yet, so set the watches again.
@@ -233,7 +259,7 @@ class _Watch:
                     return
                 active, last_scan = True, time.monotonic()
                 yield ChangeEvent(paths | now.settling, self._diagnostics)
-            elif changed := self._aliases.moved() | _changed_files(now):
+            elif changed := _changed_files(now):
                 yield ChangeEvent(changed | now.settling, self._diagnostics)
             elif self._installed_changed(now) or self._safety_scan_is_due(
                 last_scan,
