@@ -297,3 +297,42 @@ def test_what_npx_would_run_in_a_project_counts(folder):
     before = settings(folder, text)
     (folder / ".npmrc").write_text("registry=https://registry.example.org")
     assert settings(folder, text).digest != before.digest
+
+
+@pytest.mark.parametrize(
+    ("table", "is_problem"),
+    [
+        ("command = 'npx'\nargs = ['-y', 'serve', '.']\nenv = { KEY = 'k' }", False),
+        ("command = 'npx'\nargs = ['-y', '--loglevel', 'silent', 'serve']", True),
+        ("command = 'npx'\nargs = ['-y', 'serve']\ncwd = 'sub'", True),
+        ("command = 'sh'\nargs = ['-c', 'exec npx -y serve']", True),
+        ("command = 'pnpm'\nargs = ['dlx', 'serve']", True),
+        ("command = '/usr/bin/bunx'\nargs = ['serve']", True),
+        ("command = 'python3'\nargs = ['serve.py']", False),
+    ],
+)
+@pytest.mark.parametrize("name", ["package.json", "node_modules"])
+def test_a_program_of_a_folder_above_the_project_is_a_problem(
+    folder, monkeypatch, name, table, is_problem
+):
+    text = f"[mcp.box]\n{table}\n"
+    (folder / "sub").mkdir()
+    (folder / "sub/x").write_text("")
+    assert not settings(folder / "sub", text).problem
+    (folder / name).mkdir()
+    assert (f"may run programs of {folder / name}" in settings(folder / "sub", text).problem) is (
+        is_problem
+    )
+    monkeypatch.setenv("HOME", str(folder))  # the user's own files
+    assert not settings(folder / "sub", text).problem
+
+
+@pytest.mark.parametrize(
+    ("args", "counts"),
+    [(["-c", "sh ./satchel.l?ck"], True), (["satchel.lock"], True), (["run.sh"], False)],
+)
+def test_files_of_satchel_count_if_a_command_may_hide_their_names(folder, args, counts):
+    text = f"[mcp.box]\ncommand = 'sh'\nargs = {args}\n"
+    before = settings(folder, text)
+    (folder / "satchel.lock").write_text("touch PWN")
+    assert (settings(folder, text).digest != before.digest) is counts
