@@ -4,58 +4,57 @@ import gc
 
 import pytest
 
-from satchel.garbage_collection import is_collecting, paused_collector, set_collecting
+from satchel.garbage_collection import paused_collector
 
 
 @pytest.fixture(autouse=True)
-def collecting():
+def thresholds():
     assert gc.isenabled()
     gc.unfreeze()
-    yield
+    thresholds = gc.get_threshold()
+    yield thresholds
     gc.enable()
+    gc.set_threshold(*thresholds)
     gc.freeze()
 
 
-def test_it_waits_until_the_last_pause_ends():
+def is_paused():
+    return gc.get_threshold()[0] > 1_000_000_000
+
+
+def test_it_waits_until_the_last_pause_ends(thresholds):
     first, second = paused_collector(), paused_collector()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert (gc.isenabled(), is_collecting()) == (False, True)
+    assert is_paused()
     second.__exit__(None, None, None)
-    assert (gc.isenabled(), is_collecting()) == (True, True)
+    assert gc.get_threshold() == thresholds
 
 
-def test_one_that_the_host_disabled_stays_off():
-    gc.disable()
+@pytest.mark.parametrize("is_on", [True, False])
+@pytest.mark.parametrize("was_on", [True, False])
+def test_the_host_may_switch_it_on_and_off_meanwhile(was_on, is_on):
+    (gc.enable if was_on else gc.disable)()
     with paused_collector():
-        assert not is_collecting()
-    assert not gc.isenabled()
+        assert gc.isenabled() == was_on
+        (gc.enable if is_on else gc.disable)()
+    assert gc.isenabled() == is_on
 
 
-def test_one_that_the_host_enabled_meanwhile_stays_on():
-    gc.disable()
+def test_a_threshold_that_the_host_sets_meanwhile_stays():
     with paused_collector():
-        gc.enable()
-        assert is_collecting()
-        with paused_collector():
-            pass
-        assert gc.isenabled()
-    assert gc.isenabled()
-    with paused_collector():
-        assert not gc.isenabled()
-    assert gc.isenabled()
+        gc.set_threshold(900, 20, 30)
+    assert gc.get_threshold()[:2] == (900, 20)
 
 
-def test_what_is_set_in_a_pause_counts_after_it():
-    was_collecting = is_collecting()
+def test_a_host_that_keeps_the_threshold_of_a_pause_gets_its_own_again(thresholds):
     with paused_collector():
-        set_collecting(was_collecting)
-        assert not gc.isenabled()
-    assert gc.isenabled()
+        kept = gc.get_threshold()
+    gc.set_threshold(*kept)
     with paused_collector():
-        set_collecting(False)
-    assert not gc.isenabled()
+        assert is_paused()
+    assert gc.get_threshold() == thresholds
 
 
 def many_new_objects():

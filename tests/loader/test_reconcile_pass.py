@@ -97,6 +97,28 @@ def test_only_what_is_dirty_is_read_again(run, write_skill, tmp_path):
     assert (catalog.generation, catalog.skills["two"].generation) == (2, 1)
 
 
+@pytest.mark.parametrize("first_event", [["source", "target"], ["source"], ["target"]])
+@pytest.mark.parametrize("folders", [("skills", "more"), ("more", "skills")])
+def test_a_skill_that_moves_to_another_root_is_served_there(
+    given, write_skill, tmp_path, folders, first_event
+):
+    source, target = folders
+    paths = {"source": tmp_path / source / "pdf", "target": tmp_path / target / "pdf"}
+    write_skill(tmp_path / source, "pdf")
+    (tmp_path / target).mkdir()
+    roots = tuple(search_root(tmp_path / name, RootKind.SKILLS) for name in ("skills", "more"))
+    settings = Settings(pace=WatchTimings(settle=60))
+    config = given(run_code=False, roots=roots, settings=settings).config
+    seen = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
+    paths["source"].rename(paths["target"])
+    for event in (first_event, [name for name in paths if name not in first_event]):
+        dirty = frozenset(str(paths[name]) for name in event)
+        seen = reconcile(config, *seen, ReconcileOptions(dirty=dirty, debounce=True))
+        assert [*seen[1].skills] == ["pdf"]  # at no time is it missing
+    assert seen[1].skills["pdf"].path == str(paths["target"])
+    assert len(seen[1].all_skills) == 1
+
+
 def test_beside_skills_of_providers_an_edit_builds_only_its_own_entry(
     given, write_skill, tmp_path, monkeypatch
 ):

@@ -288,6 +288,9 @@ LATE_IMPORTS = {
     "session/session_state.py: satchel.contracts.prompt_variables.values_of": (
         "needed only with contracts"
     ),
+    "loader/reconcile_pass.py: satchel.sources.kept_skills.without_moved": (
+        "few skills go missing"
+    ),
     "session/step.py: satchel.prompt.change_summary.render_changes": "needed only after changes",
     "session/step.py: satchel.session.calls.with_context": "needed only with calls",
     "session/step.py: satchel.session.step_plan.StepPlan": "needed only by some frameworks",

@@ -10,6 +10,7 @@ thread.
 import _locale
 import _socket
 import builtins
+import gc
 import os
 import signal
 import sys
@@ -21,7 +22,6 @@ from importlib.machinery import PathFinder
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from satchel.garbage_collection import is_collecting, set_collecting
 from satchel.importing.logging_state import LoggingState
 from satchel.importing.process_signals import SignalState, signal_name
 from satchel.lazy_dataclass import dataclass
@@ -99,10 +99,14 @@ def _set_limits(limits: tuple[tuple[int, ...], ...]) -> None:
             resource.setrlimit(number, (limit[0], limit[1]))
 
 
+def _set_collecting(is_on: bool) -> None:
+    (gc.enable if is_on else gc.disable)()
+
+
 _SETTINGS: tuple[tuple[str, Callable[[], Any], Callable[[Any], object]], ...] = (
     ("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
     ("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
-    (_PAUSED, is_collecting, set_collecting),
+    (_PAUSED, gc.isenabled, _set_collecting),
     ("the default timeout of sockets", _socket.getdefaulttimeout, _socket.setdefaulttimeout),
     (
         "the locale",

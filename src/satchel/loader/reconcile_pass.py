@@ -85,6 +85,10 @@ def _with_catalog(
     """Add the skills of all providers, and build the catalog."""
     for provider in providers:
         next_cache = _with_skills(inputs, next_cache, provider)
+    if any(scan.missing for scan in next_cache.skills.values()):
+        from satchel.sources.kept_skills import without_moved  # lazy: few skills go missing
+
+        next_cache = replace(next_cache, skills=without_moved(next_cache.skills))
     skills = _incremental_skills(inputs, next_cache)
     if skills is None:
         skills = _NextSkills(ranked=tuple(_ranked(inputs, next_cache.skills)))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from satchel.files.file_reader import Stamp
 from satchel.sources.lost_mounts import lost_below, lost_mount
 from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan, is_below
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
+    from satchel.sources.search_roots import SearchRoot
 
 
 class KeptSkills:
@@ -83,6 +85,35 @@ class KeptSkills:
             device=before.device,
             suspect=frozenset(before.findings),
         )
+
+
+def without_moved(scans: Mapping[SearchRoot, SkillScan]) -> Mapping[SearchRoot, SkillScan]:
+    """Leave out skills that are gone if one of the same name was put elsewhere just now."""
+    names = {scan.findings[key].name for scan in scans.values() for key in scan.missing}
+    new_names = {
+        finding.name
+        for scan in scans.values()
+        for key, finding in scan.findings.items()
+        if finding.name in names and key not in scan.missing and _is_new(finding)
+    }
+    return {root: _without_missing(scan, new_names) for root, scan in scans.items()}
+
+
+def _is_new(finding: SkillFinding) -> bool:
+    return finding.manifest is not None and not Stamp.at(finding.path).is_settled()
+
+
+def _without_missing(scan: SkillScan, names: Collection[str]) -> SkillScan:
+    gone = {key for key in scan.missing if scan.findings[key].name in names}
+    if not gone:
+        return scan
+    return replace(
+        scan,
+        findings={key: item for key, item in scan.findings.items() if key not in gone},
+        missing={key: time for key, time in scan.missing.items() if key not in gone},
+        edited=None if scan.edited is None else scan.edited | gone,
+        suspect=scan.suspect - gone,
+    )
 
 
 def _is_refused(finding: SkillFinding, scan: SkillScan) -> bool:
