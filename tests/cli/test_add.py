@@ -201,8 +201,8 @@ def test_a_bundle_that_leads_nowhere_is_named(run, archive, tmp_path, home):
 
 
 def test_who_signed_an_archive_is_shown_and_recorded_and_locked(run, archive, home, here):
-    wanted = ("--signer", "https://example.org/release.yml", "--issuer", ME_SIGNED.issuer)
-    result = run("add", archive("Do.", ME_SIGNED), *wanted, "--yes", "--project")
+    options = ("--signer", "https://example.org/release.yml", "--issuer", ME_SIGNED.issuer)
+    result = run("add", archive("Do.", ME_SIGNED), *options, "--yes", "--project")
     assert f"signed by {ME_SIGNED}" in result.stderr
     who = "https://example.org/release.yml (issuer https://issuer.example)"
     assert records(here / ".satchel")["skill"][0]["signer"] == who
@@ -211,9 +211,9 @@ def test_who_signed_an_archive_is_shown_and_recorded_and_locked(run, archive, ho
 
 
 def test_what_the_wanted_signer_did_not_sign_is_not_added(run, archive, repository, home):
-    wanted = ("--signer", "me@example.org", "--issuer", "https://issuer.example", "--yes")
+    options = ("--signer", "me@example.org", "--issuer", "https://issuer.example", "--yes")
     for source in (archive("Do."), archive("Do.", OTHER), repository, f"git+file://{repository}"):
-        result = run("add", source, *wanted)
+        result = run("add", source, *options)
         assert result.exit_code == 1
         assert "not signed by me@example.org" in result.stderr
     assert not (home / ".satchel").exists()

@@ -38,8 +38,8 @@ def test_of_many_names_ten_are_named():
     ten = [change("added", "tool", f"t{at}") for at in range(10)]
     names = ", ".join(item.name for item in ten)
     assert render_changes(ten) == f"Since the last step: new tools: {names}."
-    more = [change("added", "tool", f"u{at}") for at in range(5)]
-    assert render_changes([*ten, *more]) == f"Since the last step: new tools: {names} and 5 more."
+    others = [change("added", "tool", f"u{at}") for at in range(5)]
+    assert render_changes([*ten, *others]) == f"Since the last step: new tools: {names} and 5 more."
 
 
 @pytest.mark.parametrize(

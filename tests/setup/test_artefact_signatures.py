@@ -127,12 +127,12 @@ def test_a_required_signer_is_named_with_or_without_its_tag():
     require_signer(None, (), "here")
     require_signer(MODELS, (MODELS,), "here")
     require_signer(Signer(MODELS.identity.partition("@")[0], GITHUB), (MODELS,), "here")
-    for wanted in (
+    for signer in (
         Signer(MODELS.identity, "https://gitlab.com"),
         Signer("somebody@example.org", GITHUB),
         Signer(MODELS.identity.replace("v0.0.4a2", "v0.0.5"), GITHUB),
     ):
         with pytest.raises(SatchelError, match="not signed by"):
-            require_signer(wanted, (MODELS,), "here")
+            require_signer(signer, (MODELS,), "here")
     with pytest.raises(SatchelError, match="is unsigned"):
         require_signer(MODELS, (), "here")
