@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tomllib
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -231,6 +232,20 @@ def test_an_update_by_another_signer_is_said_and_yes_does_not_agree_to_it(
     result = run("update", "--yes")
     assert result.exit_code == 3
     assert f"now it is {f'signed by {OTHER}' if signer else 'not signed any more'}" in result.stderr
+    assert "Do it." in (home / ".satchel/skills/greet/SKILL.md").read_text()
+
+
+def test_an_update_to_an_older_signature_is_said_and_yes_does_not_agree_to_it(run, archive, home):
+    def signed(day: int) -> Signer:
+        return replace(ME_SIGNED, signed=f"2026-01-0{day}T00:00:00+00:00")
+
+    assert run("add", archive("Do.", signed(2)), "--yes").exit_code == 0
+    archive("Do it.", signed(3))
+    assert run("update", "--yes").exit_code == 0
+    archive("Do.", signed(2))
+    result = run("update", "--yes")
+    assert result.exit_code == 3
+    assert f"is older: {signed(2).signed}" in result.stderr
     assert "Do it." in (home / ".satchel/skills/greet/SKILL.md").read_text()
 
 

@@ -1,7 +1,10 @@
 """With a lock file, only the bytes that were locked are served."""
 
+import os
+import py_compile
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -182,7 +185,7 @@ def package(tmp_path, install, monkeypatch, request):
     )  # fmt: skip
     (site / "acmew").mkdir()
     (site / "acmew/__init__.py").touch()
-    (site / "acmew/tools.py").write_text("")
+    (site / "acmew/tools.py").write_text("VALUE = 'good'\n")
     monkeypatch.syspath_prepend(str(site))
     file = tmp_path / "satchel.lock"
 
@@ -191,8 +194,25 @@ def package(tmp_path, install, monkeypatch, request):
         request.addfinalizer(app.close)
         return app
 
+    def open_frozen(*, run_code: bool = False) -> Satchel:
+        return open_package(locked=file, frozen=True, run_code=run_code)
+
     file.write_text(open_package(run_code=False).lock_contents(file).text)
-    return site / "acmew", lambda: open_package(locked=file, frozen=True, run_code=False)
+    return site / "acmew", open_frozen
+
+
+def test_a_forged_compiled_file_of_a_locked_package_is_not_used(package):
+    folder, open_package = package
+    source = folder / "tools.py"
+    status, content = source.stat(), source.read_text()
+    source.write_text(content.replace("good", "evil"))
+    os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
+    py_compile.compile(str(source))
+    source.write_text(content)
+    os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
+    app = open_package(run_code=True)
+    assert codes(app) == []
+    assert sys.modules["acmew.tools"].VALUE == "good"
 
 
 @pytest.mark.parametrize(

@@ -293,7 +293,7 @@ def installed(*packages, folders=()):
 def packages(monkeypatch, importer):
     """Let the import of packages be the same stand-in."""
 
-    def load_package(result, rank, limits, *, alone):
+    def load_package(result, rank, limits, *, alone, from_source):
         importer.imported.append(result.installed.distribution)
         assert importer.gate.wait(10)
         return replace(builtin_providers.read_package(result, rank), code=object())

@@ -55,20 +55,39 @@ def test_a_server_that_ignores_its_end_does_not_delay_serve_beyond_what_clients_
     assert server_process._PATIENCE < stdio.PROCESS_TERMINATION_TIMEOUT
 
 
-@pytest.mark.parametrize(("args", "is_kept"), [(("-y", "box"), True), (("./box",), False)])
+@pytest.mark.parametrize(
+    ("args", "files", "is_apart"),
+    [
+        (("-y", "box", "."), (), True),
+        (("-y", "box"), ("package.json",), False),
+        (("./box",), (), False),
+    ],
+)
 async def test_npx_takes_no_program_of_a_folder_above_that_of_its_server(
-    monkeypatch, tmp_path, args, is_kept
+    monkeypatch, tmp_path, args, files, is_apart
 ):
+    folder, own = tmp_path / "clone/it's", tmp_path / "cache/npx"
+    folder.mkdir(parents=True)
+    for name in files:
+        (folder / name).write_text("{}")
+    # As npx does: it runs the program with a shell.
+    script = """#!/bin/sh
+pwd > ../outer; printf '%s ' "$@" > ../args
+case "$1" in --script-shell=*) exec "${1#*=}" -c 'pwd > ../inner';; esac
+pwd > ../inner
+"""
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/npx").write_text(f"#!/bin/sh\nprintf '%s ' \"$@\" > {tmp_path}/args\n")
+    (tmp_path / "bin/npx").write_text(script)
     (tmp_path / "bin/npx").chmod(0o755)
-    (tmp_path / "clone/sub").mkdir(parents=True)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.setenv("SATCHEL_CACHE_DIR", str(tmp_path / "cache"))
-    server = StdioServer(command="npx", args=args, cwd=str(tmp_path / "clone/sub"))
-    async with run_process(server, subprocess.DEVNULL, 1_000) as (read, _):
-        with suppress(anyio.EndOfStream):
-            await read.receive()
-    written = (tmp_path / "args").read_text().split()
-    own = [f"--prefix={tmp_path}/cache/npx"] if is_kept else []
-    assert written == [*own, *args]
+    for _ in range(2):  # the second start uses the files of the first one
+        server = StdioServer(command="npx", args=args, env={"A": "b"}, cwd=str(folder))
+        async with run_process(server, subprocess.DEVNULL, 1_000) as (read, _):
+            with suppress(anyio.EndOfStream):
+                await read.receive()
+    outer = own if is_apart else folder
+    options = [f"--script-shell={own}/sh"] if is_apart else []
+    assert (outer.parent / "outer").read_text() == f"{outer}\n"
+    assert (outer.parent / "args").read_text().split() == [*options, *args]
+    assert (folder.parent / "inner").read_text() == f"{folder}\n"

@@ -16,6 +16,7 @@ from satchel.setup.artefact_signatures import (
     require_signer,
     signature_note,
     signers_of,
+    time_of,
 )
 from satchel.setup.signature_verification import verified_signers
 
@@ -43,6 +44,8 @@ def signers(path: Path) -> tuple[Signer, ...]:
 def test_a_bundle_of_sigstore_says_who_signed_it(files):
     result = signers(files / SDIST)
     assert result == (MODELS,)
+    assert time_of(result) == "2024-06-10T19:47:25+00:00"
+    assert time_of(()) == ""
     assert signature_note(SDIST, result) == f"signed by {MODELS.identity} (issuer {GITHUB})"
     assert recorded(result) == f"{MODELS.identity.partition('@')[0]} (issuer {GITHUB})"
 

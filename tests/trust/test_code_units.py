@@ -223,60 +223,6 @@ def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(
     assert "leads out" in plugin(tmp_path).problem
 
 
-@pytest.mark.parametrize(
-    ("table", "is_fetched"),
-    [
-        ("command = 'uvx'\nargs = ['mcp-server-time']", True),
-        ("command = 'npx'\nargs = ['-y', '@acme/server@1.0', '--port=80']", True),
-        ("command = 'npx'\nargs = ['mcp-remote', 'https://x.example/mcp?a=%20', '-v']", True),
-        ("command = 'npx'\nargs = ['-p=acme', '--', 'serve', '--header', 'X-Key: a1']", True),
-        ("command = 'uvx'\nargs = ['--from=tool[all]==2.*', '--python', '3.12', 'x']", True),
-        ("command = 'uvx'\nargs = ['serve']\ncwd = '.'", True),
-        ("command = 'uvx'\nargs = ['serve']\ncwd = 'sub'", False),
-        ("command = 'npx'\nargs = ['-c', 'sh sub/run.sh']", False),
-        ("command = 'npx'\nargs = ['-c', 'ls|sh']", False),
-        ("command = 'npx'\nargs = ['--workspaces', 'serve']", False),
-        ("command = 'npx'\nargs = ['-p', 'acme', 'sh', '-c', 'make']", False),
-        ("command = 'npx'\nargs = ['serve', 'sh sub/run.sh']", False),
-        ("command = 'npx'\nargs = ['serve', 'sh s*b/run.sh']", False),
-        ("command = 'npx'\nargs = ['serve', '-qcsub']", False),
-        ("command = 'npx'\nargs = ['serve', 'sub/run']", False),
-        ("command = 'npx'\nargs = ['serve', '--url=https://x/$(sh)']", False),
-        ("command = 'npx'\nargs = ['serve', '/proc/self/cwd/sub']", False),
-        ("command = 'uvx'\nargs = ['-chere.txt', 'serve']", False),
-        ("command = 'uvx'\nargs = ['--from', 'file:///%63/sub', 'serve']", False),
-        ("command = 'uvx'\nargs = ['--from', '/proc/self/cwd/sub', 'serve']", False),
-        ("command = 'uvx'\nargs = ['serve', 'file://%73ub']", False),
-        ("command = 'uvx'\nargs = ['python', '-m', 'unittest']", False),
-        ("command = 'uvx'\nargs = ['serve', '-m', 'sub.run']", False),
-        ("command = 'npx'\nargs = ['node', 'sub/native']", False),
-        ("command = 'uvx'\nargs = ['serve', '-m', 'fast']", False),
-        ("command = 'uvx'\nargs = ['serve', 1]", True),
-        ("command = 'uvx'\nargs = ['--quiet']", False),
-        ("command = 'uvx'\nargs = ['--from', 'my tool', 'serve']", False),
-        ("command = 'uvx'\nargs = ['--with=here.txt', 'serve']", False),
-        ("command = 'uvx'\nargs = ['--from', '.', 'serve']", False),
-        ("command = 'uvx'\nargs = ['${NAME:-x}']", False),
-        ("command = 'uvx'\nargs = ['serve']\nenv = { A = 'b' }", False),
-        ("command = './uvx'\nargs = ['serve']", False),
-        ("command = 'python3'\nargs = ['-m', 'serve']", False),
-    ],
-)
-def test_a_server_that_is_fetched_by_name_does_not_count_the_files_of_the_project(
-    folder, table, is_fetched
-):
-    (folder / "my tool").mkdir()
-    (folder / "sub").mkdir()
-    (folder / "sub/run.sh").write_text("")
-    (folder / "sub/native.node").write_text("")
-    (folder / "fast.cpython-313-x86_64-linux-gnu.so").write_text("")
-    (folder / "here.txt").write_text("serve")
-    text = f"[mcp.box]\n{table}\n"
-    before = settings(folder, text)
-    (folder / "new.py").write_text("")
-    assert (settings(folder, text).digest == before.digest) is is_fetched
-
-
 def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):
     servers = {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}
     (folder / ".mcp.json").write_text(json.dumps(servers))
@@ -292,8 +238,35 @@ def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):
     assert read().digest == before.digest
 
 
-def test_what_npx_would_run_in_a_project_counts(folder):
-    text = "[mcp.box]\ncommand = 'npx'\nargs = ['serve']\n"
+@pytest.mark.parametrize(
+    ("table", "counts"),
+    [
+        ("command = 'uvx'\nargs = ['mcp-server-time']", False),
+        ("command = 'uvx'\nargs = ['--from', '.', 'serve']", True),
+    ],
+)
+def test_the_files_of_a_project_do_not_count_for_a_server_that_is_fetched(folder, table, counts):
+    text = f"[mcp.box]\n{table}\n"
     before = settings(folder, text)
-    (folder / ".npmrc").write_text("registry=https://registry.example.org")
-    assert settings(folder, text).digest != before.digest
+    (folder / "new.py").write_text("")
+    assert (settings(folder, text).digest != before.digest) is counts
+
+
+def test_a_program_of_a_folder_above_the_project_is_a_problem(folder):
+    text = "[mcp.box]\ncommand = 'pnpm'\nargs = ['dlx', 'serve']\n"
+    (folder / "sub").mkdir()
+    assert not settings(folder / "sub", text).problem
+    (folder / "package.json").write_text("{}")
+    problem = settings(folder / "sub", text).problem
+    assert f"may run programs of {folder / 'package.json'}" in problem
+
+
+@pytest.mark.parametrize(
+    ("args", "counts"),
+    [(["-c", "sh ./satchel.l?ck"], True), (["satchel.lock"], True), (["run.sh"], False)],
+)
+def test_files_of_satchel_count_if_a_command_may_hide_their_names(folder, args, counts):
+    text = f"[mcp.box]\ncommand = 'sh'\nargs = {args}\n"
+    before = settings(folder, text)
+    (folder / "satchel.lock").write_text("touch PWN")
+    assert (settings(folder, text).digest != before.digest) is counts

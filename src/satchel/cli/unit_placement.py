@@ -11,7 +11,7 @@ from satchel.cli.marketplace_choice import files_of_choice
 from satchel.cli.terminal import Terminal
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
-from satchel.setup.artefact_signatures import recorded
+from satchel.setup.artefact_signatures import recorded, time_of
 from satchel.setup.folder_placement import Placement, removed, staged_copy
 from satchel.setup.install_lock import exclusive_change
 from satchel.setup.source_fetch import FetchedSource
@@ -63,6 +63,7 @@ class UnitPlacer:
                 version=source.version,
                 digest=digest,
                 signer=recorded(source.signers),
+                signed=time_of(source.signers),
             )
         )
 

@@ -32,6 +32,8 @@ _DOUBTFUL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _REMOTE_BODY = "The instructions are at the server."
 _GROUP_FIELDS = ("groups", "include_tools", "adk_additional_tools")
 _TOOL_REQUESTS = frozenset({"allowed-tools", "hooks", *_GROUP_FIELDS})
+TOOL_PATTERN = re.compile(r"(?P<name>[^\s()]+)\s*(?:\((?P<condition>.*)\))?", re.DOTALL)
+"""An item of `allowed-tools`."""
 _LAZY_FIELDS = ("license", "compatibility", "allowed_tools", "metadata")
 """The attributes besides `fields` that `SkillManifest.restored` leaves unread."""
 
@@ -360,6 +362,15 @@ def _report_hidden(fields: _Fields, key: str, text: str) -> None:
 
 
 def _allowed_tools(fields: _Fields) -> tuple[str, ...]:
+    tools = _requested_tools(fields)
+    if unreadable := [tool for tool in tools if not TOOL_PATTERN.fullmatch(tool)]:
+        message = f"'allowed-tools' has {quoted(unreadable[0])}, which allows no call"
+        fix = "Write 'Tool' or 'Tool(condition)', with both parentheses."
+        fields.report("skill-field-type", "allowed-tools", message, fix)
+    return tools
+
+
+def _requested_tools(fields: _Fields) -> tuple[str, ...]:
     key, value = "allowed-tools", fields.get("allowed-tools")
     tools: list[str] = []
     if isinstance(value, str):

@@ -1,12 +1,13 @@
-"""Import editable packages from where they are edited, and always from source.
+"""Import editable packages from where they are edited, and these and locked ones from source.
 
 The import path may still lead to their former location. And Python trusts a `.pyc` if the time
-(in whole seconds) and the size of the source match, so it would miss a second edit of the same
-length within a second.
+(in whole seconds) and the size of the source match. So it would miss a second edit of the same
+length within a second, and it would run a forged one.
 """
 
 import importlib.abc
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -34,6 +35,18 @@ def install_entries(*entries: PathEntry) -> None:
     _finder.entries = (*reversed(entries), *_finder.entries)
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+
+
+def import_from_source(distribution: str, site: str, files: Iterable[str]) -> None:
+    """Compile the modules of an installed distribution at every import, until this process ends.
+
+    `files` are those that it installed in the folder `site`.
+    """
+    owner = f"locked {distribution}"  # not those of an import, which ends
+    modules = {re.split(r"[/.]", name)[0] for name in files if name.endswith(".py")}
+    before = {entry.package for entry in entries_of(owner)}
+    packages = {LocatedModule(name, os.path.join(site, name)) for name in modules if name}
+    install_entries(*(PathEntry(owner, package) for package in packages - before))
 
 
 def uninstall_entries(entries: Iterable[PathEntry]) -> None:

@@ -335,7 +335,7 @@ class _InstalledPackages(PassProvider):
                 contribution=contribution,
                 names=_names_of(finding),
                 finding=package,
-                load=_load_package,
+                load=partial(_load_package, from_source=inputs.config.lock is not None),
             )
 
 

@@ -7,9 +7,11 @@ would fill the memory of the host and block all other servers.
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
+from satchel.files.atomic_write import write_atomic
 from satchel.files.compiled_cache import own_compiled
 from satchel.files.process_group import ProcessGroup
 from satchel.files.state_files import cache_path, make_folder
@@ -18,7 +20,7 @@ from satchel.mcp_servers.server_addresses import StdioServer, WorkerServer, nest
 from satchel.mcp_servers.tame_json import bytes_of, tamed
 from satchel.settings import KIB
 from satchel.tools.callables import in_thread
-from satchel.trust.fetched_servers import may_use_project
+from satchel.trust.fetched_servers import fetches_only
 
 if TYPE_CHECKING:
     from anyio.abc import Process
@@ -32,6 +34,9 @@ _PATIENCE = 1.5
 
 Clients give `satchel serve`, which ends its servers, two seconds.
 """
+
+_FOLDER = "SATCHEL_SERVER_FOLDER"
+"""The variable with the folder of a server that `npx` starts."""
 
 _POLL_INTERVAL = 0.1
 """Seconds between two checks whether a process still runs."""
@@ -55,10 +60,11 @@ async def run_process(
         own, greeting, patience = {}, server.greeting, server.patience
     if server.check is not None and (problem := await in_thread(server.check)) is not None:
         raise HeldProgramError(problem)
+    started = _apart(server)
     process = await anyio.open_process(
-        [server.command, *_own_prefix(server), *server.args],
-        env={**get_default_environment(), **(server.env or {}), **own},
-        cwd=server.cwd,
+        [started.command, *started.args],
+        env={**get_default_environment(), **(started.env or {}), **own},
+        cwd=started.cwd,
         stderr=errors,
         start_new_session=True,
     )
@@ -79,13 +85,30 @@ async def run_process(
             await _end(process, patience)
 
 
-def _own_prefix(server: StdioServer) -> list[str]:
-    """Return options for an `npx` that fetches its package: programs above the folder would win."""
-    table = {"command": server.command, "args": server.args}
-    if server.command != "npx" or may_use_project(table, server.cwd or os.curdir):
-        return []
-    make_folder(folder := cache_path("npx"))
-    return [f"--prefix={folder}"]
+def _apart(server: StdioServer) -> StdioServer:
+    """Return how to start an `npx` that fetches its package: not in the folder of the server.
+
+    In `node_modules/.bin` there and in all folders above, npx looks for the package and for each
+    program that it runs, such as `node`. So it starts in a folder of our own. `--prefix` alone is
+    not enough, and it hides the npm settings of the machine.
+    """
+    folder = os.path.abspath(server.cwd or os.curdir)
+    if server.command != "npx" or not fetches_only(server.command, server.args, folder):
+        return server
+    make_folder(own := cache_path("npx"))
+    if os.name == "nt":  # without `sh`
+        return replace(server, args=(f"--prefix={own}", *server.args))
+    shell = os.path.join(own, "sh")
+    if not os.access(shell, os.X_OK):
+        write_atomic(os.path.join(own, "package.json"), b"{}")  # npx looks no further up
+        write_atomic(shell, f'#!/bin/sh\ncd "${_FOLDER}" && exec sh "$@"\n'.encode(), private=True)
+        os.chmod(shell, 0o700)
+    return replace(
+        server,
+        args=(f"--script-shell={shell}", *server.args),
+        env={**(server.env or {}), _FOLDER: folder},
+        cwd=own,
+    )
 
 
 async def _receive(process: "Process", received: Any, longest: int, on_printed: OnPrinted) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import PluginContribution, Status
 from satchel.importing.code_guard import PluginCodeError, guarded
+from satchel.importing.editable_imports import import_from_source
 from satchel.importing.importer import import_distribution
 from satchel.plugins.code_contribution import (
     tools_of_modules,
@@ -30,9 +31,17 @@ if TYPE_CHECKING:
 
 
 def load_package(
-    finding: PackageFinding, rank: Rank, limits: Limits, *, alone: bool = True
+    finding: PackageFinding,
+    rank: Rank,
+    limits: Limits,
+    *,
+    alone: bool = True,
+    from_source: bool = False,
 ) -> PluginContribution:
-    """Import what an installed plugin needs, and return its contribution."""
+    """Import what an installed plugin needs, and return its contribution.
+
+    `from_source` means that compiled files of the package are never used.
+    """
     contribution = read_package(finding, rank)
     if contribution.state is Status.FAILED:
         return contribution
@@ -41,6 +50,9 @@ def load_package(
     modules, has_entry = finding.modules, finding.may_have_hooks(limits)
     if not (modules or has_entry):
         return contribution
+    if from_source and finding.edited is None:
+        installed = finding.installed
+        import_from_source(installed.distribution, installed.site, installed.files)
     try:
         code = import_distribution(
             finding.installed_with_code,

@@ -26,7 +26,8 @@ _SCRIPTS = "run_skill_script"
 _MOST_SHOWN = 300
 _HINT = (
     "A condition in parentheses allows a call with one text argument: one command of plain words, "
-    "or for domain: an address. "
+    "or for domain: an address. Leave out optional arguments; if the tool needs several texts, "
+    "tell the user that the skill must allow it without a condition. "
 )
 
 

@@ -16,10 +16,10 @@ from typing import Any
 
 from satchel.files.contained_files import Bounds
 from satchel.files.file_reader import real_path
+from satchel.formats.skill_manifest import TOOL_PATTERN
 from satchel.lazy_dataclass import dataclass
 from satchel.tools.empty_mapping import NOTHING
 
-_PATTERN = re.compile(r"(?P<name>[^\s()]+)\s*(?:\((?P<condition>.*)\))?", re.DOTALL)
 _SHELL = frozenset({"execute_shell_command", "run_skill_script"})
 _ALIASES: Mapping[str, frozenset[str]] = {
     "read": frozenset({"view_text_file"}),
@@ -70,7 +70,7 @@ def allows(patterns: Iterable[str], call: WantedCall) -> bool:
 
 def conditions(patterns: Iterable[str], names: frozenset[str]) -> list[str | None]:
     """Return the conditions of the patterns that mean a tool, `None` where one has none."""
-    matches = filter(None, (_PATTERN.fullmatch(pattern.strip()) for pattern in patterns))
+    matches = filter(None, (TOOL_PATTERN.fullmatch(pattern.strip()) for pattern in patterns))
     return [
         match["condition"] and match["condition"].strip()
         for match in matches

@@ -34,7 +34,7 @@ from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
-from satchel.trust.fetched_servers import may_use_project
+from satchel.trust.fetched_servers import may_hide_names, may_use_project, runs_from_above
 
 if TYPE_CHECKING:
     from satchel.configuration.selection import SelectionFile
@@ -52,7 +52,9 @@ _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
 LISTING = "entry in the marketplace/"
 """The key of the entry of a plugin in its marketplace."""
 _PARENT_FOLDER = re.compile(r"(?<!\.)\.\.(?![.\w])")
-_OWN_FILES = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
+_SETTINGS = frozenset({SELECTION_FILE, SERVERS_FILE})
+"""The keys of units whose files have a definition under that name."""
+_OWN_FILES = _SETTINGS | {LOCK_FILE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
         return None
     if is_local and _leads_out(declared, real_path(finding.path), real_path(base)):
         problem = problem or "a server of it names '..' or a file outside of its folder"
+    problem = problem or _used_above(tables, finding.path)
     # Last: these are the bytes that are imported.
     files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}
     if finding.servers:
@@ -114,6 +117,14 @@ def _leads_out(declared: str, root: str, project: str) -> bool:
     # A path of the project that is not below the plugin.
     inside, outside = (json.dumps(path)[1:-1] for path in (root, project))
     return bool(_PARENT_FOLDER.search(declared)) or outside in declared.replace(inside, "")
+
+
+def _used_above(tables: Iterable[Mapping[str, Any]], folder: str) -> str:
+    """Return the problem of servers that may run a program of a folder above, or `""`."""
+    for table in tables:
+        if path := runs_from_above(table, folder):
+            return f"{table['command']} may run programs of {path}, which is outside of it"
+    return ""
 
 
 def may_run_compiled(tables: Iterable[Mapping[str, Any]]) -> bool:
@@ -150,9 +161,11 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
         programs, problem = _runnable_files(
             base, base, declared, with_text=with_text, with_compiled=with_compiled
         )
+        is_hidden = any(map(may_hide_names, file.servers.values()))
         for path, program in programs.items():
-            if path not in _OWN_FILES or path in declared:
-                files[f"./{path}" if path == name else path] = program
+            if path not in _OWN_FILES or path in declared or is_hidden:
+                files[f"./{path}" if path in _SETTINGS else path] = program
+        problem = problem or _used_above(file.servers.values(), base)
     return CodeUnit(name, files, problem)
 
 
@@ -212,6 +225,7 @@ def current_plugin_digests(
     tables, root = _tables_of(servers), real_path(path)
     declared = json.dumps(tables, default=_plain)
     files, problem = _runnable_files(path, base, declared, with_compiled=may_run_compiled(tables))
+    problem = problem or _used_above(tables, path)
     now = {name: file.digest for name, file in files.items()}
     for name, digest in trusted.items():
         # An imported file is compared by its content, also behind a link.

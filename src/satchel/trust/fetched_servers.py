@@ -6,6 +6,8 @@ What is not understood counts as a use, so that the files of the project are com
 import os
 import re
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
@@ -17,6 +19,13 @@ _FETCHERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"uvx": (), "npx": ("package.json", ".npmrc", "node_modules")}
 )
 """Commands that run a package by its name -> files of a project that change what they run."""
+_NODE_TOOLS = frozenset(
+    f"{tool}{ending}"
+    for tool in ("npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx")
+    for ending in ("", ".cmd", ".exe")
+)
+"""Programs that look in all folders above for what they run."""
+_NODE_FILES = ("node_modules", "package.json", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml")
 FETCH_FLAGS = frozenset(
     (
         *("-y", "--yes", "-q", "--quiet", "--isolated", "--refresh", "--no-cache"),
@@ -38,6 +47,8 @@ _INTERPRETER = re.compile(r"(python|pypy)[\w.]*(@.*)?")
 """What `uvx` starts under these names runs files and modules of the current folder."""
 _UNSEEN = re.compile(r"[\0$%\\~*?\[\]{}()<>'\"`|&;!]|/(proc|dev)/")
 """What a shell or a program makes other words of, and names for what is open or current."""
+_VARIABLE = re.compile(r"\$\{\w+\}")
+"""A variable of the user's, which the project does not set."""
 _LONGEST_SHORT_OPTIONS = 64
 
 
@@ -45,16 +56,47 @@ def may_use_project(table: Mapping[str, Any], base: str) -> bool:
     """Return whether the command of a server may run files of the project."""
     if not (command := table.get("command")):
         return False
-    settings, args = _FETCHERS.get(str(command)), table.get("args") or []
-    if settings is None or not isinstance(args, list | tuple):
+    args = table.get("args") or []
+    if not isinstance(args, list | tuple):
         return True
     if table.get("env") or table.get("env-file") or not _starts_at(base, table.get("cwd")):
         return True
     args = list(map(str, args))
-    if not _is_fetched(args):
-        return True
-    has_settings = any(os.path.lexists(os.path.join(base, name)) for name in settings)
-    return has_settings or any(_names_file(word, base) for word in args)
+    return not fetches_only(str(command), args, base) or any(_names_file(it, base) for it in args)
+
+
+def fetches_only(command: str, args: Iterable[str], folder: str) -> bool:
+    """Return whether a command in a folder is one that fetches what it starts."""
+    settings = _FETCHERS.get(command)
+    if settings is None or not _is_fetched(args):
+        return False
+    return not any(os.path.lexists(os.path.join(folder, name)) for name in settings)
+
+
+def may_hide_names(table: Mapping[str, Any]) -> bool:
+    """Return whether the command of a server may use files that it does not name, as by `*`."""
+    args, env = table.get("args"), table.get("env")
+    args = args if isinstance(args, list | tuple) else [args]
+    values = env.values() if isinstance(env, Mapping) else [env]
+    words = map(str, (table.get("command"), *args, *values))
+    return any(_UNSEEN.search(_VARIABLE.sub("", word)) for word in words)
+
+
+def runs_from_above(table: Mapping[str, Any], base: str) -> str:
+    """Return a file above a folder that decides which program a server in it runs, or `""`.
+
+    Files in the user's home, and above it, are the user's own.
+    """
+    command, args = str(table.get("command")), table.get("args") or []
+    args = list(map(str, args)) if isinstance(args, list | tuple) else []
+    words = re.split(r"[\s/\\;&|]+", " ".join((command, *args)))
+    is_apart = fetches_only(command, args, base) and _starts_at(base, table.get("cwd"))
+    if is_apart or _NODE_TOOLS.isdisjoint(words):
+        return ""
+    home = Path(real_path(os.path.expanduser("~")))
+    above = takewhile(lambda it: not home.is_relative_to(it), Path(real_path(base)).parents)
+    files = (str(folder / name) for folder in above for name in _NODE_FILES)
+    return next(filter(os.path.lexists, files), "")
 
 
 def _starts_at(base: str, cwd: object) -> bool:
